@@ -130,12 +130,12 @@ certmanager: setup ## cert-manager issues and renews the certificates of a bundl
 
 image: setup ## build the image without a Docker engine and run it; REFRESH=1 looks for newer Debian packages
 	$(BIN)/python -m release.image $(if $(REFRESH),--refresh)
-	OLM_IMAGE_FOLDER=build $(BIN)/pytest -s tests/image
+	OLM_IMAGE_DIRECTORY=build $(BIN)/pytest -s tests/image
 
 node: setup ## run the suite as pods of its image on a real node, and operators of ours as real pods (Debian, as root)
 	$(BIN)/python -m devcluster build --node real
 	$(BIN)/python -m release.image
-	OLM_IMAGE_FOLDER=build $(BIN)/pytest -s $(NODE_TESTS)
+	OLM_IMAGE_DIRECTORY=build $(BIN)/pytest -s $(NODE_TESTS)
 
 dist: setup ## write the wheel and the source distribution for PyPI into dist
 	rm -rf dist
@@ -147,12 +147,12 @@ docs: setup ## write the site of the documentation into build/site; a broken lin
 release: setup ## write install.yaml, crds.yaml, the Helm chart and SHA256SUMS into build/release, and run tests/release; IMAGE=... stamps it, BUNDLE_IMAGE=... adds a bundle for OLM v0
 	rm -rf build/release
 	$(BIN)/python -m release $(if $(IMAGE),--image '$(IMAGE)') $(if $(BUNDLE_IMAGE),--bundle-image '$(BUNDLE_IMAGE)')
-	OLM_RELEASE_FOLDER=build/release $(BIN)/pytest tests/release
+	OLM_RELEASE_DIRECTORY=build/release $(BIN)/pytest tests/release
 
 bench: setup ## measure the figures and describe the machine
 	$(BIN)/python -m tests.bench
 
-demo: setup ## install two Operators with the suite on a local cluster; ONCE=1 ends after it, CATALOG=folder installs all its packages, NODE=real runs operators as pods, NAME=another runs beside it
+demo: setup ## install two Operators with the suite on a local cluster; ONCE=1 ends after it, CATALOG=directory installs all its packages, NODE=real runs operators as pods, NAME=another runs beside it
 	@$(BIN)/python -m devcluster.demo $(DEMO_FLAGS)
 
 clean: ## remove what the targets created here (not the cache of cluster programs)

@@ -101,7 +101,7 @@ def _controller(
         packages=package_sync,
         jobs=_load_jobs(manager, access, store, memory, job_ended),
         store=store,
-        load_tasks=LoadTaskFactory(store.content_folder, access),
+        load_tasks=LoadTaskFactory(store.content_directory, access),
         inputs=inputs,
         job_ended=job_ended,
     )
@@ -145,7 +145,7 @@ def _load_jobs(
     manager: Manager, access: Access, store: CatalogStore, memory: MemoryBudget, ended: Callable[[str], None]
 ) -> Jobs[LoadResult]:
     """The jobs that load sources, with their fork server started."""
-    sandbox = Sandbox(reads=(*access.config_files(), store.content_folder))
+    sandbox = Sandbox(reads=(*access.config_files(), store.content_directory))
     jobs = Jobs[LoadResult](ended, limits=LOAD_LIMITS, preload=[LOAD.module], sandbox=sandbox, memory=memory)
     jobs.warm_up()
     manager.on_close(jobs.close)

@@ -126,7 +126,7 @@ def _print_usage(cluster: Cluster, seconds: float, report: Callable[[str], None]
     report(f"  API server   {cluster.state.server or 'as in the kubeconfig'}")
     report(f"  kubeconfig   {cluster.kubeconfig}")
     report(f"  registry     {cluster.registry} (plain HTTP)")
-    report(f"  logs         {cluster.folder / 'logs'}")
+    report(f"  logs         {cluster.directory / 'logs'}")
     report(f'Use it:        eval "$(python -m devcluster env{name})" && kubectl get nodes')
     report(f"Stop it:       python -m devcluster down{name}, or Ctrl-C where it was started in the foreground")
 
@@ -175,13 +175,13 @@ def _detached_owner(options: ClusterOptions, writing: int) -> int:
 
 
 def _down(chosen: argparse.Namespace) -> int:
-    folder = state.run_folder(chosen.name)
-    if not folder.is_dir():
+    directory = state.run_directory(chosen.name)
+    if not directory.is_dir():
         print(f"No cluster named {chosen.name!r} is running.")
         return 0
-    known = state.load(folder)
-    if known is None or not state.is_locked(folder):
-        state.remove(folder)
+    known = state.load(directory)
+    if known is None or not state.is_locked(directory):
+        state.remove(directory)
         print(f"Removed the files and routes of the killed cluster {chosen.name!r}.")
         return 0
     _end(known.supervisor)
@@ -206,15 +206,15 @@ def _end(process: int) -> None:
 
 def _status(chosen: argparse.Namespace) -> int:
     if chosen.name is None:
-        folders = sorted(folder for folder in state.clusters_folder().glob("*") if folder.is_dir())
+        directories = sorted(directory for directory in state.clusters_directory().glob("*") if directory.is_dir())
     else:
-        folder = state.run_folder(chosen.name)
-        if not folder.is_dir():
+        directory = state.run_directory(chosen.name)
+        if not directory.is_dir():
             raise DevclusterError(f"No cluster named {chosen.name!r} is running.")
-        folders = [folder]
+        directories = [directory]
     rows: list[tuple[str, ...]] = [("CLUSTER", "STATE", "COMPONENT", "PROCESS", "MEMORY", "ADDRESS")]
-    for folder in folders:
-        rows += _rows(folder)
+    for directory in directories:
+        rows += _rows(directory)
     if len(rows) == 1:
         print("No cluster is running; start one with `python -m devcluster up`.")
         return 0
@@ -224,10 +224,10 @@ def _status(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _rows(folder: Path) -> list[tuple[str, ...]]:
-    known = state.load(folder)
-    if known is None or not state.is_locked(folder):
-        return [(folder.name, "killed", "", "", "", "`down` removes its files")]
+def _rows(directory: Path) -> list[tuple[str, ...]]:
+    known = state.load(directory)
+    if known is None or not state.is_locked(directory):
+        return [(directory.name, "killed", "", "", "", "`down` removes its files")]
     phase = "ready" if known.ready else "starting"
     addresses = {"kube-apiserver": known.server, "registry": known.registry}
     # A component of a real node is the child of a program that entered its namespaces.
@@ -235,7 +235,7 @@ def _rows(folder: Path) -> list[tuple[str, ...]]:
     processes.append(("supervisor", known.supervisor, proportional_memory))
     return [
         (
-            folder.name,
+            directory.name,
             phase,
             name,
             str(process),
@@ -247,16 +247,16 @@ def _rows(folder: Path) -> list[tuple[str, ...]]:
 
 
 def _environment(chosen: argparse.Namespace) -> int:
-    known = state.load(state.run_folder(chosen.name))
+    known = state.load(state.run_directory(chosen.name))
     if known is None or not known.ready:
         raise DevclusterError(
             f"No cluster named {chosen.name!r} is ready; start it with `python -m devcluster up --name {chosen.name}`."
         )
-    folder = state.run_folder(chosen.name)
+    directory = state.run_directory(chosen.name)
     variables = {
         "KUBECONFIG": known.kubeconfig,
         # kubectl caches the discovery of a server by its address, and addresses are reused.
-        "KUBECACHEDIR": str(folder / "kubectl"),
+        "KUBECACHEDIR": str(directory / "kubectl"),
         "REGISTRY": known.registry,
         "REGISTRIES_CONF": known.registries_conf,
     }
@@ -273,11 +273,11 @@ def _build(chosen: argparse.Namespace) -> int:
 
 
 def _find_or_build(*, real: bool) -> Path:
-    """The folder of the programs; what a real node needs beside them is there too."""
-    folder = programs.find_or_build(_print_line)
+    """The directory of the programs; what a real node needs beside them is there too."""
+    directory = programs.find_or_build(_print_line)
     if real:
         real_node.find_programs(_print_line)
-    return folder
+    return directory
 
 
 def _print_line(line: str) -> None:

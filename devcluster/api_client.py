@@ -48,15 +48,15 @@ class ApiClient:
 class ApiProxy:
     """The API server behind `kubectl proxy`, so any kubeconfig works: one process for all requests of a cluster.
 
-    It listens on a socket in a folder that only this user may read, and ends with this process.
+    It listens on a socket in a directory that only this user may read, and ends with this process.
     """
 
     def __init__(self, kubectl: Path, kubeconfig: Path) -> None:
         """Start the proxy, and return when it accepts connections. Raises DevclusterError with its output."""
-        self._folder = Path(tempfile.mkdtemp(prefix="devcluster-"))
-        self._socket = self._folder / "api"
+        self._directory = Path(tempfile.mkdtemp(prefix="devcluster-"))
+        self._socket = self._directory / "api"
         command = [f"--kubeconfig={kubeconfig}", "proxy", f"--unix-socket={self._socket}"]
-        log = self._folder / "log"
+        log = self._directory / "log"
         self._process = start_logged(with_parent_death_signal(kubectl, command), log, dict(os.environ))
         deadline = time.monotonic() + _START_SECONDS
         while not self._accepts():
@@ -95,7 +95,7 @@ class ApiProxy:
         """End the proxy. A second call does nothing."""
         self._process.kill()
         self._process.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self._directory, ignore_errors=True)
 
     def _accepts(self) -> bool:
         connection = _UnixConnection(self._socket, _REQUEST_SECONDS)

@@ -1,6 +1,6 @@
 """Builds programs with Go: those of a cluster (one multi-call program out of binaries/, and kwok), and others.
 
-Writes to the folder that it is given and to Go's own caches.
+Writes to the directory that it is given and to Go's own caches.
 """
 
 import json
@@ -35,7 +35,7 @@ NODE_NAMES = ("kubelet", "kube-proxy")
 """What a real node runs of Kubernetes: programs of the same module, which no other cluster needs."""
 
 _SOURCES = Path(__file__).resolve().parent / "binaries"
-"""The Go module of the cluster; its folders with a go.mod are modules of optional programs."""
+"""The Go module of the cluster; its directories with a go.mod are modules of optional programs."""
 _VERSION_PACKAGE = "k8s.io/component-base/version"
 # Without a gitVersion the server reports v0.0.0-master and every minKubeVersion fails.
 KUBERNETES_LDFLAGS = (
@@ -54,8 +54,8 @@ class GoProgram:
     """A program that is built by itself, from a main package of a module.
 
     `version` and `go`, the oldest Go that the module accepts, are set if `go install` accepts the module. Otherwise, because its
-    go.mod replaces or excludes other modules, the folder binaries/<module> has a go.mod that requires the package as a tool and
-    repeats those lines, and a go.sum; the package "." is that folder itself, the module "" that of the cluster's program.
+    go.mod replaces or excludes other modules, the directory binaries/<module> has a go.mod that requires the package as a tool
+    and repeats those lines, and a go.sum; the package "." is that directory itself, the module "" that of the cluster's program.
     `tags` are build constraints.
     """
 
@@ -79,9 +79,9 @@ def program_recipe(program: GoProgram) -> list[bytes]:
     return [repr(program).encode(), *(() if program.version else _module_files(_SOURCES / program.module))]
 
 
-def _module_files(folder: Path) -> list[bytes]:
-    """The content of the files of a Go module, without the modules in its subfolders."""
-    return [path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()]
+def _module_files(directory: Path) -> list[bytes]:
+    """The content of the files of a Go module, without the modules in its subdirectories."""
+    return [path.read_bytes() for path in sorted(directory.iterdir()) if path.is_file()]
 
 
 def minimum_go(program: GoProgram | None = None) -> str:
@@ -93,8 +93,8 @@ def minimum_go(program: GoProgram | None = None) -> str:
     return str(found)
 
 
-def module_folder(module: str, folder: Path, environment: Mapping[str, str] = os.environ) -> tuple[Path, str]:
-    """The folder of a module's files (`path@version`, or a path that the go.mod in `folder` requires) and its checksum.
+def module_directory(module: str, directory: Path, environment: Mapping[str, str] = os.environ) -> tuple[Path, str]:
+    """The directory of a module's files (`path@version`, or a path that the go.mod in `directory` requires) and its checksum.
 
     Raises DevclusterError if Go is missing or cannot download it.
     """
@@ -103,7 +103,7 @@ def module_folder(module: str, folder: Path, environment: Mapping[str, str] = os
         raise DevclusterError(f"the files of {module} are downloaded with Go, which is not on PATH")
     command = [go, "mod", "download", "-json", module]
     settings = {**environment, "GOWORK": "off", "GOFLAGS": "-mod=mod"}
-    done = subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=directory, env=settings, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise DevclusterError(f"go mod download {module}: {done.stderr.strip()}")
     found = json.loads(done.stdout)
@@ -116,43 +116,43 @@ def find_go(environment: Mapping[str, str]) -> str | None:
 
 
 def build_all(
-    go: str, folder: Path, report: Callable[[str], None], environment: Mapping[str, str] = os.environ
+    go: str, directory: Path, report: Callable[[str], None], environment: Mapping[str, str] = os.environ
 ) -> None:
-    """Build all programs with the Go at `go` into the empty folder. Takes minutes when Go's own cache is empty.
+    """Build all programs with the Go at `go` into the empty directory. Takes minutes when Go's own cache is empty.
 
     Raises DevclusterError with Go's output.
     """
     report(
         f"Building Kubernetes {KUBERNETES_VERSION}, the image registry and kwok with Go, once (about ten minutes on two cores)."
     )
-    with tempfile.TemporaryDirectory(prefix="go-", dir=folder) as work:
+    with tempfile.TemporaryDirectory(prefix="go-", dir=directory) as work:
         base = _go_environment(environment, Path(work))
-        command = [go, "build", "-trimpath", "-ldflags", KUBERNETES_LDFLAGS, "-o", str(folder / "kubernetes"), "."]
+        command = [go, "build", "-trimpath", "-ldflags", KUBERNETES_LDFLAGS, "-o", str(directory / "kubernetes"), "."]
         _run(command, base, f"Kubernetes {KUBERNETES_VERSION} and the image registry", report)
         command = [go, "install", "-trimpath", "-ldflags", "-s -w", KWOK]
-        _run(command, {**base, "GOBIN": str(folder)}, "kwok", report)
+        _run(command, {**base, "GOBIN": str(directory)}, "kwok", report)
     for name in KUBERNETES_NAMES:
-        (folder / name).symlink_to("kubernetes")
+        (directory / name).symlink_to("kubernetes")
 
 
 def build_program(
     go: str,
-    folder: Path,
+    directory: Path,
     program: GoProgram,
     report: Callable[[str], None],
     environment: Mapping[str, str] = os.environ,
 ) -> None:
-    """Build one program into the empty folder, under its name. Raises DevclusterError with Go's output."""
+    """Build one program into the empty directory, under its name. Raises DevclusterError with Go's output."""
     flags = ["-trimpath", "-tags", program.tags, "-ldflags", program.ldflags]
-    with tempfile.TemporaryDirectory(prefix="go-", dir=folder) as work:
-        settings = {**_go_environment(environment, Path(work)), "GOBIN": str(folder)}
+    with tempfile.TemporaryDirectory(prefix="go-", dir=directory) as work:
+        settings = {**_go_environment(environment, Path(work)), "GOBIN": str(directory)}
         if program.version:
-            command, directory = [go, "install", *flags, f"{program.package}@{program.version}"], _SOURCES
+            command, work_directory = [go, "install", *flags, f"{program.package}@{program.version}"], _SOURCES
         else:
-            command = [go, "build", *flags, "-o", str(folder / program.name), program.package]
-            directory = _SOURCES / program.module
-        _run(command, settings, program.name, report, directory)
-    if not (folder / program.name).exists():
+            command = [go, "build", *flags, "-o", str(directory / program.name), program.package]
+            work_directory = _SOURCES / program.module
+        _run(command, settings, program.name, report, work_directory)
+    if not (directory / program.name).exists():
         raise DevclusterError(f"the package {program.package} has another name than {program.name}")
 
 
@@ -178,7 +178,7 @@ def _run(
     environment: Mapping[str, str],
     title: str,
     report: Callable[[str], None],
-    directory: Path = _SOURCES,
+    work_directory: Path = _SOURCES,
 ) -> None:
     started = time.monotonic()
     report(f"  {title} ...")
@@ -186,7 +186,7 @@ def _run(
         # On an interrupt Go removes its temporary files before it ends.
         process = subprocess.Popen(
             with_parent_death_signal(command[0], command[1:], signal.SIGINT),
-            cwd=directory,
+            cwd=work_directory,
             env=dict(environment),
             stdin=subprocess.DEVNULL,
             stdout=output,

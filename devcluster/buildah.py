@@ -18,12 +18,12 @@ def find_or_install(report: Callable[[str], None]) -> Path:
     return debian.find_or_install("buildah", report, _HINT)
 
 
-def shim(program: Path, folder: Path) -> str:
-    """Return a shell script that runs `build` and `push` of podman with buildah, with all data below `folder`.
+def shim(program: Path, directory: Path) -> str:
+    """Return a shell script that runs `build` and `push` of podman with buildah, with all data below `directory`.
 
     It needs no privileges except those to unpack images: no storage driver of the kernel, no containers.
     """
-    storage = f'--storage-driver vfs --root "{folder}/storage" --runroot "{folder}/run"'
+    storage = f'--storage-driver vfs --root "{directory}/storage" --runroot "{directory}/run"'
     return f"""#!/bin/sh
 command="$1"; shift
 case "$command" in

@@ -1,6 +1,6 @@
-"""The cache folder: its location, and how several processes fill it safely.
+"""The cache directory: its location, and how several processes fill it safely.
 
-The folder may be deleted whenever no cluster is running.
+The directory may be deleted whenever no cluster is running.
 """
 
 import fcntl
@@ -14,8 +14,8 @@ from pathlib import Path
 STAGING_PREFIX = ".staging-"
 
 
-def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """`$OLM_CACHE`, else `$XDG_CACHE_HOME/olm-suite`, else `~/.cache/olm-suite`. The folder need not exist."""
+def cache_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """`$OLM_CACHE`, else `$XDG_CACHE_HOME/olm-suite`, else `~/.cache/olm-suite`. The directory need not exist."""
     if chosen := environment.get("OLM_CACHE"):
         return Path(chosen).absolute()
     if base := environment.get("XDG_CACHE_HOME"):
@@ -24,10 +24,10 @@ def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def publish_once(target: Path, fill: Callable[[Path], None], waiting: Callable[[], None] = lambda: None) -> Path:
-    """Return `target`. If it does not exist, create it: `fill` writes to an empty folder next to it, which is then renamed.
+    """Return `target`. If it does not exist, create it: `fill` writes to an empty directory next to it, which is then renamed.
 
-    Of several callers, in any process, one fills; the others call `waiting` and wait. Incomplete folders of killed processes are
-    removed by the next caller. Errors of `fill` are raised and leave no target.
+    Of several callers, in any process, one fills; the others call `waiting` and wait. Incomplete directories of killed
+    processes are removed by the next caller. Errors of `fill` are raised and leave no target.
     """
     if target.is_dir():
         return target

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from devcluster.build import module_folder
+from devcluster.build import module_directory
 from devcluster.cluster import Cluster
 from devcluster.optional_programs import optional_program
 from devcluster.processes import REPOSITORY
@@ -39,13 +39,13 @@ class CertManager(Services):
 
     def __init__(self, cluster: Cluster, report: Callable[[str], None] = print) -> None:
         """Find or build the program, which takes minutes the first time. Starts nothing. Raises DevclusterError."""
-        super().__init__(cluster.folder / _PROGRAM)
+        super().__init__(cluster.directory / _PROGRAM)
         self._cluster = cluster
         self._program = optional_program(_PROGRAM, report)
 
     def start(self) -> None:
         """Apply the definitions, and start all parts. Returns when the webhook is asked about objects. Raises DevclusterError."""
-        definitions = module_folder(_MODULE, _RECIPE)[0] / "deploy" / "crds"
+        definitions = module_directory(_MODULE, _RECIPE)[0] / "deploy" / "crds"
         self._cluster.kubectl("apply", "--server-side", f"--filename={definitions}")
         self._cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", f"--filename={definitions}")
         self._apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}})

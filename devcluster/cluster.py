@@ -63,7 +63,7 @@ class Cluster:
         self._proxy_lock = threading.Lock()
         self.state = started
         self.is_managed = is_managed
-        self.folder = state.run_folder(started.name)
+        self.directory = state.run_directory(started.name)
         self.kubeconfig = Path(started.kubeconfig)
         self.registry = started.registry
         self.registries_conf = Path(started.registries_conf)
@@ -81,7 +81,7 @@ class Cluster:
         command = [str(self._kubectl), f"--kubeconfig={self.kubeconfig}", *arguments]
         # kubectl caches the discovery of a server by its address, and addresses are reused.
         # It ends before it has garbage worth collecting.
-        environment = {**os.environ, "KUBECACHEDIR": str(self.folder / "kubectl"), "GOGC": "off"}
+        environment = {**os.environ, "KUBECACHEDIR": str(self.directory / "kubectl"), "GOGC": "off"}
         done = subprocess.run(command, input=input, env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise DevclusterError(f"kubectl {' '.join(arguments)}: {done.stderr.strip() or done.stdout.strip()}")
@@ -97,7 +97,7 @@ class Cluster:
         }
         token = self.api.call("POST", path, asked)["status"]["token"]
         server, authority = self._endpoint
-        written = self.folder / "tokens" / f"{namespace}-{serviceaccount}.kubeconfig"
+        written = self.directory / "tokens" / f"{namespace}-{serviceaccount}.kubeconfig"
         written.parent.mkdir(mode=0o700, exist_ok=True)
         write_private(written, kubeconfig.render(server, authority, token, serviceaccount))
         return written
@@ -136,10 +136,10 @@ class Cluster:
         self._supervisor.wait()
 
     def stop(self) -> None:
-        """Stop all processes, remove the routes and the folder. A second call does nothing."""
+        """Stop all processes, remove the routes and the directory. A second call does nothing."""
         if self._proxy is not None:
             self._proxy.close()
-        _dismiss(self._supervisor, self.folder)
+        _dismiss(self._supervisor, self.directory)
 
     def __enter__(self) -> Self:
         return self
@@ -166,12 +166,12 @@ def start(options: ClusterOptions, report: Callable[[str], None]) -> Cluster:
     `report` gets progress messages. The first call builds the programs, which takes minutes. Raises DevclusterError.
     """
     is_managed = options.kubeconfig is None
-    folder = state.run_folder(options.name)
+    directory = state.run_directory(options.name)
     where, kubectl = _programs(options, report)
     node_programs = real_node.find_programs(report) if is_managed and options.real_node else None
     report(f"Starting the cluster {options.name!r} ...")
     request = Request(
-        folder=str(folder),
+        directory=str(directory),
         programs=str(where),
         nodes=options.nodes,
         owner=os.getpid(),
@@ -192,17 +192,17 @@ def start(options: ClusterOptions, report: Callable[[str], None]) -> Cluster:
     try:
         started = _answer(supervisor, report)
     except BaseException:
-        _dismiss(supervisor, folder)
+        _dismiss(supervisor, directory)
         raise
     ranges = {**started["state"], "ranges": tuple(started["state"]["ranges"])}
     return Cluster(supervisor, state.State(**ranges), kubectl, is_managed=is_managed)
 
 
 def _programs(options: ClusterOptions, report: Callable[[str], None]) -> tuple[Path, Path]:
-    """The folder of the programs and the path of kubectl. Nothing is built for an existing cluster."""
+    """The directory of the programs and the path of kubectl. Nothing is built for an existing cluster."""
     if options.kubeconfig is None:
-        folder = programs.find_or_build(report)
-        return folder, folder / "kubectl"
+        directory = programs.find_or_build(report)
+        return directory, directory / "kubectl"
     if not options.kubeconfig.is_file():
         raise DevclusterError(f"There is no kubeconfig at {options.kubeconfig}.")
     found = programs.find(report)
@@ -230,7 +230,7 @@ def _answer(supervisor: subprocess.Popen[str], report: Callable[[str], None]) ->
     raise DevclusterError("\n".join(["The cluster's supervisor has ended.", *other]))
 
 
-def _dismiss(supervisor: subprocess.Popen[str], folder: Path) -> None:
+def _dismiss(supervisor: subprocess.Popen[str], directory: Path) -> None:
     if supervisor.stdin is not None and not supervisor.stdin.closed:
         with contextlib.suppress(BrokenPipeError):
             supervisor.stdin.close()
@@ -242,5 +242,5 @@ def _dismiss(supervisor: subprocess.Popen[str], folder: Path) -> None:
         supervisor.wait()
     if supervisor.stdout is not None:
         supervisor.stdout.close()
-    if folder.is_dir() and not state.is_locked(folder):
-        state.remove(folder)
+    if directory.is_dir() and not state.is_locked(directory):
+        state.remove(directory)

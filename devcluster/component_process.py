@@ -18,7 +18,7 @@ class ComponentProcess:
     """A component and, while it runs, its process."""
 
     def __init__(self, component: Component, programs: Path, logs: Path) -> None:
-        """`programs` is the folder of the programs, `logs` the one that gets NAME.log."""
+        """`programs` is the directory of the programs, `logs` the one that gets NAME.log."""
         self.name = component.name
         self._component = component
         self._program = Path(component.program or programs / component.name)

@@ -35,7 +35,7 @@ _MEMORY = {"GOGC": "400", "GOMEMLIMIT": "2GiB"}
 class Component:
     """A program of the cluster: its name in tables and logs, its arguments without the program, its additional environment.
 
-    `program` is its path; without one it is the program of that name in the folder of the cluster's programs.
+    `program` is its path; without one it is the program of that name in the directory of the cluster's programs.
     """
 
     name: str
@@ -46,12 +46,12 @@ class Component:
 
 @dataclass(frozen=True)
 class Layout:
-    """The paths and addresses of one cluster: its run folder, its programs, its ports and address ranges.
+    """The paths and addresses of one cluster: its run directory, its programs, its ports and address ranges.
 
     With a real node the API server and the registry are where pods reach them, otherwise on loopback.
     """
 
-    folder: Path
+    directory: Path
     programs: Path
     allocation: Allocation
     network: NodeNetwork | None = None
@@ -78,8 +78,8 @@ class Layout:
 
     @property
     def keys(self) -> Path:
-        """The folder of keys and certificates; nobody else may read it."""
-        return self.folder / "keys"
+        """The directory of keys and certificates; nobody else may read it."""
+        return self.directory / "keys"
 
     @property
     def tokens(self) -> Path:
@@ -93,7 +93,7 @@ class Layout:
 
     def kubeconfig(self, user: str) -> Path:
         """The kubeconfig of one of the users: admin, kwok, kube-controller-manager, kube-scheduler, kubelet, kube-proxy."""
-        return self.folder / "kubeconfig" if user == "admin" else self.keys / f"{user}.kubeconfig"
+        return self.directory / "kubeconfig" if user == "admin" else self.keys / f"{user}.kubeconfig"
 
     def prepare(self) -> str:
         """Create the keys, the token file and the kubeconfigs; return the admin's token."""
@@ -134,7 +134,7 @@ def etcd(layout: Layout) -> Component:
     """etcd without fsync, because its data is removed with the cluster."""
     peer = f"http://127.0.0.1:{layout.allocation.ports[2]}"
     arguments = (
-        f"--data-dir={layout.folder / 'etcd'}",
+        f"--data-dir={layout.directory / 'etcd'}",
         f"--listen-client-urls={layout.etcd}",
         f"--advertise-client-urls={layout.etcd}",
         f"--listen-peer-urls={peer}",

@@ -16,15 +16,15 @@ _KEEP_CONFIGURATION = ("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Opt
 
 
 def find_or_install(
-    program: str, report: Callable[[str], None], hint: str = "", package: str = "", folders: Sequence[str] = ()
+    program: str, report: Callable[[str], None], hint: str = "", package: str = "", directories: Sequence[str] = ()
 ) -> Path:
     """Return the path of `program`; install its package (default: of that name), which needs root, if it is missing.
 
-    `hint` ends the message of each error. Programs are on PATH, or in one of the `folders`. Raises DevclusterError.
+    `hint` ends the message of each error. Programs are on PATH, or in one of the `directories`. Raises DevclusterError.
     """
     package = package or program
     hint = hint or f"Install {package} (on Debian: `apt-get install {package}` as root)."
-    path = os.pathsep.join((os.environ.get("PATH", os.defpath), *folders))
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), *directories))
     found = shutil.which(program, path=path)
     if found:
         return Path(found)

@@ -1,4 +1,4 @@
-"""Pushes bundle folders and file-based catalogs to an image registry as OCI images, and fills in the digests.
+"""Pushes bundle directories and file-based catalogs to an image registry as OCI images, and fills in the digests.
 
 `python -m devcluster.images --help` is the command. The same files have the same digest. Speaks plain HTTP, and only writes to
 the registry.
@@ -26,13 +26,13 @@ import yaml
 from devcluster.errors import DevclusterError
 
 CONFIGS_LABEL = "operators.operatorframework.io.index.configs.v1"
-"""The label of a catalog image that names the folder of the catalog's files."""
+"""The label of a catalog image that names the directory of the catalog's files."""
 
 _MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
 _LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar+gzip"
 _BUNDLE = "olm.bundle"
-_BUNDLE_FOLDERS = ("manifests", "metadata")
+_BUNDLE_DIRECTORIES = ("manifests", "metadata")
 _WORKERS = 4
 _TIMEOUT_SECONDS = 60.0
 _PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
@@ -122,41 +122,41 @@ class Registry:
 
 @dataclass(frozen=True)
 class Content:
-    """A catalog on disk: a folder with `<package>/catalog.json` or `.yaml`, and one with
+    """A catalog on disk: a directory with `<package>/catalog.json` or `.yaml`, and one with
     `<package>/<version>/{manifests,metadata}`."""
 
     catalog: Path
     bundles: Path
 
     def packages(self) -> list[str]:
-        """The names of the packages, sorted. Raises DevclusterError if there are none or a folder is missing."""
-        missing = next((folder for folder in (self.catalog, self.bundles) if not folder.is_dir()), None)
+        """The names of the packages, sorted. Raises DevclusterError if there are none or a directory is missing."""
+        missing = next((directory for directory in (self.catalog, self.bundles) if not directory.is_dir()), None)
         if missing is not None:
             raise DevclusterError(
-                f"There is no folder {missing}: the folder with the catalog contains catalog/<package>/ and "
+                f"There is no directory {missing}: the directory with the catalog contains catalog/<package>/ and "
                 "bundles/<package>/<version>/."
             )
-        names = sorted(folder.name for folder in self.catalog.iterdir() if folder.is_dir())
+        names = sorted(directory.name for directory in self.catalog.iterdir() if directory.is_dir())
         if not names:
-            raise DevclusterError(f"{self.catalog} does not contain a folder of a package.")
+            raise DevclusterError(f"{self.catalog} does not contain a directory of a package.")
         return names
 
     def blobs(self, package: str) -> list[Blob]:
         """The catalog's blobs of one package in the order of the file. Raises DevclusterError if there is none."""
-        folder = self.catalog / package
-        if (lines := folder / "catalog.json").is_file():
+        directory = self.catalog / package
+        if (lines := directory / "catalog.json").is_file():
             return _blobs(lines, lambda text: [json.loads(line) for line in text.splitlines() if line.strip()])
-        if (documents := folder / "catalog.yaml").is_file():
+        if (documents := directory / "catalog.yaml").is_file():
             return _blobs(documents, lambda text: [blob for blob in yaml.load_all(text, yaml.CSafeLoader) if blob])
-        raise DevclusterError(f"{folder} contains neither catalog.json nor catalog.yaml.")
+        raise DevclusterError(f"{directory} contains neither catalog.json nor catalog.yaml.")
 
-    def bundle_folder(self, blob: Blob) -> Path | None:
-        """The folder of the bundle of an olm.bundle blob; None if it does not exist."""
+    def bundle_directory(self, blob: Blob) -> Path | None:
+        """The directory of the bundle of an olm.bundle blob; None if it does not exist."""
         version = version_of(blob)
         for name in (version, f"v{version}"):
-            folder = self.bundles / str(blob.get("package", "")) / name
-            if folder.is_dir():
-                return folder
+            directory = self.bundles / str(blob.get("package", "")) / name
+            if directory.is_dir():
+                return directory
         return None
 
 
@@ -186,9 +186,9 @@ class Catalog:
         without: Collection[str] = (),
         report: Callable[[int, int], None] = lambda done, total: None,
     ) -> Pushed:
-        """Push all bundles that have a folder, then the catalog that names them by digest.
+        """Push all bundles that have a directory, then the catalog that names them by digest.
 
-        `packages` limits the catalog, `without` leaves bundles out of it by name. Bundles without a folder keep the image
+        `packages` limits the catalog, `without` leaves bundles out of it by name. Bundles without a directory keep the image
         reference they have. `report` hears how many of how many bundles are pushed. Raises DevclusterError.
         """
         chosen = content.packages() if packages is None else sorted(packages)
@@ -207,7 +207,7 @@ class Catalog:
         return f"{self.host}/{self.name}"
 
     def push_files(self, files: Mapping[str, bytes]) -> str:
-        """Push a catalog of exactly these files (path below the catalog's folder -> content); return the digest."""
+        """Push a catalog of exactly these files (path below the catalog's directory -> content); return the digest."""
         repository, _, tag = self.name.partition(":")
         below = {f"configs/{path}": content for path, content in files.items()}
         return self.registry.push(repository, tag or "latest", below, {CONFIGS_LABEL: "/configs"})
@@ -215,23 +215,23 @@ class Catalog:
     def _push_bundles(
         self, content: Content, blobs: Iterable[Blob], report: Callable[[int, int], None]
     ) -> dict[tuple[str, str], str]:
-        folders = {}
+        directories = {}
         for blob in blobs:
-            folder = content.bundle_folder(blob) if blob["schema"] == "olm.bundle" else None
-            if folder is not None:
-                folders[blob["package"], blob["name"]] = (str(blob["package"]), version_of(blob), folder)
+            directory = content.bundle_directory(blob) if blob["schema"] == "olm.bundle" else None
+            if directory is not None:
+                directories[blob["package"], blob["name"]] = (str(blob["package"]), version_of(blob), directory)
         images: dict[tuple[str, str], str] = {}
         with ThreadPoolExecutor(_WORKERS) as workers:
-            references = workers.map(lambda bundle: self._push_bundle(*bundle), folders.values())
-            for key, reference in zip(folders, references, strict=True):
+            references = workers.map(lambda bundle: self._push_bundle(*bundle), directories.values())
+            for key, reference in zip(directories, references, strict=True):
                 images[key] = reference
-                report(len(images), len(folders))
+                report(len(images), len(directories))
         return images
 
-    def _push_bundle(self, package: str, version: str, folder: Path) -> str:
+    def _push_bundle(self, package: str, version: str, directory: Path) -> str:
         repository = f"bundles/{package.lower()}"
         tag = "v" + re.sub(r"[^\w.-]", "_", version)[:127]
-        digest = self.registry.push(repository, tag, read_bundle(folder), bundle_labels(folder))
+        digest = self.registry.push(repository, tag, read_bundle(directory), bundle_labels(directory))
         return f"{self.host}/{repository}@{digest}"
 
 
@@ -250,19 +250,19 @@ def _blobs(path: Path, parse: Callable[[str], list[Any]]) -> list[Blob]:
     return found
 
 
-def read_bundle(folder: Path) -> dict[str, bytes]:
-    """The files below manifests/ and metadata/ of a bundle folder, by path."""
+def read_bundle(directory: Path) -> dict[str, bytes]:
+    """The files below manifests/ and metadata/ of a bundle directory, by path."""
     return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for name in _BUNDLE_FOLDERS
-        for path in sorted((folder / name).rglob("*"))
+        path.relative_to(directory).as_posix(): path.read_bytes()
+        for name in _BUNDLE_DIRECTORIES
+        for path in sorted((directory / name).rglob("*"))
         if path.is_file()
     }
 
 
-def bundle_labels(folder: Path) -> dict[str, str]:
+def bundle_labels(directory: Path) -> dict[str, str]:
     """The labels of a bundle's image: those in its metadata/annotations.yaml; none for a plain bundle."""
-    path = folder / "metadata" / "annotations.yaml"
+    path = directory / "metadata" / "annotations.yaml"
     return bundle_labels_of(path.read_bytes() if path.is_file() else b"")
 
 
@@ -281,11 +281,11 @@ def version_of(blob: Blob) -> str:
 
 
 def layer(files: Mapping[str, bytes], mode: int = 0o644) -> bytes:
-    """A tar archive of the files, which have this mode, and their folders, sorted, without times and owners."""
+    """A tar archive of the files, which have this mode, and their directories, sorted, without times and owners."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        folders = {str(parent) for path in files for parent in Path(path).parents if str(parent) != "."}
-        for name in sorted(folders):
+        directories = {str(parent) for path in files for parent in Path(path).parents if str(parent) != "."}
+        for name in sorted(directories):
             entry = tarfile.TarInfo(name)
             entry.type, entry.mode = tarfile.DIRTYPE, 0o755
             archive.addfile(entry)
@@ -350,7 +350,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Push a catalog and its bundles, and print the catalog's image reference."""
     parser = argparse.ArgumentParser(prog="python -m devcluster.images", description=main.__doc__)
     parser.add_argument("registry", help="host:port of a registry that speaks plain HTTP")
-    parser.add_argument("folder", type=Path, help="folder with catalog/<package>/ and bundles/<package>/<version>/")
+    parser.add_argument(
+        "directory", type=Path, help="directory with catalog/<package>/ and bundles/<package>/<version>/"
+    )
     parser.add_argument("name", help="name:tag of the catalog image in the registry")
     parser.add_argument("--host", help="host that image references name, when it is not the registry's address")
     parser.add_argument("--without", action="append", default=[], metavar="BUNDLE", help="leave this bundle out")
@@ -358,7 +360,7 @@ def main(arguments: list[str] | None = None) -> int:
     catalog = Catalog(Registry(given.registry), given.name, given.host or given.registry)
     try:
         _check_image_name(given.name)
-        pushed = catalog.push(Content(given.folder / "catalog", given.folder / "bundles"), without=given.without)
+        pushed = catalog.push(Content(given.directory / "catalog", given.directory / "bundles"), without=given.without)
     except DevclusterError as error:
         parser.exit(1, f"{error}\n")
     print(f"{len(pushed.images)} bundles, catalog {pushed.reference} ({pushed.digest})")

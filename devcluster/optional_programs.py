@@ -2,7 +2,7 @@
 actionlint, and what a real node runs.
 
 `python -m devcluster.optional_programs NAME` prints the path of one. Each program is built when it is first asked for, into the
-cache folder. A cluster with simulated nodes needs none of them, and they are no part of the suite.
+cache directory. A cluster with simulated nodes needs none of them, and they are no part of the suite.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from devcluster import build
 from devcluster.build import GoProgram
-from devcluster.cache import cache_folder, publish_once
+from devcluster.cache import cache_directory, publish_once
 from devcluster.errors import DevclusterError
 
 OPTIONAL_PROGRAMS: Mapping[str, GoProgram] = {
@@ -52,7 +52,7 @@ def optional_program(
     `report` gets progress messages. Raises DevclusterError if Go is missing or cannot build it.
     """
     program = OPTIONAL_PROGRAMS[name]
-    target = cache_folder(environment) / "binaries" / f"{name}-{_digest(program)[:12]}"
+    target = cache_directory(environment) / "binaries" / f"{name}-{_digest(program)[:12]}"
     if not (target / name).exists():
         go = build.find_go(environment)
         if go is None:
@@ -61,7 +61,7 @@ def optional_program(
             )
         publish_once(
             target,
-            lambda folder: build.build_program(go, folder, program, report, environment),
+            lambda directory: build.build_program(go, directory, program, report, environment),
             lambda: report(f"Another process builds programs; {name} waits for it ..."),
         )
     return target / name

@@ -17,7 +17,7 @@ from devcluster.processes import REPOSITORY
 from devcluster.suite import COMPONENTS, NAMESPACE
 
 _REGISTRIES = "registries"
-_REGISTRIES_FOLDER = "/etc/olm-suite/registries"
+_REGISTRIES_DIRECTORY = "/etc/olm-suite/registries"
 _FIELD_MANAGER = "--server-side", "--force-conflicts"
 
 
@@ -80,8 +80,8 @@ def _for_this_cluster(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     (container,) = pod["containers"]
     changed = {
         **container,
-        "args": [*container["args"], f"--registries-conf={_REGISTRIES_FOLDER}/registries.conf"],
-        "volumeMounts": [*container["volumeMounts"], {"name": _REGISTRIES, "mountPath": _REGISTRIES_FOLDER}],
+        "args": [*container["args"], f"--registries-conf={_REGISTRIES_DIRECTORY}/registries.conf"],
+        "volumeMounts": [*container["volumeMounts"], {"name": _REGISTRIES, "mountPath": _REGISTRIES_DIRECTORY}],
     }
     volumes = [*pod["volumes"], {"name": _REGISTRIES, "configMap": {"name": _REGISTRIES}}]
     spec = {**pod, "containers": [changed], "volumes": volumes}

@@ -108,8 +108,8 @@ def _descendants(pid: int) -> list[int]:
     return found
 
 
-def _names(folder: Path) -> list[str]:
+def _names(directory: Path) -> list[str]:
     try:
-        return os.listdir(folder)
+        return os.listdir(directory)
     except OSError:
         return []

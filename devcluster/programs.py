@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from devcluster import build
-from devcluster.cache import cache_folder, publish_once
+from devcluster.cache import cache_directory, publish_once
 from devcluster.errors import DevclusterError
 
 REQUIRED = (*build.KUBERNETES_NAMES, "kwok")
 
 
 def find_or_build(report: Callable[[str], None], environment: Mapping[str, str] = os.environ) -> Path:
-    """Return a folder with all programs of REQUIRED; build them if no folder has them all.
+    """Return a directory with all programs of REQUIRED; build them if no directory has them all.
 
     `report` gets progress messages. Raises DevclusterError if they are missing and cannot be built.
     """
@@ -28,30 +28,30 @@ def find_or_build(report: Callable[[str], None], environment: Mapping[str, str] 
     if go is None:
         raise DevclusterError(
             f"devcluster needs Go {build.minimum_go()} or newer to build Kubernetes {build.KUBERNETES_VERSION} once: "
-            "install it (https://go.dev/dl) and put it on PATH, or set KUBEBUILDER_ASSETS to a folder that contains "
+            "install it (https://go.dev/dl) and put it on PATH, or set KUBEBUILDER_ASSETS to a directory that contains "
             f"{', '.join(REQUIRED)}."
         )
     return publish_once(
-        cached_folder(environment),
-        lambda folder: build.build_all(go, folder, report, environment),
+        cached_directory(environment),
+        lambda directory: build.build_all(go, directory, report, environment),
         lambda: report("Another process builds the cluster's programs; waiting for it ..."),
     )
 
 
 def find(report: Callable[[str], None], environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Return `$KUBEBUILDER_ASSETS` or the cached folder, the first that has all of REQUIRED; None if neither has."""
+    """Return `$KUBEBUILDER_ASSETS` or the cached directory, the first that has all of REQUIRED; None if neither has."""
     if assets := environment.get("KUBEBUILDER_ASSETS"):
         absent = missing(Path(assets))
         if not absent:
             return Path(assets).absolute()
         report(f"KUBEBUILDER_ASSETS ({assets}) is not used: it does not contain {', '.join(absent)}.")
-    cached = cached_folder(environment)
+    cached = cached_directory(environment)
     return cached if not missing(cached) else None
 
 
-def missing(folder: Path, names: Iterable[str] = REQUIRED) -> list[str]:
-    """The names of programs that are missing in the folder or not executable, in the given order."""
-    return [name for name in names if not os.access(folder / name, os.X_OK)]
+def missing(directory: Path, names: Iterable[str] = REQUIRED) -> list[str]:
+    """The names of programs that are missing in the directory or not executable, in the given order."""
+    return [name for name in names if not os.access(directory / name, os.X_OK)]
 
 
 def kubectl(environment: Mapping[str, str] = os.environ) -> Path:
@@ -67,10 +67,10 @@ def kubectl(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(on_path)
 
 
-def cached_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """The cache folder of the programs. Its name contains a hash of sources, versions and flags."""
+def cached_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """The cache directory of the programs. Its name contains a hash of sources, versions and flags."""
     digest = hashlib.sha256()
     for part in build.recipe():
         digest.update(len(part).to_bytes(8, "big") + part)
     key = f"{build.KUBERNETES_VERSION}-{digest.hexdigest()[:12]}"
-    return cache_folder(environment) / "binaries" / key
+    return cache_directory(environment) / "binaries" / key

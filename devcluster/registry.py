@@ -25,22 +25,23 @@ MIRRORED_HOSTS = (
 )
 
 
-def component(folder: Path) -> Component:
+def component(directory: Path) -> Component:
     """The registry, with plain HTTP and without telemetry."""
     return Component(
         "registry",
-        ("serve", str(folder / "registry.yaml")),
+        ("serve", str(directory / "registry.yaml")),
         {"OTEL_SDK_DISABLED": "true", "OTEL_TRACES_EXPORTER": "none"},
     )
 
 
-def configuration(folder: Path, address: str) -> str:
-    """The registry's configuration: storage in `folder`/registry, listening on `address` ("127.0.0.1:5000"), deletion allowed."""
+def configuration(directory: Path, address: str) -> str:
+    """The registry's configuration: storage in `directory`/registry, listening on `address` ("127.0.0.1:5000"), deletion
+    allowed."""
     config = {
         "version": "0.1",
         "log": {"level": "error", "accesslog": {"disabled": True}},
         "storage": {
-            "filesystem": {"rootdirectory": str(folder / "registry")},
+            "filesystem": {"rootdirectory": str(directory / "registry")},
             "delete": {"enabled": True},
             "maintenance": {"uploadpurging": {"enabled": False}},
         },

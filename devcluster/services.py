@@ -31,12 +31,12 @@ _REQUEST_SECONDS = 10.0
 
 
 class Services:
-    """Processes by name. `folder` gets a log per process, NAME.log, with the output of all its runs."""
+    """Processes by name. `directory` gets a log per process, NAME.log, with the output of all its runs."""
 
-    def __init__(self, folder: Path) -> None:
-        """Make the folder. Starts nothing."""
-        self.folder = folder
-        self.folder.mkdir(parents=True, exist_ok=True)
+    def __init__(self, directory: Path) -> None:
+        """Make the directory. Starts nothing."""
+        self.directory = directory
+        self.directory.mkdir(parents=True, exist_ok=True)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def launch(
@@ -94,7 +94,7 @@ class Services:
 
     def log(self, name: str) -> Path:
         """The log file of a process."""
-        return self.folder / f"{name}.log"
+        return self.directory / f"{name}.log"
 
     def log_tail(self, name: str, lines: int = 30) -> str:
         """The last lines of its log."""

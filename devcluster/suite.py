@@ -43,13 +43,14 @@ class Addresses:
 
 
 class Suite(Services):
-    """The three controllers. `folder` contains their logs and caches (default: a folder that is removed with the cluster)."""
+    """The three controllers. `directory` contains their logs and caches (default: a directory that is removed with the
+    cluster)."""
 
     def __init__(
-        self, cluster: Cluster, folder: Path | None = None, arguments: Mapping[str, Sequence[str]] | None = None
+        self, cluster: Cluster, directory: Path | None = None, arguments: Mapping[str, Sequence[str]] | None = None
     ) -> None:
         """`arguments` are additional flags by name of the controller. Starts nothing."""
-        super().__init__(folder or cluster.folder / "suite")
+        super().__init__(directory or cluster.directory / "suite")
         self._cluster = cluster
         self._more = dict(arguments or {})
         self._components = {name: name for name in COMPONENTS}
@@ -89,7 +90,7 @@ class Suite(Services):
     def start_replica(self, component: str) -> str:
         """Start another process of a controller and return its name, such as "catalogd-2", when it is ready.
 
-        It has the controller's account and flags, and its own addresses, cache folder and log. All methods accept its name.
+        It has the controller's account and flags, and its own addresses, cache directory and log. All methods accept its name.
         """
         count = sum(each == component for each in self._components.values())
         name = f"{component}-{count + 1}"
@@ -116,7 +117,7 @@ class Suite(Services):
 
     def _run(self, name: str) -> None:
         """Start the process of a controller. Tests of the image and of Tilt override it."""
-        arguments = ["-m", COMPONENTS[self._components[name]], *self._flags(name, self.folder / f"{name}-cache")]
+        arguments = ["-m", COMPONENTS[self._components[name]], *self._flags(name, self.directory / f"{name}-cache")]
         self.launch(name, sys.executable, arguments, python_environment())
 
     def _flags(self, name: str, cache: Path) -> list[str]:
@@ -182,10 +183,10 @@ class Suite(Services):
     def _apply(self, manifests: str) -> None:
         self._cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", input=manifests)
 
-    def _rendered(self, folder: Path) -> str:
-        if (folder / "kustomization.yaml").exists():
-            return self._cluster.kubectl("kustomize", str(folder))
-        return "\n---\n".join(path.read_text() for path in sorted(folder.glob("*.yaml")))
+    def _rendered(self, directory: Path) -> str:
+        if (directory / "kustomization.yaml").exists():
+            return self._cluster.kubectl("kustomize", str(directory))
+        return "\n---\n".join(path.read_text() for path in sorted(directory.glob("*.yaml")))
 
 
 def _addresses(name: str) -> Addresses:

@@ -2,7 +2,7 @@
 
 Started by devcluster.cluster as `python -m devcluster.supervisor REQUEST`, in its own session. It takes commands from one owner
 on standard input, one per line, answers on standard output, one per line, and ends at the end of that input or with the owner's
-process. If it is killed, the kernel kills its children and the owner removes the folder.
+process. If it is killed, the kernel kills its children and the owner removes the directory.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class Request:
     With `node_programs`, of nodes.real_node, the cluster has one real node.
     """
 
-    folder: str
+    directory: str
     programs: str
     nodes: int
     owner: int
@@ -53,7 +53,7 @@ class Supervisor:
     def __init__(self, request: Request) -> None:
         """Starts nothing."""
         self._request = request
-        self._folder = Path(request.folder)
+        self._directory = Path(request.directory)
         self._processes: dict[str, ComponentProcess] = {}
         self._api: ApiClient | None = None
         self._allocation_holder: socket.socket | None = None
@@ -62,12 +62,12 @@ class Supervisor:
     async def start(self) -> state.State:
         """Start everything and return when the cluster is ready."""
         allocated, self._allocation_holder = allocation.allocate()
-        (self._folder / "logs").mkdir()
+        (self._directory / "logs").mkdir()
         if self._request.kubeconfig is None:
             await self._start_control_plane(allocated)
         else:
             self._prepare(
-                control_plane.Layout(self._folder, Path(self._request.programs), allocated),
+                control_plane.Layout(self._directory, Path(self._request.programs), allocated),
                 self._request.kubeconfig,
                 "",
                 (),
@@ -85,7 +85,7 @@ class Supervisor:
 
     async def _start_control_plane(self, allocated: allocation.Allocation) -> None:
         network = None if self._request.node_programs is None else NodeNetwork(allocated)
-        layout = control_plane.Layout(self._folder, Path(self._request.programs), allocated, network)
+        layout = control_plane.Layout(self._directory, Path(self._request.programs), allocated, network)
         token = await asyncio.to_thread(layout.prepare)
         ranges = () if network else (allocated.pod_cidr, allocated.service_cidr)
         self._prepare(layout, str(layout.kubeconfig("admin")), layout.server, ranges)
@@ -108,7 +108,7 @@ class Supervisor:
         if layout.network is None:
             return None
         assert self._request.node_programs is not None
-        node = RealNode(layout, layout.network, self._request.node_programs, cgroup_of(self._folder.name))
+        node = RealNode(layout, layout.network, self._request.node_programs, cgroup_of(self._directory.name))
         await self._launch([node.first_process])
         parent = self._processes[node.first_process.name].pid
         assert parent is not None
@@ -129,11 +129,11 @@ class Supervisor:
 
     def _prepare(self, layout: control_plane.Layout, kubeconfig: str, server: str, ranges: tuple[str, ...]) -> None:
         address = self._request.registry or layout.registry
-        registries_conf = self._folder / "registries.conf"
+        registries_conf = self._directory / "registries.conf"
         registries_conf.write_text(registry.registries_conf(address))
-        (self._folder / "registry.yaml").write_text(registry.configuration(self._folder, address))
+        (self._directory / "registry.yaml").write_text(registry.configuration(self._directory, address))
         self._state = state.State(
-            name=self._folder.name,
+            name=self._directory.name,
             ready=False,
             server=server,
             kubeconfig=kubeconfig,
@@ -146,17 +146,17 @@ class Supervisor:
             supervisor=os.getpid(),
             started=time.time(),
             link=layout.network.link if layout.network else "",
-            cgroup=cgroup_of(self._folder.name) if layout.network else "",
+            cgroup=cgroup_of(self._directory.name) if layout.network else "",
         )
-        # Saved before anything outside the folder changes, so that the changes can always be undone.
+        # Saved before anything outside the directory changes, so that the changes can always be undone.
         self._save()
 
     def _registry_component(self) -> Sequence[control_plane.Component]:
-        return [registry.component(self._folder)] if self._request.registry is None else []
+        return [registry.component(self._directory)] if self._request.registry is None else []
 
     async def _launch(self, components: Sequence[control_plane.Component]) -> None:
         for component in components:
-            process = ComponentProcess(component, Path(self._request.programs), self._folder / "logs")
+            process = ComponentProcess(component, Path(self._request.programs), self._directory / "logs")
             self._processes[component.name] = process
             await process.start()
         self._save()
@@ -165,7 +165,7 @@ class Supervisor:
         assert self._state is not None
         pids = {name: process.pid for name, process in self._processes.items() if process.pid is not None}
         self._state = replace(self._state, components=pids, ready=ready or self._state.ready)
-        state.save(self._folder, self._state)
+        state.save(self._directory, self._state)
 
     async def _until(self, what: str, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _START_SECONDS
@@ -174,7 +174,7 @@ class Supervisor:
                 process.raise_if_ended()
             if time.monotonic() > deadline:
                 raise DevclusterError(
-                    f"{what} did not become ready in {_START_SECONDS:.0f} seconds; see {self._folder / 'logs'}."
+                    f"{what} did not become ready in {_START_SECONDS:.0f} seconds; see {self._directory / 'logs'}."
                 )
             await asyncio.sleep(_POLL_SECONDS)
 
@@ -223,7 +223,7 @@ class Supervisor:
     async def stop(self) -> None:
         """Kill all components and remove all data, files and routes."""
         await asyncio.gather(*(process.stop(signal.SIGKILL) for process in self._processes.values()))
-        await asyncio.to_thread(state.remove, self._folder)
+        await asyncio.to_thread(state.remove, self._directory)
         if self._allocation_holder is not None:
             self._allocation_holder.close()
 
@@ -242,11 +242,11 @@ def send(**message: Any) -> None:
 
 
 async def supervise(request: Request) -> int:
-    """Lock the folder, run the cluster until the owner or a signal ends it, remove everything. Returns the exit code."""
+    """Lock the directory, run the cluster until the owner or a signal ends it, remove everything. Returns the exit code."""
     ended = asyncio.Event()
     commands = await _watch_owner(request.owner, ended)
     try:
-        descriptor = state.lock(Path(request.folder))
+        descriptor = state.lock(Path(request.directory))
     except DevclusterError as error:
         send(event="failed", message=str(error))
         return 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import orjson
 
-from olmctl.authoring.folder_documents import read_folder_documents
+from olmctl.authoring.directory_documents import read_directory_documents
 from olmctl.commands import FAILED
 from olmctl.offline_resolution import (
     BadInput,
@@ -61,15 +61,15 @@ def _installed(arguments: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def _read_catalogs(folders: tuple[str, ...]) -> OfflineCatalogs:
-    """The catalogs, named as their folders; of several with one name the later ones as they are given."""
+def _read_catalogs(directories: tuple[str, ...]) -> OfflineCatalogs:
+    """The catalogs, named as their directories; of several with one name the later ones as they are given."""
     found = {}
-    for folder in folders:
-        name = Path(folder).resolve().name
+    for directory in directories:
+        name = Path(directory).resolve().name
         try:
-            found[folder if name in found else name] = read_folder_documents(Path(folder))
+            found[directory if name in found else name] = read_directory_documents(Path(directory))
         except BadCatalog as error:
-            raise BadInput(f"{folder}: {error}") from error
+            raise BadInput(f"{directory}: {error}") from error
     return OfflineCatalogs(found)
 
 

@@ -48,7 +48,7 @@ async def build(manager: Manager) -> None:
     worker = make_worker(catalog_client)
     manager.on_close(worker.close)
     facts = ClusterFactsReader(manager.client, definitions)
-    resolver = Resolver(SolverProcess(worker, catalog_client.folder), catalog_client, informers.catalogs, facts)
+    resolver = Resolver(SolverProcess(worker, catalog_client.directory), catalog_client, informers.catalogs, facts)
     reconciler = make_reconciler(
         manager.client, informers, resolver, lambda name, delay: controller.enqueue_after(name, delay)
     )
@@ -76,8 +76,8 @@ async def _connect(manager: Manager) -> CatalogClient:
     config_map = (settings.system_namespace, CATALOG_SERVICE.config_map)
     trust = ClientTls(flags.catalogs_ca_file, manager.client, config_map)
     await trust.load()
-    folder = settings.cache_dir / "resolution"
-    return await CatalogClient.connect(folder, trust, manager.client if flags.catalogs_token else None)
+    directory = settings.cache_dir / "resolution"
+    return await CatalogClient.connect(directory, trust, manager.client if flags.catalogs_token else None)
 
 
 def make_informers(informer: Callable[[Kind], Informer]) -> Informers:
@@ -92,7 +92,7 @@ def make_informers(informer: Callable[[Kind], Informer]) -> Informers:
 
 def make_worker(catalog_client: CatalogClient) -> KeptWorker:
     """The process that solves, which may read the contents of catalogs and nothing else."""
-    sandbox = Sandbox(reads=(catalog_client.folder,), network=False)
+    sandbox = Sandbox(reads=(catalog_client.directory,), network=False)
     return KeptWorker(limits=SOLVE_LIMITS, preload=[SOLVE.module], sandbox=sandbox)
 
 

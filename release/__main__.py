@@ -1,9 +1,9 @@
 """`python -m release`: writes the manifests, the Helm chart and their checksums, and on request a bundle for OLM v0.
 
-    <folder>/install.yaml, crds.yaml     release.manifests
-    <folder>/olm-suite-<version>.tgz     release.chart
-    <folder>/olm-v0/                     release.bundle, with --bundle-image
-    <folder>/SHA256SUMS                  release.checksums
+    <directory>/install.yaml, crds.yaml     release.manifests
+    <directory>/olm-suite-<version>.tgz     release.chart
+    <directory>/olm-v0/                     release.bundle, with --bundle-image
+    <directory>/SHA256SUMS                  release.checksums
 
 Never connects to a cluster or a registry; `make image` builds the image.
 """
@@ -25,22 +25,22 @@ from release.kustomization import objects_of
 from release.manifests import write_manifests
 from release.suite import CONFIG, SUITE
 
-FOLDER = Path("build/release")
-BUNDLE_FOLDER = "olm-v0"
+DIRECTORY = Path("build/release")
+BUNDLE_DIRECTORY = "olm-v0"
 
 
-def write_release(folder: Path, image: str = "", bundle_image: str = "") -> list[Path]:
-    """Write a release into the folder, which must exist; returns the paths of its files.
+def write_release(directory: Path, image: str = "", bundle_image: str = "") -> list[Path]:
+    """Write a release into the directory, which must exist; returns the paths of its files.
 
     `image` is that of the controllers (empty: that of config/default), `bundle_image` the one that the bundle will be pushed as
     (empty: without a bundle). Raises OSError and subprocess.CalledProcessError.
     """
     manifests = load_manifests(image)
-    written = write_manifests(folder, manifests)
-    written.append(write_chart(folder, manifests, chart_files(manifests, objects_of(CONFIG / "prometheus"))))
+    written = write_manifests(directory, manifests)
+    written.append(write_chart(directory, manifests, chart_files(manifests, objects_of(CONFIG / "prometheus"))))
     if bundle_image:
-        written += write_bundle(folder / BUNDLE_FOLDER, manifests, bundle_image)
-    return [*written, write_checksums(folder, written)]
+        written += write_bundle(directory / BUNDLE_DIRECTORY, manifests, bundle_image)
+    return [*written, write_checksums(directory, written)]
 
 
 def image_reference(text: str) -> str:
@@ -52,9 +52,11 @@ def image_reference(text: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the files and print what the folder has. Returns the exit status."""
+    """Write the files and print what the directory has. Returns the exit status."""
     parser = ArgumentParser(prog="python -m release", description="Write the files of a release.")
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="where they are written (default: build/release)")
+    parser.add_argument(
+        "--directory", type=Path, default=DIRECTORY, help="where they are written (default: build/release)"
+    )
     parser.add_argument(
         "--image",
         type=image_reference,
@@ -63,13 +65,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--bundle-image",
         type=image_reference,
-        help=f"write a bundle for OLM v0 into {BUNDLE_FOLDER}/ too, which will be pushed as this image",
+        help=f"write a bundle for OLM v0 into {BUNDLE_DIRECTORY}/ too, which will be pushed as this image",
     )
     given = parser.parse_args(arguments)
-    given.folder.mkdir(parents=True, exist_ok=True)
-    written = write_release(given.folder, given.image or "", given.bundle_image or "")
-    for name in dict.fromkeys(path.relative_to(given.folder).parts[0] for path in written):
-        print(given.folder / name)
+    given.directory.mkdir(parents=True, exist_ok=True)
+    written = write_release(given.directory, given.image or "", given.bundle_image or "")
+    for name in dict.fromkeys(path.relative_to(given.directory).parts[0] for path in written):
+        print(given.directory / name)
     return 0
 
 

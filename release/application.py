@@ -1,7 +1,7 @@
 """Installs the suite and its wheels into /app, in the build stage of the Dockerfile. Standard library only.
 
 /app is a virtual environment, so that jobs, which get few environment variables, find it too. Nothing is downloaded. The same
-sources and wheels give the same bytes: what names a folder or a time of the build is removed.
+sources and wheels give the same bytes: what names a directory or a time of the build is removed.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ def main() -> int:
     return 0
 
 
-def make_environment(folder: Path, site: Path) -> None:
+def make_environment(directory: Path, site: Path) -> None:
     """Write an empty virtual environment. The module venv would copy what differs between interpreters."""
     site.mkdir(parents=True)
-    (folder / "bin").mkdir()
+    (directory / "bin").mkdir()
     for name in ("python", "python3"):
-        (folder / "bin" / name).symlink_to(PYTHON)
-    (folder / "pyvenv.cfg").write_text(f"home = {PYTHON.parent}\ninclude-system-site-packages = false\n")
+        (directory / "bin" / name).symlink_to(PYTHON)
+    (directory / "pyvenv.cfg").write_text(f"home = {PYTHON.parent}\ninclude-system-site-packages = false\n")
 
 
 def install(python: Path) -> None:

@@ -16,7 +16,7 @@ DEFAULT_REPOSITORY = "docker.io/library"
 
 
 def write_archive(layout: Path, target: Path, tags: Sequence[str], time: int) -> str:
-    """Write the layout (a folder with one image) as an archive in which each of `tags` names the image. Returns its digest.
+    """Write the layout (a directory with one image) as an archive in which each of `tags` names the image. Returns its digest.
 
     Equal images give equal archives: files are sorted and have the time `time`, in seconds since 1970.
     """
@@ -52,14 +52,14 @@ class Image:
         """Bytes that a node pulls."""
         return sum(layer["size"] for layer in self.manifest["layers"])
 
-    def unpack(self, folder: Path) -> None:
-        """Unpack the layers to a new folder. They must not delete files of each other (no whiteouts). Needs root."""
-        folder.mkdir(parents=True)
+    def unpack(self, directory: Path) -> None:
+        """Unpack the layers to a new directory. They must not delete files of each other (no whiteouts). Needs root."""
+        directory.mkdir(parents=True)
         with tarfile.open(self._archive) as outer:
             for layer in self.manifest["layers"]:
                 content = outer.extractfile(_blob(layer["digest"]))
                 with tarfile.open(fileobj=content) as inner:
-                    inner.extractall(folder, filter="fully_trusted", numeric_owner=True)
+                    inner.extractall(directory, filter="fully_trusted", numeric_owner=True)
 
     def read_manifest(self) -> bytes:
         """The manifest as it is stored, which its digest is of."""
@@ -83,6 +83,6 @@ def _blob(digest: str) -> str:
     return f"blobs/{digest.replace(':', '/')}"
 
 
-def unpacked_size(folder: Path) -> int:
-    """Bytes of the files below a folder."""
-    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+def unpacked_size(directory: Path) -> int:
+    """Bytes of the files below a directory."""
+    return sum(path.lstat().st_size for path in directory.rglob("*") if path.is_file() and not path.is_symlink())

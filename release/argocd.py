@@ -1,7 +1,7 @@
 """The text of config/argocd/argocd-cm.yaml, made from the Lua scripts in config/argocd/resource_customizations.
 
-The folders have the layout of Argo CD's own repository; the ConfigMap has the same scripts under the keys that an installed Argo
-CD reads.
+The directories have the layout of Argo CD's own repository; the ConfigMap has the same scripts under the keys that an
+installed Argo CD reads.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_representer(_Block, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|"))
 
 
-def config_map(folder: Path) -> str:
-    """The text of the ConfigMap for the scripts below `folder`, one folder per group and kind."""
+def config_map(directory: Path) -> str:
+    """The text of the ConfigMap for the scripts below `directory`, one directory per group and kind."""
     data: dict[str, str] = {}
-    for script in sorted(folder.glob("*/*/health.lua")):
+    for script in sorted(directory.glob("*/*/health.lua")):
         name = f"{script.parent.parent.name}_{script.parent.name}"
         data[f"resource.customizations.health.{name}"] = _Block(script.read_text())
         discovery = script.parent / "actions/discovery.lua"

@@ -71,7 +71,7 @@ PACKAGE_STATUS = Path("var/lib/dpkg/status.d")
 
 
 def make_base(packages: Sequence[DebianPackage], tree: Path, with_shell: bool = False) -> int:
-    """Make the folder `tree` and fill it, with the package SHELL only if `with_shell`.
+    """Make the directory `tree` and fill it, with the package SHELL only if `with_shell`.
 
     Returns the time of its newest file in seconds since 1970, which depends on the packages alone. Raises
     subprocess.CalledProcessError.
@@ -90,7 +90,7 @@ def make_base(packages: Sequence[DebianPackage], tree: Path, with_shell: bool = 
 
 
 def write_tar(tree: Path, target: Path, time: int) -> None:
-    """Write the folder as a tar archive that depends on nothing but contents: sorted, owned by root, of one time."""
+    """Write the directory as a tar archive that depends on nothing but contents: sorted, owned by root, of one time."""
 
     def normal(member: tarfile.TarInfo) -> tarfile.TarInfo:
         member.uid = member.gid = USER if member.name.startswith("home/nonroot") else 0
@@ -104,15 +104,15 @@ def write_tar(tree: Path, target: Path, time: int) -> None:
 
 
 def _move_shell(tree: Path) -> None:
-    """Give busybox a folder of its own, with its commands by their names, as in the `debug` images of Distroless."""
-    folder = tree / "busybox"
-    folder.mkdir()
-    program = folder / "busybox"
+    """Give busybox a directory of its own, with its commands by their names, as in the `debug` images of Distroless."""
+    directory = tree / "busybox"
+    directory.mkdir()
+    program = directory / "busybox"
     (tree / "bin/busybox").rename(program)
     listed = subprocess.run([program, "--list"], capture_output=True, text=True, check=True).stdout.split()
     for name in listed:
         if name != program.name:
-            (folder / name).symlink_to(program.name)
+            (directory / name).symlink_to(program.name)
 
 
 def _remove_unused(tree: Path) -> None:

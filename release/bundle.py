@@ -1,10 +1,11 @@
 """Writes the suite as a registry+v1 bundle, and a catalog with it, for clusters with OLM v0.
 
-    <folder>/bundle/manifests/       the ClusterServiceVersion, the CRDs and what else registry+v1 supports
-    <folder>/bundle/metadata/        annotations.yaml
-    <folder>/bundle.Dockerfile       the image of the bundle
-    <folder>/catalog/olm-suite/      the file-based catalog: package olm-suite, channel alpha
-    <folder>/prerequisites.yaml      objects that registry+v1 cannot contain: namespaces, Roles in other namespaces, and webhooks
+    <directory>/bundle/manifests/       the ClusterServiceVersion, the CRDs and what else registry+v1 supports
+    <directory>/bundle/metadata/        annotations.yaml
+    <directory>/bundle.Dockerfile       the image of the bundle
+    <directory>/catalog/olm-suite/      the file-based catalog: package olm-suite, channel alpha
+    <directory>/prerequisites.yaml      objects that registry+v1 cannot contain: namespaces, Roles in other namespaces, and
+    webhooks
 
 rukpak refuses this bundle: a bundle must not bring objects of the suite itself. docs/install.md describes how it is used.
 Never connects to a cluster.
@@ -174,20 +175,20 @@ def _deployment(obj: Object) -> Object:
     return {"name": obj["metadata"]["name"], "label": obj["metadata"].get("labels", {}), "spec": obj["spec"]}
 
 
-def write_bundle(folder: Path, manifests: Manifests, bundle_image: str) -> list[Path]:
+def write_bundle(directory: Path, manifests: Manifests, bundle_image: str) -> list[Path]:
     """Write everything; `bundle_image` is the image that the bundle will be pushed as. Returns the paths of the files.
 
     Raises OSError and subprocess.CalledProcessError.
     """
-    bundle, name = folder / "bundle", f"{SUITE}.v{_version(manifests)}"
+    bundle, name = directory / "bundle", f"{SUITE}.v{_version(manifests)}"
     labels = "\n".join(f"LABEL {key}={value}" for key, value in image_labels().items())
     files = {
         bundle / "manifests" / f"{each['metadata']['name']}.{each['kind'].lower()}.yaml": as_yaml(each)
         for each in bundle_objects(manifests)
     }
     files[bundle / "metadata" / "annotations.yaml"] = as_yaml({"annotations": image_labels()})
-    files[folder / "bundle.Dockerfile"] = _DOCKERFILE.format(labels=labels)
-    files[folder / "prerequisites.yaml"] = _documents(prerequisites(manifests.objects))
+    files[directory / "bundle.Dockerfile"] = _DOCKERFILE.format(labels=labels)
+    files[directory / "prerequisites.yaml"] = _documents(prerequisites(manifests.objects))
     for path, text in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -197,7 +198,7 @@ def write_bundle(folder: Path, manifests: Manifests, bundle_image: str) -> list[
         {"schema": "olm.package", "name": SUITE, "defaultChannel": CHANNEL},
         {"schema": "olm.channel", "package": SUITE, "name": CHANNEL, "entries": [{"name": name}]},
     ]
-    catalog = folder / "catalog" / SUITE / "catalog.yaml"
+    catalog = directory / "catalog" / SUITE / "catalog.yaml"
     catalog.parent.mkdir(parents=True, exist_ok=True)
     catalog.write_text(_documents(head) + rendered)
     return [*files, catalog]

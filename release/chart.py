@@ -197,9 +197,9 @@ def _parametrize_deployment(obj: Object, placeholders: Placeholders) -> None:
         container[placeholders.block(templates.optional("env", f"{values}.extraEnv"))] = None
 
 
-def write_chart(folder: Path, manifests: Manifests, files: Mapping[str, str]) -> Path:
+def write_chart(directory: Path, manifests: Manifests, files: Mapping[str, str]) -> Path:
     """Write the chart as an archive, with the same bytes for the same files; returns its path."""
-    path = folder / f"{SUITE}-{manifests.version.removeprefix('v')}.tgz"
+    path = directory / f"{SUITE}-{manifests.version.removeprefix('v')}.tgz"
     with (
         path.open("wb") as raw,
         gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed,

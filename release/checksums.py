@@ -9,12 +9,14 @@ from pathlib import Path
 FILE_NAME = "SHA256SUMS"
 
 
-def write_checksums(folder: Path, files: Iterable[Path]) -> Path:
-    """Write SHA256SUMS of these files below the folder, sorted by path; returns its path."""
+def write_checksums(directory: Path, files: Iterable[Path]) -> Path:
+    """Write SHA256SUMS of these files below the directory, sorted by path; returns its path."""
     lines = []
     for path in sorted(files):
         with path.open("rb") as file:
-            lines.append(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {path.relative_to(folder).as_posix()}\n")
-    target = folder / FILE_NAME
+            lines.append(
+                f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {path.relative_to(directory).as_posix()}\n"
+            )
+    target = directory / FILE_NAME
     target.write_text("".join(lines))
     return target

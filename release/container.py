@@ -24,15 +24,15 @@ _NAMESPACES = ("pid", "mount", "ipc", "uts")
 _MASKED = ("/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/timer_list", "/sys/firmware")
 
 
-def command(runc: Path, folder: Path, configuration: Mapping[str, Any]) -> list[str]:
-    """The command that runs a container with this config.json (see `bundle`) until its process ends. `folder` is new.
+def command(runc: Path, directory: Path, configuration: Mapping[str, Any]) -> list[str]:
+    """The command that runs a container with this config.json (see `bundle`) until its process ends. `directory` is new.
 
-    SIGTERM passes to the container. What it leaves is below `folder`.
+    SIGTERM passes to the container. What it leaves is below `directory`.
     """
-    folder.mkdir(parents=True)
-    (folder / "config.json").write_text(json.dumps(configuration))
-    root = ["--root", str(folder / "state")]
-    return [str(runc), *root, "run", "--bundle", str(folder), f"{SUITE}-{uuid.uuid4().hex[:12]}"]
+    directory.mkdir(parents=True)
+    (directory / "config.json").write_text(json.dumps(configuration))
+    root = ["--root", str(directory / "state")]
+    return [str(runc), *root, "run", "--bundle", str(directory), f"{SUITE}-{uuid.uuid4().hex[:12]}"]
 
 
 def bundle(

@@ -1,6 +1,6 @@
 """The Debian packages of the image's base, downloaded by mmdebstrap from the apt sources of this machine.
 
-The packages are kept in the cache folder: the same ones make the same image.
+The packages are kept in the cache directory: the same ones make the same image.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devcluster import debian
-from devcluster.cache import cache_folder, publish_once
+from devcluster.cache import cache_directory, publish_once
 from devcluster.errors import DevclusterError
 
 RELEASE_NAME = "bookworm"
@@ -56,7 +56,7 @@ LEFT_OUT = frozenset(
 )
 """Packages that those of INCLUDED depend on, and that nothing in the image uses."""
 APT_SOURCES = Path("/etc/apt")
-"""The folder in which apt looks for its sources."""
+"""The directory in which apt looks for its sources."""
 
 
 @dataclass(frozen=True)
@@ -77,32 +77,32 @@ def fetch(report: Callable[[str], None], refresh: bool = False) -> list[DebianPa
     Raises DevclusterError.
     """
     key = hashlib.sha256("\n".join((RELEASE_NAME, *INCLUDED)).encode()).hexdigest()[:16]
-    folder = cache_folder() / "image" / f"debian-{key}"
+    directory = cache_directory() / "image" / f"debian-{key}"
     if refresh:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
     def fill(staging: Path) -> None:
         report(f"Downloading the Debian packages of the base ({RELEASE_NAME}) ...")
         _download(debian.find_or_install("mmdebstrap", report), staging)
 
-    publish_once(folder, fill, lambda: report("Another process downloads the packages; waiting ..."))
-    found = [_read(file) for file in sorted(folder.glob("*.deb"))]
+    publish_once(directory, fill, lambda: report("Another process downloads the packages; waiting ..."))
+    found = [_read(file) for file in sorted(directory.glob("*.deb"))]
     return [package for package in found if package.name not in LEFT_OUT]
 
 
-def apt_sources(folder: Path = APT_SOURCES) -> list[Path]:
+def apt_sources(directory: Path = APT_SOURCES) -> list[Path]:
     """The files of this machine that name RELEASE_NAME as a suite. Without one, mmdebstrap uses Debian's own server."""
-    files = [folder / "sources.list", *sorted((folder / "sources.list.d").glob("*"))]
+    files = [directory / "sources.list", *sorted((directory / "sources.list.d").glob("*"))]
     suite = re.compile(rf"(?m)^(?:Suites:.*|deb\s.*\s){RELEASE_NAME}(?:\s|$)")
     return [file for file in files if file.is_file() and suite.search(file.read_text())]
 
 
-def _download(mmdebstrap: Path, folder: Path) -> None:
+def _download(mmdebstrap: Path, directory: Path) -> None:
     archives = "/var/cache/apt/archives"
     command = [
         *(str(mmdebstrap), "--quiet", "--variant=extract", "--format=null", f"--include={','.join(INCLUDED)}"),
         # After the packages are extracted: copy them out of the tree, which is thrown away.
-        f"--extract-hook=sync-out {archives} {folder}",
+        f"--extract-hook=sync-out {archives} {directory}",
         "--skip=download/empty",
         *(RELEASE_NAME, "-", *map(str, apt_sources())),
     ]
@@ -112,9 +112,9 @@ def _download(mmdebstrap: Path, folder: Path) -> None:
         )
     if done.returncode != 0:
         raise DevclusterError(f"mmdebstrap: {done.stderr.strip() or done.stdout.strip()}")
-    shutil.rmtree(folder / "partial", ignore_errors=True)
-    (folder / "lock").unlink(missing_ok=True)
-    if not any(folder.glob("*.deb")):
+    shutil.rmtree(directory / "partial", ignore_errors=True)
+    (directory / "lock").unlink(missing_ok=True)
+    if not any(directory.glob("*.deb")):
         raise DevclusterError("mmdebstrap downloaded no packages.")
 
 

@@ -18,7 +18,7 @@ from devcluster.processes import REPOSITORY
 from release import sources
 from release.suite import suite_version
 
-FOLDER = REPOSITORY / "dist"
+DIRECTORY = REPOSITORY / "dist"
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,15 @@ class Distribution:
     source: Path
 
 
-def build(folder: Path) -> Distribution:
-    """Build into the folder: the source distribution, and the wheel out of it. Raises DevclusterError."""
+def build(directory: Path) -> Distribution:
+    """Build into the directory: the source distribution, and the wheel out of it. Raises DevclusterError."""
     with tempfile.TemporaryDirectory(prefix="olm-suite-dist-") as scratch:
         sources.export(Path(scratch))
-        command = (sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder.resolve()), scratch)
+        command = (sys.executable, "-m", "build", "--no-isolation", "--outdir", str(directory.resolve()), scratch)
         environment = {**os.environ, "SOURCE_DATE_EPOCH": str(sources.current_commit().time)}
         sources.run(*command, environment=environment)
     name = f"olm_suite-{suite_version()}"
-    return Distribution(folder / f"{name}-py3-none-any.whl", folder / f"{name}.tar.gz")
+    return Distribution(directory / f"{name}-py3-none-any.whl", directory / f"{name}.tar.gz")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,10 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m release.distribution", description="Build the wheel and the source distribution of the suite."
     )
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="where the files are written (default: dist)")
+    parser.add_argument("--directory", type=Path, default=DIRECTORY, help="where the files are written (default: dist)")
     given = parser.parse_args(arguments)
     try:
-        built = build(given.folder)
+        built = build(given.directory)
     except DevclusterError as error:
         print(error, file=sys.stderr)
         return 1

@@ -36,13 +36,13 @@ def generated() -> dict[Path, str]:
     }
 
 
-def write_or_check(files: Mapping[Path, str], folder: Path, is_check: bool) -> int:
-    """Write the files whose text differs, and remove other YAML files of `folder`, which has none but generated ones.
+def write_or_check(files: Mapping[Path, str], directory: Path, is_check: bool) -> int:
+    """Write the files whose text differs, and remove other YAML files of `directory`, which has none but generated ones.
 
     With `is_check` nothing is changed, and each such file is reported. Returns the exit status.
     """
     differing = [path for path, text in files.items() if not path.is_file() or path.read_text() != text]
-    stale = [path for path in sorted(folder.glob("*.yaml")) if path not in files]
+    stale = [path for path in sorted(directory.glob("*.yaml")) if path not in files]
     if is_check:
         for path in (*differing, *stale):
             print(f"{path} is not up to date: run `make generate` and commit the result", file=sys.stderr)

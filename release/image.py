@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from devcluster import buildah
-from devcluster.cache import cache_folder, publish_once
+from devcluster.cache import cache_directory, publish_once
 from devcluster.errors import DevclusterError
 from devcluster.images import Registry
 from devcluster.processes import REPOSITORY
@@ -45,19 +45,19 @@ class Built:
 
 
 def build(
-    folder: Path,
+    directory: Path,
     report: Callable[[str], None] = print,
     refresh: bool = False,
     target: str = RUNTIME,
 ) -> Built:
-    """Build the image into `folder`. `refresh` looks for newer Debian packages. Raises DevclusterError."""
+    """Build the image into `directory`. `refresh` looks for newer Debian packages. Raises DevclusterError."""
     program = buildah.find_or_install(report)
     packages = debian_packages.fetch(report, refresh)
     lock = wheels.read_runtime_lock(REPOSITORY)
     found = _wheels(lock, report)
     version, commit = suite_version(), sources.current_commit()
-    folder.mkdir(parents=True, exist_ok=True)
-    archive, sbom = _files(folder, version, target)
+    directory.mkdir(parents=True, exist_ok=True)
+    archive, sbom = _files(directory, version, target)
     with tempfile.TemporaryDirectory(prefix="olm-suite-image-") as scratch:
         engine = _Engine(program, Path(scratch))
         report("Making the base out of Debian packages ...")
@@ -72,13 +72,13 @@ def build(
     contained = [each for each in packages if target == DEVELOPMENT or each.name != debian_packages.SHELL]
     document = make_sbom(version, digest, time, contained, installed)
     sbom.write_text(json.dumps(document, indent=1) + "\n")
-    return built_in(folder, target)
+    return built_in(directory, target)
 
 
-def built_in(folder: Path, target: str = RUNTIME) -> Built:
-    """Read the result of the last build from `folder`. Raises OSError if there is nothing."""
+def built_in(directory: Path, target: str = RUNTIME) -> Built:
+    """Read the result of the last build from `directory`. Raises OSError if there is nothing."""
     version = suite_version()
-    archive, sbom = _files(folder, version, target)
+    archive, sbom = _files(directory, version, target)
     return Built(archive, Image(archive).digest, _tags(version, target), sbom)
 
 
@@ -100,14 +100,14 @@ def _tags(version: str, target: str) -> tuple[str, ...]:
     return f"{SUITE}:v{version}-{target}", f"{SUITE}:{target}"
 
 
-def _files(folder: Path, version: str, target: str) -> tuple[Path, Path]:
+def _files(directory: Path, version: str, target: str) -> tuple[Path, Path]:
     """The archive and the bill of materials."""
     name = f"{SUITE}-{version}" if target == RUNTIME else f"{SUITE}-{target}-{version}"
-    return folder / f"{name}.tar", folder / f"{name}.cdx.json"
+    return directory / f"{name}.tar", directory / f"{name}.cdx.json"
 
 
 def _wheels(lock: str, report: Callable[[str], None]) -> Path:
-    folder = cache_folder() / "image" / f"wheels-{hashlib.sha256(lock.encode()).hexdigest()[:16]}"
+    directory = cache_directory() / "image" / f"wheels-{hashlib.sha256(lock.encode()).hexdigest()[:16]}"
 
     def fill(staging: Path) -> None:
         report("Downloading the wheels of the image ...")
@@ -116,20 +116,20 @@ def _wheels(lock: str, report: Callable[[str], None]) -> Path:
         except subprocess.CalledProcessError as error:
             raise DevclusterError(f"pip download ended with exit code {error.returncode}.") from error
 
-    return publish_once(folder, fill, lambda: report("Another process downloads the wheels; waiting ..."))
+    return publish_once(directory, fill, lambda: report("Another process downloads the wheels; waiting ..."))
 
 
 class _Engine:
-    """buildah with its data in a folder of its own: no containers, no storage driver of the kernel."""
+    """buildah with its data in a directory of its own: no containers, no storage driver of the kernel."""
 
-    def __init__(self, program: Path, folder: Path) -> None:
-        self._folder = folder
-        root, state = folder / "storage", folder / "run"
+    def __init__(self, program: Path, directory: Path) -> None:
+        self._directory = directory
+        root, state = directory / "storage", directory / "run"
         self._command = (str(program), "--storage-driver", "vfs", "--root", str(root), "--runroot", str(state))
 
     def base(self, packages: Sequence[debian_packages.DebianPackage], development: bool) -> None:
         """Make the image BASE_NAME. Its layer depends on the packages alone, so that releases share it."""
-        tree, context = self._folder / "tree", self._folder / "base"
+        tree, context = self._directory / "tree", self._directory / "base"
         context.mkdir()
         time = base.make_base(packages, tree, with_shell=development)
         base.write_tar(tree, context / "base.tar", time)
@@ -138,8 +138,8 @@ class _Engine:
         self._build(context, time, "--tag", BASE_NAME)
 
     def image(self, found: Path, version: str, commit: sources.Commit, target: str) -> Path:
-        """Run the Dockerfile and return the folder of the image's layout."""
-        context, layout = self._folder / "sources", self._folder / "layout"
+        """Run the Dockerfile and return the directory of the image's layout."""
+        context, layout = self._directory / "sources", self._directory / "layout"
         sources.export(context)
         name = f"localhost/{SUITE}:built"
         self._build(
@@ -160,13 +160,13 @@ class _Engine:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build, and print the archive, its tags and its digest. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m release.image", description="Build the image of the suite.")
-    parser.add_argument("--folder", type=Path, default=BUILD, help="where the files are written (default: build)")
+    parser.add_argument("--directory", type=Path, default=BUILD, help="where the files are written (default: build)")
     parser.add_argument("--refresh", action="store_true", help="look for newer Debian packages of the base")
     parser.add_argument("--target", choices=(RUNTIME, DEVELOPMENT), default=RUNTIME, help="the stage of the Dockerfile")
     parser.add_argument("--push", metavar="HOST:PORT", help="push it to this registry too, which speaks plain HTTP")
     given = parser.parse_args(arguments)
     try:
-        built = build(given.folder, refresh=given.refresh, target=given.target)
+        built = build(given.directory, refresh=given.refresh, target=given.target)
         if given.push:
             print(push(built, given.push))
     except DevclusterError as error:

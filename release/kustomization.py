@@ -1,4 +1,4 @@
-"""The objects of a folder of config/, as `kubectl kustomize` prints them, for commands that must not need kubectl.
+"""The objects of a directory of config/, as `kubectl kustomize` prints them, for commands that must not need kubectl.
 
 Only the fields of a kustomization that config/ uses are known; any other one is an error. tests/integration/release compares the
 result with that of kubectl.
@@ -21,20 +21,20 @@ _FIELDS = frozenset({"apiVersion", "kind", "resources", "images", "labels"})
 _IMAGE_FIELDS = frozenset({"name", "newName", "newTag", "digest"})
 
 
-def objects_of(folder: Path) -> list[Object]:
+def objects_of(directory: Path) -> list[Object]:
     """The objects, in the order in which the kustomization names them. Raises ValueError for a field that is not known."""
-    spec: dict[str, Any] = yaml.safe_load((folder / _FILE).read_text())
+    spec: dict[str, Any] = yaml.safe_load((directory / _FILE).read_text())
     if unknown := sorted(spec.keys() - _FIELDS):
-        raise ValueError(f"{folder / _FILE}: unknown fields {', '.join(unknown)}")
-    objects = [each for name in spec["resources"] for each in _resource(folder / name)]
+        raise ValueError(f"{directory / _FILE}: unknown fields {', '.join(unknown)}")
+    objects = [each for name in spec["resources"] for each in _resource(directory / name)]
     for change in spec.get("images", ()):
         if unknown := sorted(change.keys() - _IMAGE_FIELDS):
-            raise ValueError(f"{folder / _FILE}: unknown fields of images {', '.join(unknown)}")
+            raise ValueError(f"{directory / _FILE}: unknown fields of images {', '.join(unknown)}")
         for container in containers(objects):
             container["image"] = _changed_image(container["image"], change)
     for labels in spec.get("labels", ()):
         if labels.keys() != {"pairs"}:
-            raise ValueError(f"{folder / _FILE}: of the fields of labels only pairs is known")
+            raise ValueError(f"{directory / _FILE}: of the fields of labels only pairs is known")
         for each in objects:
             each["metadata"].setdefault("labels", {}).update(labels["pairs"])
     return objects

@@ -10,10 +10,10 @@ from release.suite import SUITE
 INSTALL_FILE, CRDS_FILE = "install.yaml", "crds.yaml"
 
 
-def write_manifests(folder: Path, manifests: Manifests) -> list[Path]:
+def write_manifests(directory: Path, manifests: Manifests) -> list[Path]:
     """Write both files; returns their paths."""
     title = f"# {SUITE} {manifests.version}: {{}}\n# kubectl apply --server-side -f {CRDS_FILE} -f {INSTALL_FILE}\n"
-    install, crds = folder / INSTALL_FILE, folder / CRDS_FILE
+    install, crds = directory / INSTALL_FILE, directory / CRDS_FILE
     text = documents(manifests.objects)
     install.write_text(title.format("the controllers, their permissions and their namespaces") + text)
     text = documents(manifests.crds)

@@ -1,9 +1,9 @@
 """Builds the site of the documentation: `python -m release.site` writes build/site.
 
 The site consists of the Markdown pages of the repository. Their links are those of the repository, where README.md and
-config/samples/README.md are outside docs/; this module copies the pages into one folder and changes the links with them. Links to
-files that are no pages become text. A link to something that does not exist, a page that mkdocs.yml does not list, and a warning
-of the site generator (such as an anchor that does not exist) is an error. Nothing is read from a network.
+config/samples/README.md are outside docs/; this module copies the pages into one directory and changes the links with them.
+Links to files that are no pages become text. A link to something that does not exist, a page that mkdocs.yml does not list,
+and a warning of the site generator (such as an anchor that does not exist) is an error. Nothing is read from a network.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def pages() -> dict[str, str]:
 def site_text(page: str, text: str, known: Mapping[str, str]) -> str:
     """The text of a page with the links of the site. Raises SiteError for a link to something that does not exist."""
     missing: list[str] = []
-    folder = posixpath.dirname(known[page])
+    directory = posixpath.dirname(known[page])
 
     def replace(link: re.Match[str]) -> str:
         label, target, anchor = link[1], link[2], link[3] or ""
@@ -63,7 +63,7 @@ def site_text(page: str, text: str, known: Mapping[str, str]) -> str:
         path = posixpath.normpath(posixpath.join(posixpath.dirname(page), target))
         path = f"{path}/README.md" if (REPOSITORY / path / "README.md").is_file() else path
         if path in known:
-            return f"[{label}]({posixpath.relpath(known[path], folder or '.')}{anchor})"
+            return f"[{label}]({posixpath.relpath(known[path], directory or '.')}{anchor})"
         if not (REPOSITORY / path).exists():
             missing.append(target)
         return label
@@ -140,11 +140,11 @@ def configuration(texts: Mapping[str, str]) -> dict[str, Any]:
     return config
 
 
-def build(folder: Path = BUILD) -> int:
-    """Write the site into `folder`/site. Returns the exit status of the site generator, which is not 0 after a warning."""
+def build(directory: Path = BUILD) -> int:
+    """Write the site into `directory`/site. Returns the exit status of the site generator, which is not 0 after a warning."""
     texts = site_pages()
-    source = folder / "docs"
-    for old in (source, folder / "site"):
+    source = directory / "docs"
+    for old in (source, directory / "site"):
         shutil.rmtree(old, ignore_errors=True)
     for path, text in texts.items():
         (source / path).parent.mkdir(parents=True, exist_ok=True)
@@ -152,11 +152,13 @@ def build(folder: Path = BUILD) -> int:
     styles = source / "assets" / "site.css"
     styles.parent.mkdir()
     shutil.copyfile(REPOSITORY / "docs" / "assets" / "site.css", styles)
-    config = folder / "mkdocs.yml"
+    config = directory / "mkdocs.yml"
     config.write_text(yaml.safe_dump(configuration(texts), sort_keys=False, allow_unicode=True))
-    print(f"writing {folder / 'site'}", flush=True)
+    print(f"writing {directory / 'site'}", flush=True)
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "--config-file", str(config)]
-    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
     if done.returncode:
         print(_COLOR.sub("", done.stdout).split("Traceback")[0], file=sys.stderr)
     return done.returncode

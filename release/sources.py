@@ -30,13 +30,13 @@ def current_commit() -> Commit:
     return Commit(revision + changed, int(_git("show", "--no-patch", "--format=%ct", "HEAD")))
 
 
-def export(folder: Path) -> None:
-    """Copy what git tracks to the folder, as it is in the working tree. Raises DevclusterError if git fails."""
+def export(directory: Path) -> None:
+    """Copy what git tracks to the directory, as it is in the working tree. Raises DevclusterError if git fails."""
     for name in _git("ls-files", "-z").split("\0"):
         source = REPOSITORY / name
         if name and source.is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, folder / name)
+            (directory / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, directory / name)
 
 
 def run(*command: str, environment: Mapping[str, str] | None = None) -> str:

@@ -1,5 +1,5 @@
-"""The names and paths that the parts of a release share: the name and the version of the suite, and the folders that they read
-and write.
+"""The names and paths that the parts of a release share: the name and the version of the suite, and the directories that they
+read and write.
 
 Called throughout release. Runs nothing and writes nothing.
 """

@@ -1,4 +1,4 @@
-"""Downloads the wheels of the image, each checked by the hashes of requirements.lock: `python -m release.wheels FOLDER`.
+"""Downloads the wheels of the image, each checked by the hashes of requirements.lock: `python -m release.wheels DIRECTORY`.
 
 Run by the Dockerfile, and by release.image. Standard library and pip only, because it runs before anything is installed.
 """
@@ -26,10 +26,10 @@ def read_runtime_lock(repository: Path) -> str:
     return runtime_lock((repository / "requirements.lock").read_text(), (repository / "pyproject.toml").read_text())
 
 
-def download(lock: str, folder: Path) -> None:
-    """Download the wheels of `lock` to `folder`, and write `lock` there. Raises subprocess.CalledProcessError."""
-    folder.mkdir(parents=True, exist_ok=True)
-    listed = folder / LOCK_NAME
+def download(lock: str, directory: Path) -> None:
+    """Download the wheels of `lock` to `directory`, and write `lock` there. Raises subprocess.CalledProcessError."""
+    directory.mkdir(parents=True, exist_ok=True)
+    listed = directory / LOCK_NAME
     listed.write_text(lock)
     machine = platform.machine()
     platforms = [f"manylinux_{glibc}_{machine}" for glibc in _GLIBC] + [f"manylinux2014_{machine}", "any"]
@@ -37,13 +37,13 @@ def download(lock: str, folder: Path) -> None:
     command += ["--only-binary=:all:", "--implementation=cp", f"--python-version={PYTHON_VERSION}"]
     command += [f"--abi={abi}" for abi in ("cp" + PYTHON_VERSION.replace(".", ""), "abi3", "none")]
     command += [f"--platform={each}" for each in platforms]
-    command += [f"--requirement={listed}", f"--dest={folder}"]
+    command += [f"--requirement={listed}", f"--dest={directory}"]
     # Only what the index has counts: another wheel of the same version has another hash.
     subprocess.run(command, check=True, env={**os.environ, "PIP_FIND_LINKS": ""}, stdin=subprocess.DEVNULL)
 
 
 def main() -> int:
-    """Download the wheels for the repository in the current folder. Returns the exit status."""
+    """Download the wheels for the repository in the current directory. Returns the exit status."""
     try:
         download(read_runtime_lock(Path.cwd()), Path(sys.argv[1]))
     except subprocess.CalledProcessError as error:

@@ -65,8 +65,8 @@ async def build(manager: Manager) -> None:
     # Invalid configuration ends the process now, and not each job later.
     access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr)
     access.check()
-    store = Store(store_folder(settings))
-    sandbox = Sandbox(reads=(*access.config_files(), store_folder(settings)))
+    store = Store(store_directory(settings))
+    sandbox = Sandbox(reads=(*access.config_files(), store_directory(settings)))
     memory = job_memory_budget(settings.jobs_memory)
     jobs = Jobs[UnpackResult](
         lambda name: bundles_controller.enqueue(name), preload=[UNPACK.module], sandbox=sandbox, memory=memory
@@ -77,21 +77,23 @@ async def build(manager: Manager) -> None:
     await serve_admission(manager)
 
 
-def store_folder(settings: Settings) -> Path:
-    """The folder of the Store of bundles, for this process and for its jobs."""
+def store_directory(settings: Settings) -> Path:
+    """The directory of the Store of bundles, for this process and for its jobs."""
     return settings.cache_dir / "bundles"
 
 
 def bundle_controller(manager: Manager, jobs: Jobs[UnpackResult], store: Store) -> Controller:
-    """The controller of Bundles, added to the manager. `store` is at `store_folder`; `jobs` has to enqueue the key of a job here
-    when it ends.
+    """The controller of Bundles, added to the manager. `store` is at `store_directory`; `jobs` has to enqueue the key of a job
+    here when it ends.
     """
     settings, client = manager.settings, manager.client
     informer, deployments = manager.informer(bundles.KIND), manager.informer(bundledeployments.KIND)
     collector = GarbageCollector(informer, jobs, store)
     access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr)
     secrets = SourceSecrets.of(manager, "Bundles")
-    actions = BundleActions(jobs, store, store_folder(settings), access, ApiServerAddresses(client), secrets, collector)
+    actions = BundleActions(
+        jobs, store, store_directory(settings), access, ApiServerAddresses(client), secrets, collector
+    )
     rules = ProgressRules(lambda name, delay: controller.enqueue_after(name, delay), frozenset({"phase"}))
     publisher = Publisher(client, bundles.KIND, FIELD_MANAGER, informer, rules)
     reconciler = BundleReconciler(actions, publisher, informer, deployments)

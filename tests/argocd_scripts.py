@@ -40,26 +40,26 @@ _KEPT = frozenset(
 )
 
 
-def folder_of(obj: Object) -> Path:
+def directory_of(obj: Object) -> Path:
     """The scripts of the object's kind."""
     return SCRIPTS / str(obj["apiVersion"]).partition("/")[0] / str(obj["kind"])
 
 
 def health(obj: Object) -> tuple[str, str]:
     """(status, message) of an object."""
-    found = _run(folder_of(obj) / "health.lua", obj)
+    found = _run(directory_of(obj) / "health.lua", obj)
     return str(found["status"]), str(found["message"])
 
 
 def discover_actions(obj: Object) -> dict[str, bool]:
     """The actions of an object, and whether each is disabled."""
-    found = _run(folder_of(obj) / "actions/discovery.lua", obj)
+    found = _run(directory_of(obj) / "actions/discovery.lua", obj)
     return {name: bool(action["disabled"]) for name, action in found.items()}
 
 
 def run_action(obj: Object, name: str) -> Object:
     """The object after an action; `os.date` returns FIXED_DATE. Raises LuaError if the script refuses."""
-    return _run(folder_of(obj) / f"actions/{name}/action.lua", obj)
+    return _run(directory_of(obj) / f"actions/{name}/action.lua", obj)
 
 
 def _run(script: Path, obj: Object) -> Object:

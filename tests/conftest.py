@@ -13,7 +13,7 @@ import pytest
 
 from devcluster import programs
 from devcluster.cluster import Cluster, ClusterOptions, start
-from devcluster.corpus import default_folder, open_corpus, open_dependency_corpus
+from devcluster.corpus import default_directory, open_corpus, open_dependency_corpus
 from devcluster.errors import DevclusterError
 from devcluster.optional_programs import OPTIONAL_PROGRAMS, optional_program
 
@@ -94,7 +94,7 @@ promtool_program = _program_fixture("promtool")
 
 @pytest.fixture(scope="session")
 def cluster_programs(pytestconfig: pytest.Config) -> Path:
-    """The folder with the programs of the development cluster, for tests that run one of them without a cluster."""
+    """The directory with the programs of the development cluster, for tests that run one of them without a cluster."""
     found = programs.find(lambda line: None)
     if found is None:
         pytest.fail(pytestconfig.stash.get(_BUILD_FAILED, "the cluster's programs are not built"), pytrace=False)
@@ -123,9 +123,9 @@ def running_cluster(config: pytest.Config) -> Cluster:
 
 @pytest.fixture(scope="session")
 def corpus() -> Path:
-    """A folder with catalog/ and bundles/ of real packages; skips if there is none, unless OLM_CORPUS is set."""
+    """A directory with catalog/ and bundles/ of real packages; skips if there is none, unless OLM_CORPUS is set."""
     try:
-        return open_corpus(default_folder())
+        return open_corpus(default_directory())
     except DevclusterError as error:
         if os.environ.get("OLM_CORPUS"):
             pytest.fail(str(error), pytrace=False)
@@ -134,8 +134,8 @@ def corpus() -> Path:
 
 @pytest.fixture(scope="session")
 def dependency_corpus() -> Path:
-    """A folder with catalog/ and bundles/ of real packages that require others; skips if there is none."""
+    """A directory with catalog/ and bundles/ of real packages that require others; skips if there is none."""
     try:
-        return open_dependency_corpus(default_folder())
+        return open_dependency_corpus(default_directory())
     except DevclusterError as error:
         pytest.skip(str(error))

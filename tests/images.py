@@ -46,7 +46,7 @@ LAYER: Mapping[tuple[Media, Compression], str] = {
 
 @dataclass(frozen=True)
 class Entry:
-    """A member of a layer, written unchanged: names are not normalized, and no parent folders are added."""
+    """A member of a layer, written unchanged: names are not normalized, and no parent directories are added."""
 
     name: str
     data: bytes = b""
@@ -60,8 +60,8 @@ def file(name: str, data: bytes | str = b"") -> Entry:
     return Entry(name, data.encode() if isinstance(data, str) else data)
 
 
-def folder(name: str) -> Entry:
-    """A folder."""
+def directory(name: str) -> Entry:
+    """A directory."""
     return Entry(name, kind=tarfile.DIRTYPE)
 
 

@@ -13,10 +13,12 @@ Request = TypeVar("Request")
 Result = TypeVar("Result")
 
 
-async def parse_here(job: Job[Request, Result], request: Request, files: Sequence[IO[bytes]], folder: Path) -> Result:
+async def parse_here(
+    job: Job[Request, Result], request: Request, files: Sequence[IO[bytes]], directory: Path
+) -> Result:
     """As olmkit.jobs.job.Parse; request and result are encoded as JSON, as between processes."""
     decoded = codec.decode(job.request, through_json(request))
-    found = job_functions.find(job.function).function(decoded, JobContext(folder, files=files))
+    found = job_functions.find(job.function).function(decoded, JobContext(directory, files=files))
     return codec.decode(job.result, through_json(found))
 
 

@@ -19,7 +19,7 @@ import yaml
 
 Object = dict[str, Any]
 
-FOLDER = Path(__file__).resolve().parents[1] / "tilt"
+DIRECTORY = Path(__file__).resolve().parents[1] / "tilt"
 WORKLOADS = frozenset({"Deployment"})
 # Namespaces of Tilt, in one line, so that the lines of a file keep their numbers.
 _PRELUDE = (
@@ -73,7 +73,7 @@ class Tilt:
     buttons: dict[str, Object] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     paths: list[str] = field(default_factory=list)
-    """Every file or folder that a call named, from the folder of the Tiltfile."""
+    """Every file or directory that a call named, from the directory of the Tiltfile."""
     _objects: list[Object] = field(default_factory=list)
     _kinds: set[tuple[str, str]] = field(default_factory=set)
     _options: list[Object] = field(default_factory=list)
@@ -83,7 +83,7 @@ class Tilt:
 
     def run(self, path: str) -> Tilt:
         """Evaluate the file. Raises TiltfileError for what Tilt refuses, and starlark.StarlarkError for what Starlark does."""
-        self._main = str(FOLDER / path)
+        self._main = str(DIRECTORY / path)
         self._module(path)
         self._assemble()
         return self
@@ -93,7 +93,7 @@ class Tilt:
         if name not in self._modules:
             dialect = starlark.Dialect.standard()
             dialect.enable_top_level_stmt = True
-            ast = starlark.parse(name, _PRELUDE + (FOLDER / name).read_text(), dialect)
+            ast = starlark.parse(name, _PRELUDE + (DIRECTORY / name).read_text(), dialect)
             module = starlark.Module()
             for builtin, function in self._builtins().items():
                 module.add_callable(builtin, function)
@@ -166,12 +166,12 @@ class Tilt:
         self.buttons[button]["args"] = args
         self._named(dir)
 
-    def _kustomize(self, folder: str) -> str:
-        return kustomize(self.kubectl, FOLDER / self._named(folder)[0])
+    def _kustomize(self, directory: str) -> str:
+        return kustomize(self.kubectl, DIRECTORY / self._named(directory)[0])
 
     def _k8s_yaml(self, text: str | list[str]) -> None:
         if isinstance(text, list):
-            text = "---\n".join((FOLDER / path).read_text() for path in self._named(*text))
+            text = "---\n".join((DIRECTORY / path).read_text() for path in self._named(*text))
         for obj in yaml.safe_load_all(text):
             if _fragment(obj) in {_fragment(each) for each in self._objects}:
                 raise TiltfileError(f"duplicate YAML: {_fragment(obj)}")
@@ -279,9 +279,9 @@ def evaluate(kubectl: Path, path: str = "Tiltfile", context: str = "kind-olm-sui
 
 
 @cache
-def kustomize(kubectl: Path, folder: Path) -> str:
+def kustomize(kubectl: Path, directory: Path) -> str:
     """The objects of a kustomization, as YAML."""
-    command = [str(kubectl), "kustomize", str(folder)]
+    command = [str(kubectl), "kustomize", str(directory)]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
@@ -294,8 +294,8 @@ def _fragment(obj: Object) -> str:
     return ":".join([_name(obj), obj["kind"], *([namespace] if namespace else [])])
 
 
-def _within(path: str, folder: str) -> bool:
-    return Path(path).is_relative_to(folder)
+def _within(path: str, directory: str) -> bool:
+    return Path(path).is_relative_to(directory)
 
 
 def _selects(service: Object, workloads: list[Object]) -> bool:

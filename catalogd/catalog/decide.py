@@ -112,7 +112,7 @@ def _loss_error(world: World, desired: DesiredSource) -> Waiting | None:
     left = time_to_recover(world, desired)
     if left is None or left <= IMMEDIATELY:
         return None
-    text = f"content that was read again is lost from the cache folder again ({world.corruption})"
+    text = f"content that was read again is lost from the cache directory again ({world.corruption})"
     return Waiting(CACHE_LOSES_CONTENT, f"{text}: check the volume of --cache-dir, and what removes files there", left)
 
 

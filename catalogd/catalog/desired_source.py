@@ -82,7 +82,7 @@ def source_of(source: CatalogSource) -> Source | None:
             return GitSource(
                 git.repository,
                 _reference(git.ref.branch, git.ref.tag, git.ref.commit),
-                _folder(git.directory),
+                _directory(git.directory),
                 insecure,
             )
         case SourceType.HTTP if source.http is not None:
@@ -101,7 +101,7 @@ def _reference(branch: str | None, tag: str | None, commit: str | None) -> GitRe
     raise Blocked(Reason.BLOCKED, "set one of branch, tag and commit in spec.source.git.ref")
 
 
-def _folder(directory: str | None) -> str:
+def _directory(directory: str | None) -> str:
     return (directory or "").removeprefix("./").strip("/").removeprefix(".")
 
 

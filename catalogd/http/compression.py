@@ -58,7 +58,7 @@ class CompressedFiles:
         self._root = root / "encoded"
         self._store = Store(self._root)
         self._catalog_store = catalog_store
-        sandbox = Sandbox(reads=(catalog_store.content_folder,), writes=(self._root,), network=False)
+        sandbox = Sandbox(reads=(catalog_store.content_directory,), writes=(self._root,), network=False)
         self._jobs = Jobs[CompressResult](
             lambda _: self._changed.set(),
             max_concurrent=1,
@@ -130,7 +130,7 @@ class CompressedFiles:
             if isinstance(state, Failed) and digest not in self._failed:
                 self._failed.add(digest)
                 log.warning("a catalog is sent uncompressed", extra={"digest": digest, "error": state.error.message})
-        request = CompressRequest(self._catalog_store.content_folder, self._root, digest)
+        request = CompressRequest(self._catalog_store.content_directory, self._root, digest)
         self._requested.add(digest)
         self._jobs.ensure(digest, COMPRESSION_VERSION, Task(COMPRESS, request))
 
@@ -139,14 +139,14 @@ class CompressedFiles:
 
         Raises OSError and Waiting when the disk cannot be read at the moment.
         """
-        folder = self._store.path(digest)
-        if folder is None:
+        directory = self._store.path(digest)
+        if directory is None:
             return None
         sources = compression_sources(self._catalog_store.content_store, digest)
         if sources is None:
             return None  # the content itself is missing, or unreadable at the moment
         # Bytes are verified last: the other checks are cheap, and need the sizes to be right.
-        is_current = self._store.verify(digest, only_sizes=True) and _read_sources(folder) == sources
+        is_current = self._store.verify(digest, only_sizes=True) and _read_sources(directory) == sources
         if not (is_current and self._store.verify(digest)):
             self._store.remove(digest)
             return None
@@ -160,13 +160,13 @@ class CompressedFiles:
                 file = manifest.files.get(name + ending)
                 if file is not None and file.size < plain:
                     tag = hashlib.sha256("".join(file.chunk_digests).encode()).hexdigest()[:8]
-                    found.setdefault(name, {})[encoding] = CompressedFile(folder / (name + ending), file.size, tag)
+                    found.setdefault(name, {})[encoding] = CompressedFile(directory / (name + ending), file.size, tag)
         return found
 
 
-def _read_sources(folder: Path) -> Any:
+def _read_sources(directory: Path) -> Any:
     """The sources of compressed files; None when they are unknown. Raises OSError when the file cannot be read at the moment."""
     try:
-        return orjson.loads((folder / SOURCES_FILE).read_bytes())
+        return orjson.loads((directory / SOURCES_FILE).read_bytes())
     except (FileNotFoundError, ValueError):
         return None

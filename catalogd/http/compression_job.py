@@ -48,7 +48,7 @@ class _Compressor(Protocol):
 
 @dataclass(frozen=True)
 class CompressRequest:
-    """The content to compress: `content` and `compressed` are folders of Stores."""
+    """The content to compress: `content` and `compressed` are directories of Stores."""
 
     content: Path
     compressed: Path
@@ -70,14 +70,14 @@ def compress(request: CompressRequest, context: JobContext) -> CompressResult:
     _lower_priority()
     content, digest = Store(request.content), request.digest
     sources = compression_sources(content, digest)
-    folder = content.path(digest)
-    if sources is None or folder is None:
+    directory = content.path(digest)
+    if sources is None or directory is None:
         raise Waiting("ContentGone", "the content is not on the disk", CONTENT_GONE_RETRY_DELAY)
     with Store(request.compressed).publish(digest) as target:
         for name, (size, *_) in sources["files"].items():
             if size >= MIN_FILE_BYTES:
                 context.progress(f"compressing {name}")
-                _compress_file(folder / name, target)
+                _compress_file(directory / name, target)
         if compression_sources(content, digest) != sources:
             raise Waiting("ContentGone", "the content was replaced in the meantime", CONTENT_GONE_RETRY_DELAY)
         (target / SOURCES_FILE).write_bytes(orjson.dumps(sources))

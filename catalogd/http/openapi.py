@@ -216,7 +216,7 @@ _SUMMARY: Json = {
             "items": {"type": "object", "required": ["name"], "properties": {"name": _TEXT, "head": _HEAD}},
         },
         "deprecated": {"type": ["boolean", "string"], "description": "The message, or true when there is none."},
-        "icon": {"type": "string", "description": "The path of its icon, relative to the folder of this response."},
+        "icon": {"type": "string", "description": "The path of its icon, relative to the directory of this response."},
     },
 }
 _PACKAGES: Json = {

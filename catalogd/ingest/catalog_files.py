@@ -51,30 +51,30 @@ class _CountingReader:
 
 
 class CatalogFiles:
-    """Parses files and passes their blobs to `writer`. `folder` is the working folder of the source.
+    """Parses files and passes their blobs to `writer`. `directory` is the working directory of the source.
 
     `workers` parse YAML; without them it is parsed here, like JSON. Methods raise what the writer and the workers raise.
     """
 
-    def __init__(self, writer: ContentWriter, folder: Path, workers: YamlWorkerPool | None = None) -> None:
-        self.folder = folder
+    def __init__(self, writer: ContentWriter, directory: Path, workers: YamlWorkerPool | None = None) -> None:
+        self.directory = directory
         self._writer = writer
         self._workers = workers
         self._files: list[_Segment] = []
         self._segments: dict[str, _Segment] = {}
         self._ignores: dict[str, bytes] = {}
 
-    def make_folder(self, path: str) -> None:
+    def make_directory(self, path: str) -> None:
         """Do nothing: only files matter."""
 
-    def remove_folder(self, path: str) -> None:
+    def remove_directory(self, path: str) -> None:
         """Do nothing: only files matter."""
 
     def write(self, path: str, data: ByteReader) -> None:
         """Parse the blobs of the file. An error matters only if the file turns out to belong to the catalog."""
-        folder, _, name = path.rpartition("/")
+        directory, _, name = path.rpartition("/")
         if name == IGNORE_FILE:
-            self._ignores[folder] = _read_all(data, MAX_IGNORE_FILE_BYTES + 1)
+            self._ignores[directory] = _read_all(data, MAX_IGNORE_FILE_BYTES + 1)
             return
         segment = self._segments[path] = _Segment()
         self._files.append(segment)
@@ -118,9 +118,9 @@ class CatalogFiles:
 
     def remove(self, path: str) -> None:
         """Drop the file; its blobs do not count."""
-        folder, _, name = path.rpartition("/")
+        directory, _, name = path.rpartition("/")
         if name == IGNORE_FILE:
-            del self._ignores[folder]
+            del self._ignores[directory]
         else:
             del self._segments[path]
 
@@ -130,10 +130,10 @@ class CatalogFiles:
             self._segments[path] = self._segments[target]
 
     def ranges(self, root: str) -> list[range]:
-        """The numbers of the blobs of the catalog, in its order. `root` is the folder of the catalog. Raises BadCatalog."""
+        """The numbers of the blobs of the catalog, in its order. `root` is the directory of the catalog. Raises BadCatalog."""
         self._drain()
         if root in self._segments:
-            raise BadCatalog("the catalog is a file, not a folder")
+            raise BadCatalog("the catalog is a file, not a directory")
         above = f"{root}/" if root else ""
         segments = {path.removeprefix(above): each for path, each in self._segments.items() if path.startswith(above)}
         return list(_ranges(segments, _below(self._ignores, above)))
@@ -147,11 +147,11 @@ def _ranges(segments: dict[str, _Segment], ignores: dict[str, bytes]) -> Iterabl
 
 
 def _below(ignores: dict[str, bytes], above: str) -> dict[str, bytes]:
-    """The ignore files of the catalog, by their folder relative to `above`. Raises BadCatalog."""
+    """The ignore files of the catalog, by their directory relative to `above`. Raises BadCatalog."""
     found = {}
-    for folder, text in sorted(ignores.items()):
-        if f"{folder}/".startswith(above) or not above:
-            inner = f"{folder}/".removeprefix(above).rstrip("/")
+    for directory, text in sorted(ignores.items()):
+        if f"{directory}/".startswith(above) or not above:
+            inner = f"{directory}/".removeprefix(above).rstrip("/")
             if len(text) > MAX_IGNORE_FILE_BYTES:
                 raise ignore_file_too_large(inner)
             found[inner] = text

@@ -37,28 +37,28 @@ SUMMARIES_FILE, ICONS_FILE = "summaries.json", "icons"
 
 
 class Content:
-    """The opened content of a folder: indexes in memory, the rest on disk.
+    """The opened content of a directory: indexes in memory, the rest on disk.
 
     Raises OSError, ValueError and LookupError when it is incomplete or invalid, and LookupError when it has another format.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._metadata_path = folder / METADATA_FILE
+    def __init__(self, directory: Path) -> None:
+        self._metadata_path = directory / METADATA_FILE
         self._opened_as = _identity(self._metadata_path)
         metadata = orjson.loads(self._metadata_path.read_bytes())
         if metadata.get("format") != CONTENT_FORMAT:
             raise LookupError("it has another format")
-        self.index = BlobIndex.load((folder / INDEX_FILE).read_bytes())
+        self.index = BlobIndex.load((directory / INDEX_FILE).read_bytes())
         self.summary = CatalogSummary.from_json(metadata["summary"])
-        self.blobs_path = folder / BLOBS_FILE
-        self.resolution_path = folder / RESOLUTION_FILE
-        self.summaries_path = folder / SUMMARIES_FILE
+        self.blobs_path = directory / BLOBS_FILE
+        self.resolution_path = directory / RESOLUTION_FILE
+        self.summaries_path = directory / SUMMARIES_FILE
         self._summaries = summary_ranges(self.summaries_path.read_bytes())
-        self.icons_path = folder / ICONS_FILE
+        self.icons_path = directory / ICONS_FILE
         self.package_fingerprints = tuple(
             ObjectFingerprint(package, fingerprint) for package, fingerprint, _, _ in metadata["packages"]
         )
-        self._packages = _Lines(folder / PACKAGES_FILE, metadata["packages"])
+        self._packages = _Lines(directory / PACKAGES_FILE, metadata["packages"])
         self._documents: dict[str, ByteRange] = {
             package: (start, length) for package, start, length in metadata["resolution"]
         }
@@ -68,7 +68,7 @@ class Content:
         }
 
     def is_current(self) -> bool:
-        """Report whether the folder is still the one that was opened. The same digest may have been loaded again, with more
+        """Report whether the directory is still the one that was opened. The same digest may have been loaded again, with more
         data."""
         try:
             return _identity(self._metadata_path) == self._opened_as

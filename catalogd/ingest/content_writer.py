@@ -52,7 +52,7 @@ _UNORDERED_FILE = "all.unordered"
 
 
 class ContentWriter:
-    """Writes the files of one catalog into `folder`. `catalog_digest` is its digest in the resolution documents.
+    """Writes the files of one catalog into `directory`. `catalog_digest` is its digest in the resolution documents.
 
     `expansion` limits the bytes of all files; without it there is no limit.
     `checksums` are filled by `finish`: the checksums of files that were hashed while they were written.
@@ -60,17 +60,17 @@ class ContentWriter:
 
     def __init__(
         self,
-        folder: Path,
+        directory: Path,
         catalog_digest: str,
         *,
         expansion: ExpansionLimit | None = None,
     ) -> None:
         self.checksums: dict[str, FileChecksums] = {}
         self.expansion = expansion or ExpansionLimit(limited=False)
-        self._folder = folder
+        self._directory = directory
         self._digest = catalog_digest
-        self._blobs = HashingWriter(folder / BLOBS_FILE)
-        self._parts = tempfile.TemporaryFile(dir=folder, buffering=WRITE_BUFFER_BYTES)  # noqa: SIM115 closed by __exit__
+        self._blobs = HashingWriter(directory / BLOBS_FILE)
+        self._parts = tempfile.TemporaryFile(dir=directory, buffering=WRITE_BUFFER_BYTES)  # noqa: SIM115 closed by __exit__
         self._names = 0
         self._index = BlobIndex()
         self._part_numbers, self._part_ends = array("Q"), array("Q", [0])
@@ -121,7 +121,7 @@ class ContentWriter:
             numbers = array("Q", chain.from_iterable(ranges))
             self._reorder(ranges, numbers)
         blobs = _WrittenBlobs(self._blobs, self._index, numbers, self._part)
-        packages = PackageIndexWriter(self._folder, self._digest, blobs, self.expansion)
+        packages = PackageIndexWriter(self._directory, self._digest, blobs, self.expansion)
         facts = packages.write()
         summary = packages.summary()
         self._write(INDEX_FILE, self._index.dump())
@@ -135,22 +135,22 @@ class ContentWriter:
 
     def _write(self, name: str, data: bytes) -> None:
         self.expansion.count_written(len(data))
-        (self._folder / name).write_bytes(data)
+        (self._directory / name).write_bytes(data)
 
     def _reorder(self, ranges: Iterable[range], numbers: Iterable[int]) -> None:
         """Write the blobs again, in another order. Links may repeat a blob many times."""
         before, index = self._blobs, self._index.reordered(numbers)
         self.expansion.count_written(max(index.size - before.size, 0))
-        (self._folder / BLOBS_FILE).rename(self._folder / _UNORDERED_FILE)
+        (self._directory / BLOBS_FILE).rename(self._directory / _UNORDERED_FILE)
         with before:
-            self._blobs = HashingWriter(self._folder / BLOBS_FILE)
+            self._blobs = HashingWriter(self._directory / BLOBS_FILE)
             for each in ranges:
                 if each:
                     start, end = self._index.byte_range(each[0])[0], sum(self._index.byte_range(each[-1]))
                     for at in range(start, end, COPY_CHUNK_BYTES):
                         self._blobs.write(before.read(at, min(COPY_CHUNK_BYTES, end - at)))
             self.checksums[BLOBS_FILE] = self._blobs.finish()
-        (self._folder / _UNORDERED_FILE).unlink()
+        (self._directory / _UNORDERED_FILE).unlink()
         self._index = index
 
     def _part(self, number: int) -> Any:

@@ -1,8 +1,8 @@
 """The job that loads one catalog: source -> files -> content by digest in the store.
 
 Runs in child processes of olmkit.jobs. catalogd.catalog.reconciler starts it with a LoadRequest (catalogd.ingest.load_request).
-`load` fetches the source into the staging folder of the job; `parse_catalog` writes the content, in a process without network
-access; catalogd.ingest.staged_content publishes the folder in the store when both have ended. The job returns a small result:
+`load` fetches the source into the staging directory of the job; `parse_catalog` writes the content, in a process without network
+access; catalogd.ingest.staged_content publishes the directory in the store when both have ended. The job returns a small result:
 the content itself is passed on disk. Never talks to the API server and never writes to the store.
 """
 
@@ -34,7 +34,7 @@ from olmkit.store.checksums import FileChecksums
 from olmkit.store.store import Store, fill_staging
 
 CONFIGS_LABEL = "operators.operatorframework.io.index.configs.v1"
-"""The label of a catalog image that names the folder of its files."""
+"""The label of a catalog image that names the directory of its files."""
 
 NOT_A_CATALOG = "NotACatalog"
 """The reason of BadContent when the image's files cannot be read as a catalog."""
@@ -78,7 +78,7 @@ async def load(request: LoadRequest, context: JobContext) -> LoadResult:
     validator = request.validator if served and is_stored(store, served) else ""
     async with AsyncExitStack() as stack:
         with step_in_errors():
-            opening = open_source(request.source, request.access, validator, scratch=context.folder)
+            opening = open_source(request.source, request.access, validator, scratch=context.directory)
             opened = await stack.enter_async_context(opening)
         check_not_rejected(opened, request)
         if not opened.unchanged and not _is_intact(store, opened.digest, request):
@@ -100,15 +100,16 @@ def _is_intact(store: Store, digest: str, request: LoadRequest) -> bool:
 
 async def _stage(opened: OpenedSource, request: LoadRequest, context: JobContext) -> None:
     hashed: dict[str, FileChecksums] = {}
-    with fill_staging(context.folder, opened.digest, hashed=hashed) as folder:
+    with fill_staging(context.directory, opened.digest, hashed=hashed) as directory:
         with step_in_errors():
-            fetched = await opened.fetch(folder, FromLabel(CONFIGS_LABEL), CATALOG_LIMITS, context.progress)
+            fetched = await opened.fetch(directory, FromLabel(CONFIGS_LABEL), CATALOG_LIMITS, context.progress)
         parse_request = ParseRequest(dict(fetched.facts), opened.digest, opened.ref)
-        hashed.update((await context.parse(PARSE, parse_request, fetched.files, folder)).hashed)
+        hashed.update((await context.parse(PARSE, parse_request, fetched.files, directory)).hashed)
 
 
 def parse_catalog(request: ParseRequest, context: JobContext) -> ParseResult:
-    """Write the content of the fetched files into the folder. Runs in the process that parses. Raises BadContent and Waiting."""
+    """Write the content of the fetched files into the directory. Runs in the process that parses. Raises BadContent and
+    Waiting."""
     try:
         return ParseResult(_write_catalog(request, context))
     except WorkerDied as error:
@@ -118,27 +119,27 @@ def parse_catalog(request: ParseRequest, context: JobContext) -> ParseResult:
 
 def _write_catalog(request: ParseRequest, context: JobContext) -> dict[str, FileChecksums]:
     _use_one_heap()
-    folder = context.folder
+    directory = context.directory
     with (
         YamlWorkerPool() as workers,  # first: fork before there are threads
         _short_switch_interval(),
-        ContentWriter(folder, request.digest, expansion=ExpansionLimit()) as writer,
+        ContentWriter(directory, request.digest, expansion=ExpansionLimit()) as writer,
     ):
-        storage = CatalogFiles(writer, folder, workers)
+        storage = CatalogFiles(writer, directory, workers)
         try:
             with step_in_errors():
                 fetched = Fetched(request.facts, tuple(context.files))
                 root = unpack(fetched, storage, CATALOG_LIMITS, context.progress)
             context.progress("reading the catalog")
-            if writer.finish(storage.ranges(_within(root, folder))).blob_count == 0:
+            if writer.finish(storage.ranges(_within(root, directory))).blob_count == 0:
                 raise BadCatalog(NO_BLOBS_MESSAGE)
         except BadCatalog as error:
             raise BadContent(NOT_A_CATALOG, f"load FBC from filesystem: {error}", request.ref) from error
         return dict(writer.checksums)
 
 
-def _within(root: Path, folder: Path) -> str:
-    path = root.relative_to(folder).as_posix()
+def _within(root: Path, directory: Path) -> str:
+    path = root.relative_to(directory).as_posix()
     return "" if path == "." else path
 
 

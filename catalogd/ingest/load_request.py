@@ -32,7 +32,7 @@ class RejectedContent:
 
 @dataclass(frozen=True)
 class LoadRequest:
-    """The content to load, and the way to reach its source. `store` is the folder of the store.
+    """The content to load, and the way to reach its source. `store` is the directory of the store.
 
     `validator` came with the content that is served.
     """
@@ -63,7 +63,7 @@ class LoadResult:
     unchanged: bool
     """The server of the source reports that nothing changed since it gave the validator of the request."""
     staged: bool = False
-    """The content is in the staging folder of the job; otherwise it is in the store already."""
+    """The content is in the staging directory of the job; otherwise it is in the store already."""
 
 
 LOAD = Job("catalogd.ingest.load_job:load", LoadRequest, LoadResult, errors=(BadContent,), parses=True)

@@ -19,7 +19,7 @@ from olmkit.store.store import Store
 
 @dataclass(frozen=True)
 class LoadTaskFactory:
-    """Makes the tasks of load jobs. `store` is the folder of the store, `access` is how sources are reached."""
+    """Makes the tasks of load jobs. `store` is the directory of the store, `access` is how sources are reached."""
 
     store: Path
     access: Access

@@ -120,13 +120,13 @@ class _Package:
 
 
 class PackageIndexWriter:
-    """Writes the derived files of one content into `folder`, and collects the summary of the catalog.
+    """Writes the derived files of one content into `directory`, and collects the summary of the catalog.
 
     Methods raise BadCatalog when the catalog exceeds a limit; `expansion` limits the bytes.
     """
 
-    def __init__(self, folder: Path, catalog_digest: str, blobs: BlobReader, expansion: ExpansionLimit) -> None:
-        self._folder = folder
+    def __init__(self, directory: Path, catalog_digest: str, blobs: BlobReader, expansion: ExpansionLimit) -> None:
+        self._directory = directory
         self._expansion = expansion
         self._digest = catalog_digest
         self._blobs = blobs
@@ -146,7 +146,7 @@ class PackageIndexWriter:
         packages = self._packages()
         with ExitStack() as stack:
             specs, documents, icons, summaries = (
-                stack.enter_context(open(self._folder / name, "wb", buffering=WRITE_BUFFER_BYTES))
+                stack.enter_context(open(self._directory / name, "wb", buffering=WRITE_BUFFER_BYTES))
                 for name in (PACKAGES_FILE, RESOLUTION_FILE, ICONS_FILE, SUMMARIES_FILE)
             )
             summaries.write(SUMMARIES_START)

@@ -1,4 +1,4 @@
-"""Checks whether the content of a source is in the store already, and publishes the staging folder of a load job.
+"""Checks whether the content of a source is in the store already, and publishes the staging directory of a load job.
 
 Used by the job (catalogd.ingest.load_job), and again by the controller (catalogd.ingest.load_tasks) when the job ends: the
 result of the job is not trusted. Never imports the code that parses catalogs.
@@ -19,8 +19,8 @@ def is_stored(store: Store, digest: str) -> bool:
     Raises Waiting(CacheUnreadable) when the disk cannot be read now, so that content that may be stored is not fetched again.
     """
     try:
-        folder = store.path(digest)
-        return folder is not None
+        directory = store.path(digest)
+        return directory is not None
     except OSError as error:
         raise_unless_corrupt(error)
         return False
@@ -28,8 +28,8 @@ def is_stored(store: Store, digest: str) -> bool:
         return False
 
 
-def publish_job_output(store: Store, image: str, folder: Path, result: LoadResult) -> None:
-    """Publish the staging folder of a load job under the digest that its result names. Blocks; see olmkit.jobs.staging.
+def publish_job_output(store: Store, image: str, directory: Path, result: LoadResult) -> None:
+    """Publish the staging directory of a load job under the digest that its result names. Blocks; see olmkit.jobs.staging.
 
     `image` is the reference that was requested, and the digest has to belong to it; "" for other kinds of sources. Stored
     content that is intact and complete stays, whatever the result says: no job replaces content that others read.
@@ -39,4 +39,4 @@ def publish_job_output(store: Store, image: str, folder: Path, result: LoadResul
         check_job_result(image, result.ref, digest)
     if result.staged and not (is_stored(store, digest) and store.verify(digest)):
         # Stored content that is corrupt or incomplete is served until now.
-        store.publish_staged(folder, digest)
+        store.publish_staged(directory, digest)

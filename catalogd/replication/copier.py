@@ -39,10 +39,10 @@ class Copier:
             return
         await asyncio.to_thread(self.store.remove, digest)
         checksums = await self.source.checksums(self._leader(), digest)
-        async with _publishing(self.store, checksums) as folder:
+        async with _publishing(self.store, checksums) as directory:
             for name, file in checksums.files.items():
-                await asyncio.to_thread((folder / name).parent.mkdir, parents=True, exist_ok=True)
-                await self._fetch(folder / name, checksums, name, file.size)
+                await asyncio.to_thread((directory / name).parent.mkdir, parents=True, exist_ok=True)
+                await self._fetch(directory / name, checksums, name, file.size)
 
     async def _fetch(self, path: Path, checksums: Checksums, name: str, size: int) -> None:
         deadline = time.monotonic() + self.idle_timeout
@@ -94,9 +94,9 @@ def _write(file: Any, data: bytes) -> None:
 async def _publishing(store: Store, checksums: Checksums) -> AsyncIterator[Path]:
     """Store.publish() as an asynchronous context manager: hashing and removing run in a thread."""
     publishing = store.publish(checksums.digest, checksums)
-    folder = publishing.__enter__()
+    directory = publishing.__enter__()
     try:
-        yield folder
+        yield directory
     except BaseException as error:
         if not await run_to_completion(asyncio.to_thread(publishing.__exit__, type(error), error, error.__traceback__)):
             raise

@@ -83,12 +83,12 @@ class ReplicationRoutes:
         file = (await self._checksums(digest)).files.get(name)
         if file is None:
             raise web.HTTPNotFound(reason="the content has no such file")
-        folder = self._catalog_store.content_store.path(digest)
-        if folder is None or await asyncio.to_thread(_size, folder / name) != file.size:
+        directory = self._catalog_store.content_store.path(digest)
+        if directory is None or await asyncio.to_thread(_size, directory / name) != file.size:
             self._report_damage(digest)
             raise _unavailable("the content is damaged")
         return web.FileResponse(
-            folder / name, chunk_size=1024 * 1024, headers={"Content-Type": "application/octet-stream"}
+            directory / name, chunk_size=1024 * 1024, headers={"Content-Type": "application/octet-stream"}
         )
 
     async def _checksums(self, digest: str) -> Checksums:

@@ -23,7 +23,7 @@ from pathlib import Path
 from catalogd.ingest.content import Content
 from catalogd.storage.disk import StoreDisk, log, run_to_completion
 from catalogd.storage.record import Record
-from catalogd.storage.startup_verifier import CONTENT_FOLDER, MAX_CONCURRENT_VERIFICATIONS, StartupVerifier
+from catalogd.storage.startup_verifier import CONTENT_DIRECTORY, MAX_CONCURRENT_VERIFICATIONS, StartupVerifier
 from catalogd.storage.state_file import RetainedRecord, ServingState
 from olmkit.store.checksums import Integrity
 from olmkit.store.disk_errors import DISK_FULL_ERRNOS
@@ -67,7 +67,7 @@ class CatalogStore:
     def __init__(
         self, root: Path, retention: timedelta = RETENTION, startup_verifier: StartupVerifier | None = None
     ) -> None:
-        self.content_folder = root / CONTENT_FOLDER
+        self.content_directory = root / CONTENT_DIRECTORY
         self._disk = StoreDisk(root, startup_verifier)
         self.content_store = self._disk.store
         self._retention = retention.total_seconds()

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from catalogd.ingest.content import Content
 from catalogd.storage.record import Record
-from catalogd.storage.startup_verifier import CONTENT_FOLDER, STATE_FILE, StartupVerifier
+from catalogd.storage.startup_verifier import CONTENT_DIRECTORY, STATE_FILE, StartupVerifier
 from catalogd.storage.state_file import RetainedRecord, ServingState, dump, parse
 from olmkit.errors import OlmError
 from olmkit.store.checksums import CORRUPTION_ERRNOS, Integrity, IntegrityCheck
@@ -35,7 +35,7 @@ class StoreDisk:
     """Records in `root`/catalogs.json, content in `root`/content. Raises OlmError(CacheUnusable) when `root` cannot be used."""
 
     def __init__(self, root: Path, startup_verifier: StartupVerifier | None = None) -> None:
-        self.store = Store(root / CONTENT_FOLDER)
+        self.store = Store(root / CONTENT_DIRECTORY)
         self._file = root / STATE_FILE
         self._startup_verifier = startup_verifier
 
@@ -94,11 +94,11 @@ class StoreDisk:
         Raises LookupError when it is not stored or is invalid (then it is removed), and
         OSError when it cannot be read at the moment.
         """
-        folder = self.store.path(digest)
-        if folder is None:
+        directory = self.store.path(digest)
+        if directory is None:
             raise LookupError("there is no such content")
         try:
-            return Content(folder)
+            return Content(directory)
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             if isinstance(error, OSError) and error.errno not in CORRUPTION_ERRNOS:
                 raise
@@ -114,7 +114,7 @@ class StoreDisk:
                 log.warning("content cannot be removed", extra={"digest": digest, "error": str(error)})
 
     def collect(self, referenced: set[str], older_than: timedelta = UNREFERENCED_CONTENT_AGE) -> None:
-        """Remove content that is not referenced and older than `older_than`, and the staging folders of killed jobs."""
+        """Remove content that is not referenced and older than `older_than`, and the staging directories of killed jobs."""
         try:
             self.store.remove_abandoned_staging()
             self.store.collect_garbage(referenced, older_than)

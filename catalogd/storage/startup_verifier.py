@@ -15,7 +15,7 @@ from olmkit.errors import OlmError
 from olmkit.store.checksums import IntegrityCheck
 from olmkit.store.store import Store
 
-CONTENT_FOLDER = "content"
+CONTENT_DIRECTORY = "content"
 STATE_FILE = "catalogs.json"
 MAX_CONCURRENT_VERIFICATIONS = 4
 """Contents that are verified at the same time."""
@@ -24,14 +24,14 @@ MAX_CONCURRENT_VERIFICATIONS = 4
 class StartupVerifier:
     """Starts to verify, in threads, the content that the state file in `root` names.
 
-    A state file or folder that cannot be read is treated as empty.
+    A state file or directory that cannot be read is treated as empty.
     """
 
     def __init__(self, root: Path) -> None:
         self._checks: dict[str, Future[IntegrityCheck]] = {}
         with suppress(OSError, OlmError, RuntimeError):  # the last: no thread can be started
             state = parse((root / STATE_FILE).read_bytes())
-            store = Store(root / CONTENT_FOLDER)
+            store = Store(root / CONTENT_DIRECTORY)
             threads = ThreadPoolExecutor(MAX_CONCURRENT_VERIFICATIONS, "startup-verifier")
             for digest in sorted({record.digest for record in state.records.values()}):
                 self._checks[digest] = threads.submit(store.check_integrity, digest)

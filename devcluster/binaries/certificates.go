@@ -25,49 +25,49 @@ type pair struct {
 	key         *ecdsa.PrivateKey
 }
 
-// writeCertificates fills the folder with all keys of one cluster: the cluster's authority and the API server's serving
+// writeCertificates fills the directory with all keys of one cluster: the cluster's authority and the API server's serving
 // certificate for the given names and addresses, the authority and client of the aggregation layer, and the key that
 // signs ServiceAccount tokens. After "--" come the names and addresses of a kubelet, which gets a serving certificate too,
 // and the API server one to call it.
 func writeCertificates(arguments []string) error {
 	if len(arguments) < 2 {
-		return fmt.Errorf("usage: devcluster-certificates FOLDER NAME-OR-ADDRESS... [-- NAME-OR-ADDRESS...]")
+		return fmt.Errorf("usage: devcluster-certificates DIRECTORY NAME-OR-ADDRESS... [-- NAME-OR-ADDRESS...]")
 	}
-	folder, hosts := arguments[0], arguments[1:]
+	directory, hosts := arguments[0], arguments[1:]
 	var kubelet []string
 	if end := slices.Index(hosts, "--"); end >= 0 {
 		hosts, kubelet = hosts[:end], hosts[end+1:]
 	}
-	authority, err := issue(folder, "ca", authorityTemplate("olm-suite-devcluster"), nil)
+	authority, err := issue(directory, "ca", authorityTemplate("olm-suite-devcluster"), nil)
 	if err != nil {
 		return err
 	}
-	if _, err = issue(folder, "kube-apiserver", servingTemplate("kube-apiserver", hosts), authority); err != nil {
+	if _, err = issue(directory, "kube-apiserver", servingTemplate("kube-apiserver", hosts), authority); err != nil {
 		return err
 	}
 	if kubelet != nil {
-		if _, err = issue(folder, "kubelet", servingTemplate("kubelet", kubelet), authority); err != nil {
+		if _, err = issue(directory, "kubelet", servingTemplate("kubelet", kubelet), authority); err != nil {
 			return err
 		}
 		client := leafTemplate("kube-apiserver-kubelet-client", x509.ExtKeyUsageClientAuth)
 		client.Subject.Organization = []string{"system:masters"}
-		if _, err = issue(folder, "kube-apiserver-kubelet-client", client, authority); err != nil {
+		if _, err = issue(directory, "kube-apiserver-kubelet-client", client, authority); err != nil {
 			return err
 		}
 	}
 	// The aggregation layer trusts an authority of its own: one that also signed ordinary clients would let them pass for anybody.
-	frontProxy, err := issue(folder, "front-proxy-ca", authorityTemplate("front-proxy-ca"), nil)
+	frontProxy, err := issue(directory, "front-proxy-ca", authorityTemplate("front-proxy-ca"), nil)
 	if err != nil {
 		return err
 	}
-	if _, err = issue(folder, "front-proxy-client", leafTemplate("front-proxy-client", x509.ExtKeyUsageClientAuth), frontProxy); err != nil {
+	if _, err = issue(directory, "front-proxy-client", leafTemplate("front-proxy-client", x509.ExtKeyUsageClientAuth), frontProxy); err != nil {
 		return err
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
 	}
-	return writeKey(folder, "service-account", key)
+	return writeKey(directory, "service-account", key)
 }
 
 func servingTemplate(name string, hosts []string) *x509.Certificate {
@@ -100,7 +100,7 @@ func leafTemplate(name string, usage x509.ExtKeyUsage) *x509.Certificate {
 }
 
 // issue makes a key and a certificate for it, signed by the parent or, without one, by itself, and writes NAME.key and NAME.crt.
-func issue(folder, name string, template *x509.Certificate, parent *pair) (*pair, error) {
+func issue(directory, name string, template *x509.Certificate, parent *pair) (*pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -124,17 +124,17 @@ func issue(folder, name string, template *x509.Certificate, parent *pair) (*pair
 		return nil, err
 	}
 	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	if err := os.WriteFile(filepath.Join(folder, name+".crt"), block, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(directory, name+".crt"), block, 0o644); err != nil {
 		return nil, err
 	}
-	return &pair{certificate, key}, writeKey(folder, name, key)
+	return &pair{certificate, key}, writeKey(directory, name, key)
 }
 
-func writeKey(folder, name string, key *ecdsa.PrivateKey) error {
+func writeKey(directory, name string, key *ecdsa.PrivateKey) error {
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
 		return err
 	}
 	block := pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
-	return os.WriteFile(filepath.Join(folder, name+".key"), block, 0o600)
+	return os.WriteFile(filepath.Join(directory, name+".key"), block, 0o600)
 }

@@ -9,7 +9,7 @@ import (
 	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem"
 )
 
-// runRegistry serves images from a folder: without the storage of clouds, whose clients would take most of the build.
+// runRegistry serves images from a directory: without the storage of clouds, whose clients would take most of the build.
 func runRegistry() {
 	if err := registry.RootCmd.Execute(); err != nil {
 		os.Exit(1)

@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--catalog",
         type=Path,
-        help="install every package of this folder: catalog/ and bundles/, or catalog.tar.xz and bundles.tar.xz",
+        help="install every package of this directory: catalog/ and bundles/, or catalog.tar.xz and bundles.tar.xz",
     )
     parser.add_argument(
         "--node",
@@ -53,7 +53,7 @@ def _run(chosen: argparse.Namespace, printer: Printer) -> int:
             )
         return real_operators.run(chosen.name, printer, lambda cluster: _stay_with_pods(chosen, cluster, printer))
     if chosen.catalog is not None:
-        # Checked before anything is started: a folder without a catalog is the most likely mistake.
+        # Checked before anything is started: a directory without a catalog is the most likely mistake.
         full_catalog.open_content(chosen.catalog)
     with start(ClusterOptions.from_environment(chosen.name), printer.log) as cluster:
         printer.log(f"Kubernetes {cluster.server_version()} is ready, and a registry at {cluster.registry}")
@@ -91,7 +91,7 @@ def log_places(suite: Suite) -> str:
 
 def _stay(chosen: argparse.Namespace, cluster: Cluster, suite: Suite, printer: Printer) -> None:
     text = sample_catalog.TRY_NEXT if chosen.catalog is None else full_catalog.TRY_NEXT
-    _wait(chosen, cluster, printer, f"{text}tail -f {suite.folder}/*.log   # what the controllers do, and why")
+    _wait(chosen, cluster, printer, f"{text}tail -f {suite.directory}/*.log   # what the controllers do, and why")
 
 
 def _stay_with_pods(chosen: argparse.Namespace, cluster: Cluster, printer: Printer) -> None:
@@ -101,7 +101,7 @@ def _stay_with_pods(chosen: argparse.Namespace, cluster: Cluster, printer: Print
 
 def _wait(chosen: argparse.Namespace, cluster: Cluster, printer: Printer, commands: str) -> None:
     printer.plain()
-    printer.plain("The cluster runs until Ctrl-C. In another shell, in this folder:")
+    printer.plain("The cluster runs until Ctrl-C. In another shell, in this directory:")
     printer.plain()
     printer.indented(f'eval "$(.venv/bin/python -m devcluster env --name {chosen.name})"')
     printer.indented(commands)

@@ -1,4 +1,4 @@
-"""The demo of a full catalog: one Operator for every package of a folder, all at once."""
+"""The demo of a full catalog: one Operator for every package of a directory, all at once."""
 
 import json
 import statistics
@@ -71,12 +71,12 @@ class Outcome:
         }
 
 
-def run(cluster: Cluster, suite: Suite, printer: Printer, folder: Path) -> int:
+def run(cluster: Cluster, suite: Suite, printer: Printer, directory: Path) -> int:
     """Run the demo. Returns 0 if each Operator is installed or reports why not. Raises DevclusterError if a step fails."""
-    content = open_content(folder)
+    content = open_content(directory)
     catalog = Catalog(Registry(cluster.registry), _IMAGE, cluster.registry)
     packages = content.packages()
-    printer.log(f"{folder} contains {len(packages)} packages")
+    printer.log(f"{directory} contains {len(packages)} packages")
     pushed = catalog.push(
         content, report=lambda done, total: printer.progress(f"pushed {done} of {total} bundles", last=done == total)
     )
@@ -86,9 +86,9 @@ def run(cluster: Cluster, suite: Suite, printer: Printer, folder: Path) -> int:
     return 0 if outcome.having("Installed") and all(outcome.reasons().values()) else 1
 
 
-def open_content(folder: Path) -> Content:
-    """The catalog and bundles of a folder with catalog/ and bundles/, or with archives of them."""
-    opened = open_corpus(folder)
+def open_content(directory: Path) -> Content:
+    """The catalog and bundles of a directory with catalog/ and bundles/, or with archives of them."""
+    opened = open_corpus(directory)
     return Content(opened / "catalog", opened / "bundles")
 
 

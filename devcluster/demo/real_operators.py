@@ -39,16 +39,19 @@ kubectl delete operator reservations                    # with all its objects
 
 def run(name: str, printer: Printer, stay: Callable[[Cluster], None]) -> int:
     """Start a cluster and the suite, run the demo, call `stay`. Returns the exit code. Raises DevclusterError."""
-    with start(ClusterOptions(name, real_node=True), printer.log) as cluster, tempfile.TemporaryDirectory() as folder:
+    with (
+        start(ClusterOptions(name, real_node=True), printer.log) as cluster,
+        tempfile.TemporaryDirectory() as directory,
+    ):
         printer.log(f"Kubernetes {cluster.server_version()} is ready, with a node that runs containers")
-        built = image.build(Path(folder) / "image", printer.log)
+        built = image.build(Path(directory) / "image", printer.log)
         printer.log("Built the image of the suite")
         suite = PodSuite(cluster)
         suite.install(built.archive)
         printer.log("Imported it into the node, and applied config/crd and config/default")
         suite.wait_until_available()
         show(cluster, printer, "get", "pods", f"--namespace={NAMESPACE}")
-        _publish(cluster, printer, built.archive, Path(folder) / "content")
+        _publish(cluster, printer, built.archive, Path(directory) / "content")
         with Watch(cluster, CATALOGS) as catalogs, Watch(cluster, OPERATORS) as operators:
             apply(cluster, printer, catalog_object(_CATALOG, f"{_HOST}/catalogs/{_CATALOG}:latest"))
             _await(catalogs, printer, "Catalog", _CATALOG, lambda found: is_true(found, "Ready"))
@@ -61,9 +64,9 @@ def run(name: str, printer: Printer, stay: Callable[[Cluster], None]) -> int:
     return 0
 
 
-def _publish(cluster: Cluster, printer: Printer, archive: Path, folder: Path) -> None:
+def _publish(cluster: Cluster, printer: Printer, archive: Path, directory: Path) -> None:
     registry = Registry(cluster.registry)
-    content = write_content(folder, push_images(registry, _HOST, Image(archive)))
+    content = write_content(directory, push_images(registry, _HOST, Image(archive)))
     pushed = Catalog(registry, f"catalogs/{_CATALOG}:latest", _HOST).push(content)
     printer.log(f"Pushed the images of the operators, {len(pushed.images)} bundles and {pushed.reference}")
 

@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 
 from devcluster import debian
-from devcluster.build import module_folder
+from devcluster.build import module_directory
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
 from devcluster.gitops.clone import BRANCH
@@ -44,7 +44,7 @@ class ArgoCd(Services):
 
         helm renders the charts in repositories.
         """
-        super().__init__(cluster.folder / "argocd")
+        super().__init__(cluster.directory / "argocd")
         self._cluster = cluster
         self._redis = debian.find_or_install("redis-server", report)
         self._argocd = optional_program("argocd", report)
@@ -56,7 +56,7 @@ class ArgoCd(Services):
 
     def install(self, settings: Mapping[str, str]) -> None:
         """Apply the definitions and default configuration of the module, and `settings` as entries of ConfigMap argocd-cm."""
-        manifests = module_folder(_MODULE, _RECIPE)[0] / "manifests"
+        manifests = module_directory(_MODULE, _RECIPE)[0] / "manifests"
         self._apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         definitions = self._cluster.kubectl("kustomize", str(manifests / "crds"))
         configuration = self._cluster.kubectl("kustomize", str(manifests / "base" / "config"))
@@ -76,7 +76,7 @@ class ArgoCd(Services):
     def start(self) -> None:
         """Start the processes and return when each answers."""
         host, port = self._redis_address.split(":")
-        redis = ("--bind", host, "--port", port, "--save", "", "--appendonly", "no", "--dir", str(self.folder))
+        redis = ("--bind", host, "--port", port, "--save", "", "--appendonly", "no", "--dir", str(self.directory))
         self.launch("redis", self._redis, redis)
         for name, arguments in self._components().items():
             self.launch(name, self._argocd, arguments, self._environment(name))
@@ -134,14 +134,14 @@ class ArgoCd(Services):
             "ARGOCD_BINARY_NAME": name,
             "ARGOCD_FAKE_IN_CLUSTER": "true",
             "ARGOCD_GPG_ENABLED": "false",
-            "ARGOCD_TLS_DATA_PATH": str(self.folder / "tls"),
-            "ARGOCD_SSH_DATA_PATH": str(self.folder / "ssh"),
-            "ARGOCD_CONFIG_DIR": str(self.folder / "config"),
-            "HOME": str(self.folder),
+            "ARGOCD_TLS_DATA_PATH": str(self.directory / "tls"),
+            "ARGOCD_SSH_DATA_PATH": str(self.directory / "ssh"),
+            "ARGOCD_CONFIG_DIR": str(self.directory / "config"),
+            "HOME": str(self.directory),
             "KUBECONFIG": str(self._cluster.kubeconfig),
             "PATH": f"{self._helm.parent}:{os.environ['PATH']}",
             **LOOPBACK_ONLY,
-            "TMPDIR": str(self.folder),
+            "TMPDIR": str(self.directory),
         }
         return {**os.environ, **settings}
 

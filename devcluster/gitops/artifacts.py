@@ -20,15 +20,15 @@ from devcluster.gitops.clone import BRANCH, Clone, Git
 
 
 class ArtifactRepository:
-    """A git repository in `folder`, and the ExternalArtifact `name` with its last commit."""
+    """A git repository in `directory`, and the ExternalArtifact `name` with its last commit."""
 
-    def __init__(self, cluster: Cluster, folder: Path, namespace: str, name: str) -> None:
+    def __init__(self, cluster: Cluster, directory: Path, namespace: str, name: str) -> None:
         """Create the repository and the object, without a commit, and start to serve. Raises DevclusterError."""
         self._cluster = cluster
         self._namespace = namespace
         self.name = name
-        self._clone = Clone(Git(), folder / "clone")
-        self._served = folder / "served"
+        self._clone = Clone(Git(), directory / "clone")
+        self._served = directory / "served"
         self._served.mkdir(parents=True)
         handler = functools.partial(_QuietHandler, directory=str(self._served))
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)

@@ -34,11 +34,11 @@ class Git:
         """Find git, or install it from Debian."""
         self.program = debian.find_or_install("git", report)
 
-    def run(self, *arguments: str, folder: Path | None = None) -> str:
-        """Run `git` in the folder and return what it prints."""
+    def run(self, *arguments: str, directory: Path | None = None) -> str:
+        """Run `git` in the directory and return what it prints."""
         done = subprocess.run(
             [self.program, *arguments],
-            cwd=folder,
+            cwd=directory,
             env={**os.environ, **ENVIRONMENT},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -51,25 +51,25 @@ class Git:
 
 
 class Clone:
-    """A new repository in `folder`, with the branch BRANCH and without commits."""
+    """A new repository in `directory`, with the branch BRANCH and without commits."""
 
-    def __init__(self, git: Git, folder: Path) -> None:
+    def __init__(self, git: Git, directory: Path) -> None:
         """Make it."""
         self._git = git
-        self._folder = folder
-        git.run("init", "--quiet", f"--initial-branch={BRANCH}", str(folder))
+        self._directory = directory
+        git.run("init", "--quiet", f"--initial-branch={BRANCH}", str(directory))
 
     def git(self, *arguments: str) -> str:
         """Run git in it."""
-        return self._git.run(*arguments, folder=self._folder)
+        return self._git.run(*arguments, directory=self._directory)
 
     def commit(self, files: Mapping[str, str], message: str = "A change") -> str:
         """Commit exactly these files (path -> content), without those of earlier commits; return the commit's id."""
-        for path in self._folder.iterdir():
+        for path in self._directory.iterdir():
             if path.name != ".git":
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         for name, content in files.items():
-            path = self._folder / name
+            path = self._directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content)
         self.git("add", "--all")

@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Callable
 
-from devcluster.build import module_folder
+from devcluster.build import module_directory
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
 from devcluster.optional_programs import optional_program
@@ -29,19 +29,19 @@ class Flux(Services):
 
     def __init__(self, cluster: Cluster, report: Callable[[str], None] = print) -> None:
         """Find or build the program, which takes minutes the first time. Starts nothing. Raises DevclusterError."""
-        super().__init__(cluster.folder / "flux")
+        super().__init__(cluster.directory / "flux")
         self._cluster = cluster
         self._program = optional_program(PROGRAM, report)
 
     def install(self) -> None:
         """Apply the definitions and create the namespace."""
         for module, checksum in _DEFINITIONS.items():
-            found, actual = module_folder(module, self.folder)
+            found, actual = module_directory(module, self.directory)
             if actual != checksum:
                 raise DevclusterError(f"{module} has the checksum {actual}, and {checksum} is expected")
-            folder = found / "config" / "crd" / "bases"
-            self._cluster.kubectl("apply", "--server-side", f"--filename={folder}")
-            self._cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", f"--filename={folder}")
+            directory = found / "config" / "crd" / "bases"
+            self._cluster.kubectl("apply", "--server-side", f"--filename={directory}")
+            self._cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", f"--filename={directory}")
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
         self._cluster.kubectl("apply", "--server-side", "--filename=-", input=json.dumps(namespace))
 
@@ -58,8 +58,8 @@ class Flux(Services):
         settings = {
             "KUBECONFIG": str(self._cluster.kubeconfig),
             "RUNTIME_NAMESPACE": NAMESPACE,
-            "TMPDIR": str(self.folder),
-            "HOME": str(self.folder),
+            "TMPDIR": str(self.directory),
+            "HOME": str(self.directory),
             **LOOPBACK_ONLY,
         }
         self.launch(PROGRAM, self._program, arguments, {**os.environ, **settings})

@@ -1,6 +1,6 @@
 """A git server: smart HTTP on loopback, for clones and pushes without a login, by `git http-backend`.
 
-It ends with the `with` block or its process. Repositories are folders below the one that it is given.
+It ends with the `with` block or its process. Repositories are directories below the one that it is given.
 """
 
 import os
@@ -17,23 +17,23 @@ from devcluster.gitops.clone import BRANCH, ENVIRONMENT, Clone, Git
 
 
 class GitServer:
-    """A server of the bare repositories below `folder`."""
+    """A server of the bare repositories below `directory`."""
 
-    def __init__(self, folder: Path, report: Callable[[str], None] = print) -> None:
+    def __init__(self, directory: Path, report: Callable[[str], None] = print) -> None:
         """Find git, or install it from Debian, and start to serve. Raises DevclusterError."""
         self._git = Git(report)
-        self._folder = folder
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._server = _Server(self._git.program, folder / "served")
+        self._directory = directory
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._server = _Server(self._git.program, directory / "served")
         self._thread = threading.Thread(target=self._server.serve_forever, name="git server", daemon=True)
         self._thread.start()
 
     def repository(self, name: str) -> "Repository":
         """Make a new repository without commits, and a clone of it to commit in."""
-        bare = self._folder / "served" / f"{name}.git"
+        bare = self._directory / "served" / f"{name}.git"
         self._git.run("init", "--quiet", "--bare", f"--initial-branch={BRANCH}", str(bare))
-        self._git.run("config", "http.receivepack", "true", folder=bare)
-        clone = Clone(self._git, self._folder / "clones" / name)
+        self._git.run("config", "http.receivepack", "true", directory=bare)
+        clone = Clone(self._git, self._directory / "clones" / name)
         url = f"http://127.0.0.1:{self._server.server_address[1]}/{name}.git"
         clone.git("remote", "add", "origin", url)
         return Repository(clone, url)
@@ -65,7 +65,7 @@ class Repository:
 
 
 class _Server(ThreadingHTTPServer):
-    """Knows what its handlers need: git, and the folder with the repositories."""
+    """Knows what its handlers need: git, and the directory with the repositories."""
 
     daemon_threads = True
 

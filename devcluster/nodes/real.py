@@ -30,28 +30,28 @@ _NOTHING_EVICTS = {
 
 
 def components(
-    layout: Layout, network: NodeNetwork, folder: Path, process: int, tools: Mapping[str, Path], cgroup: str
+    layout: Layout, network: NodeNetwork, directory: Path, process: int, tools: Mapping[str, Path], cgroup: str
 ) -> list[Component]:
-    """Write the configuration to `folder`; return the components, containerd first.
+    """Write the configuration to `directory`; return the components, containerd first.
 
     `process` is the node's first one, `tools` the paths of containerd, kubelet and kube-proxy.
     """
-    folder.mkdir(exist_ok=True)
+    directory.mkdir(exist_ok=True)
     registry = f"http://{layout.registry}"
-    _write(folder / "certs.d" / "_default" / "hosts.toml", _hosts(registry))
-    _write(folder / "net.d" / "10-bridge.conflist", json.dumps(_bridge(network)))
-    _write(folder / "containerd.toml", _containerd(folder))
-    _write(folder / "kubelet.json", json.dumps(_kubelet(layout, network, cgroup)))
-    _write(folder / "kube-proxy.json", json.dumps(_kube_proxy(layout, network)))
+    _write(directory / "certs.d" / "_default" / "hosts.toml", _hosts(registry))
+    _write(directory / "net.d" / "10-bridge.conflist", json.dumps(_bridge(network)))
+    _write(directory / "containerd.toml", _containerd(directory))
+    _write(directory / "kubelet.json", json.dumps(_kubelet(layout, network, cgroup)))
+    _write(directory / "kube-proxy.json", json.dumps(_kube_proxy(layout, network)))
     commands = {
-        "containerd": (f"--config={folder / 'containerd.toml'}",),
+        "containerd": (f"--config={directory / 'containerd.toml'}",),
         "kubelet": (
-            f"--config={folder / 'kubelet.json'}",
+            f"--config={directory / 'kubelet.json'}",
             f"--kubeconfig={layout.kubeconfig('kubelet')}",
             f"--hostname-override={NODE}",
             f"--node-ip={network.node}",
         ),
-        "kube-proxy": (f"--config={folder / 'kube-proxy.json'}",),
+        "kube-proxy": (f"--config={directory / 'kube-proxy.json'}",),
     }
     return [sandbox.component(name, process, tools[name], arguments) for name, arguments in commands.items()]
 
@@ -66,7 +66,7 @@ def _hosts(registry: str) -> str:
     return f'server = "{registry}"\n\n[host."{registry}"]\ncapabilities = ["pull", "resolve"]\n'
 
 
-def _containerd(folder: Path) -> str:
+def _containerd(directory: Path) -> str:
     cri = 'plugins."io.containerd.grpc.v1.cri"'
     return f"""version = 2
 root = "/var/lib/containerd"
@@ -89,10 +89,10 @@ runtime_type = "io.containerd.runc.v2"
 
 [{cri}.cni]
 bin_dir = "{PLUGINS}"
-conf_dir = "{folder / "net.d"}"
+conf_dir = "{directory / "net.d"}"
 
 [{cri}.registry]
-config_path = "{folder / "certs.d"}"
+config_path = "{directory / "certs.d"}"
 """
 
 

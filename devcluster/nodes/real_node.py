@@ -14,7 +14,7 @@ from pathlib import Path
 from devcluster import debian
 from devcluster.api_client import ApiClient
 from devcluster.build import NODE_NAMES
-from devcluster.cache import cache_folder
+from devcluster.cache import cache_directory
 from devcluster.control_plane import Component, Layout
 from devcluster.errors import DevclusterError
 from devcluster.images import Registry
@@ -44,12 +44,18 @@ def find_programs(report: Callable[[str], None]) -> dict[str, str]:
             "A real node runs containers, which needs Linux and root; without them use simulated nodes."
         )
     sandbox.check()
-    for folder in (cache_folder(), Path(__file__)):
-        if hidden := next((each for each in sandbox.HIDDEN_FOLDERS if folder.resolve().is_relative_to(each)), None):
-            raise DevclusterError(f"A real node has a {hidden} of its own, so it cannot use {folder}; set OLM_CACHE.")
+    for directory in (cache_directory(), Path(__file__)):
+        if hidden := next(
+            (each for each in sandbox.HIDDEN_DIRECTORIES if directory.resolve().is_relative_to(each)), None
+        ):
+            raise DevclusterError(
+                f"A real node has a {hidden} of its own, so it cannot use {directory}; set OLM_CACHE."
+            )
     found = {}
     for program, package in _PACKAGES.items():
-        path = debian.find_or_install(program, report, package=package, folders=(real.PLUGINS, "/usr/sbin", "/sbin"))
+        path = debian.find_or_install(
+            program, report, package=package, directories=(real.PLUGINS, "/usr/sbin", "/sbin")
+        )
         found[program] = str(path)
     return found | {name: str(optional_program(name, report)) for name in ("pause", "coredns", *NODE_NAMES)}
 
@@ -80,7 +86,7 @@ class RealNode:
         """`programs` is what `find_programs` returned. Starts nothing."""
         self._layout = layout
         self._network = network
-        self._folder = layout.folder / "node"
+        self._directory = layout.directory / "node"
         self._pause = Path(programs["pause"])
         self._coredns = Path(programs["coredns"])
         self._tools = {name: Path(programs[name]) for name in ("containerd", *NODE_NAMES)}
@@ -95,7 +101,7 @@ class RealNode:
     def connect(self, parent: int) -> None:
         """Wait for the namespaces that the process of `first_process` creates, and connect them with this machine."""
         self._process = sandbox.wait_for(parent, self._pause)
-        sandbox.prepare(self._process, self._network, self._folder, self._cgroup)
+        sandbox.prepare(self._process, self._network, self._directory, self._cgroup)
 
     def push_images(self) -> None:
         """Push the images of the node itself to the cluster's registry, which must answer."""
@@ -106,7 +112,7 @@ class RealNode:
 
     def components(self) -> list[Component]:
         """The programs of the node. The first one, containerd, must answer before the others start."""
-        return real.components(self._layout, self._network, self._folder, self._process, self._tools, self._cgroup)
+        return real.components(self._layout, self._network, self._directory, self._process, self._tools, self._cgroup)
 
     def containerd_answers(self) -> bool:
         """Report whether containerd accepts connections."""

@@ -19,8 +19,8 @@ from devcluster.processes import children
 
 FIRST_PROCESS = NODE
 """The name of the component whose process is the parent of the node's first process."""
-HIDDEN_FOLDERS = ("/run", "/var/lib", "/var/log")
-"""Folders of this machine that the node has for itself; a cluster's files must not be below them."""
+HIDDEN_DIRECTORIES = ("/run", "/var/lib", "/var/log")
+"""Directories of this machine that the node has for itself; a cluster's files must not be below them."""
 
 _KERNEL_SETTINGS = {
     "vm/overcommit_memory": "1",
@@ -73,8 +73,8 @@ def wait_for(parent: int, pause: Path) -> int:
     raise DevclusterError("The namespaces of the node were not created; see the log of the node.")
 
 
-def prepare(process: int, network: NodeNetwork, folder: Path, cgroup: str) -> None:
-    """Connect the node with this machine, and give it its own folders, settings and cgroup. Raises DevclusterError."""
+def prepare(process: int, network: NodeNetwork, directory: Path, cgroup: str) -> None:
+    """Connect the node with this machine, and give it its own directories, settings and cgroup. Raises DevclusterError."""
     _create_cgroup(cgroup)
     remove_link(network.link)
     ip = _tool("ip")
@@ -91,7 +91,7 @@ def prepare(process: int, network: NodeNetwork, folder: Path, cgroup: str) -> No
         _run(*inside, ip, *arguments)
     for range_ in (network.pods, network.services):
         _run(ip, "route", "replace", range_, "via", network.node)
-    _run(*inside, "/bin/sh", "-ec", _inside_script(folder))
+    _run(*inside, "/bin/sh", "-ec", _inside_script(directory))
 
 
 def remove(link: str, cgroup: str) -> None:
@@ -111,10 +111,10 @@ def remove_link(link: str) -> None:
     subprocess.run([_tool("ip"), "link", "delete", link], capture_output=True, check=False)
 
 
-def _inside_script(folder: Path) -> str:
+def _inside_script(directory: Path) -> str:
     lines = [f"hostname {NODE}", "mount --make-rshared /", "echo 1 > /proc/sys/net/ipv4/ip_forward"]
     for path in ("/var/lib", "/var/log"):
-        own = folder / path.strip("/").replace("/", "-")
+        own = directory / path.strip("/").replace("/", "-")
         own.mkdir(parents=True)
         lines.append(f"mount --bind '{own}' {path}")
     lines += ["mount -t tmpfs -o mode=755 tmpfs /run", "mkdir /run/lock /run/settings"]
@@ -140,9 +140,9 @@ def _create_cgroup(name: str) -> None:
 def _remove_cgroup(name: str, deadline: float) -> None:
     while left := [each for hierarchy in _hierarchies() if (each := hierarchy / name).is_dir()]:
         for path in left:
-            for folder, _, _ in os.walk(path, topdown=False):
+            for directory, _, _ in os.walk(path, topdown=False):
                 try:
-                    os.rmdir(folder)
+                    os.rmdir(directory)
                 except OSError:
                     # The kernel still ends processes in it.
                     continue

@@ -22,7 +22,7 @@ def kwok(layout: Layout) -> Component:
         "--node-lease-duration-seconds=40",
     )
     # Otherwise it reads the user's own configuration in their home.
-    return Component("kwok", arguments, {"HOME": str(layout.folder), "KWOK_WORKDIR": str(layout.folder / "kwok")})
+    return Component("kwok", arguments, {"HOME": str(layout.directory), "KWOK_WORKDIR": str(layout.directory / "kwok")})
 
 
 def node_address(layout: Layout) -> str:

@@ -1,4 +1,4 @@
-"""The operators as a catalog: writes their bundles, and the catalog that offers them, into a folder."""
+"""The operators as a catalog: writes their bundles, and the catalog that offers them, into a directory."""
 
 import json
 from pathlib import Path
@@ -13,22 +13,22 @@ from devcluster.operators.manifests import CHANNEL, Bundle, bundles
 Body = dict[str, Any]
 
 
-def write_content(folder: Path, images: Images) -> Content:
-    """Write catalog and bundles below a new folder."""
+def write_content(directory: Path, images: Images) -> Content:
+    """Write catalog and bundles below a new directory."""
     found = bundles()
     for each in found:
-        write_bundle(folder / "bundles" / each.package / each.version, each, images[each.name])
+        write_bundle(directory / "bundles" / each.package / each.version, each, images[each.name])
     for package in sorted({each.package for each in found}):
         versions = [each for each in found if each.package == package]
-        path = folder / "catalog" / package / "catalog.json"
+        path = directory / "catalog" / package / "catalog.json"
         path.parent.mkdir(parents=True)
         path.write_text("".join(json.dumps(blob) + "\n" for blob in _blobs(package, versions)))
-    return Content(folder / "catalog", folder / "bundles")
+    return Content(directory / "catalog", directory / "bundles")
 
 
-def write_bundle(folder: Path, bundle: Bundle, image: str) -> None:
-    """Write a bundle, whose container runs the image, into a new folder."""
-    manifests, metadata = folder / "manifests", folder / "metadata"
+def write_bundle(directory: Path, bundle: Bundle, image: str) -> None:
+    """Write a bundle, whose container runs the image, into a new directory."""
+    manifests, metadata = directory / "manifests", directory / "metadata"
     manifests.mkdir(parents=True)
     metadata.mkdir()
     (manifests / f"{bundle.package}.clusterserviceversion.yaml").write_text(_yaml(bundle.csv(image)))

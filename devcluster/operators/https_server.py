@@ -28,14 +28,14 @@ log = logging.getLogger(__name__)
 
 
 class ServingCertificate:
-    """A certificate and its key in a folder. New connections get what the folder contains.
+    """A certificate and its key in a directory. New connections get what the directory contains.
 
     With `client_authority`, PEM, clients may have a certificate, which that authority has to have signed.
     """
 
-    def __init__(self, folder: Path, certificate: str, key: str, client_authority: str = "") -> None:
+    def __init__(self, directory: Path, certificate: str, key: str, client_authority: str = "") -> None:
         """Raises OSError or ssl.SSLError if there is no usable certificate."""
-        self._certificate, self._key = folder / certificate, folder / key
+        self._certificate, self._key = directory / certificate, directory / key
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         if client_authority:
@@ -73,9 +73,9 @@ class ServingCertificate:
 
 
 def add_flags(parser: argparse.ArgumentParser, certificates: str) -> None:
-    """--bind-address and --certificates, by default the folder in which the certificate is mounted."""
+    """--bind-address and --certificates, by default the directory in which the certificate is mounted."""
     parser.add_argument("--bind-address", default=":9443", metavar="ADDRESS")
-    parser.add_argument("--certificates", type=Path, default=Path(certificates), metavar="FOLDER")
+    parser.add_argument("--certificates", type=Path, default=Path(certificates), metavar="DIRECTORY")
 
 
 async def serve(program: Program, application: web.Application, certificate: ServingCertificate) -> None:

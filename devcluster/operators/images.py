@@ -14,7 +14,7 @@ REPOSITORY_NAME = "operators"
 """All container images have one repository, so that the layers of the suite's image are pushed once."""
 
 _SOURCES = ("devcluster/__init__.py", "devcluster/operators/*.py")
-_FOLDER = "operators"
+_DIRECTORY = "operators"
 _LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar+gzip"
 _DIGEST_OF_NOTHING = "sha256:" + hashlib.sha256(b"").hexdigest()
 
@@ -52,7 +52,7 @@ def unpushed_images(host: str) -> Images:
 
 def _sources() -> dict[str, bytes]:
     paths = [path for pattern in _SOURCES for path in REPOSITORY.glob(pattern)]
-    return {f"{_FOLDER}/{path.relative_to(REPOSITORY).as_posix()}": path.read_bytes() for path in paths}
+    return {f"{_DIRECTORY}/{path.relative_to(REPOSITORY).as_posix()}": path.read_bytes() for path in paths}
 
 
 def _push_image(registry: Registry, bundle: Bundle, base: BaseImage, blobs: list[bytes], added: bytes) -> str:
@@ -78,7 +78,7 @@ def _push_image(registry: Registry, bundle: Bundle, base: BaseImage, blobs: list
 def _configuration(bundle: Bundle, base: Mapping[str, Any], added: bytes) -> Body:
     """The configuration of the suite's image with one more layer, and the operator as its command."""
     command = ["/app/bin/python", "-m", f"devcluster.operators.{bundle.module}"]
-    environment = [*base["config"]["Env"], f"PYTHONPATH=/{_FOLDER}", f"OPERATOR_VERSION={bundle.version}"]
+    environment = [*base["config"]["Env"], f"PYTHONPATH=/{_DIRECTORY}", f"OPERATOR_VERSION={bundle.version}"]
     layers = {**base["rootfs"], "diff_ids": [*base["rootfs"]["diff_ids"], _digest(added)]}
     history = [*base.get("history", ()), {"created_by": "the sources of the operators"}]
     config = {**base["config"], "Env": environment, "Cmd": command}

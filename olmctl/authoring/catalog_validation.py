@@ -1,4 +1,4 @@
-"""Validation of a catalog's folder as `opm validate` does it.
+"""Validation of a catalog's directory as `opm validate` does it.
 
 Reads file after file and keeps of each bundle only what the model checks need. Never writes.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from olmctl.authoring.catalog_check import CatalogCheck
-from olmctl.authoring.folder import discover
+from olmctl.authoring.directory import discover
 from olmkit.fbc.blobs import Blob, parse_blob
 from olmkit.fbc.documents import read_documents
 from olmkit.fbc.errors import NO_BLOBS_MESSAGE, BadBlob, BadCatalog, BadDocument
@@ -25,7 +25,7 @@ class ValidationFailure:
 
 
 def validate(root: Path) -> ValidationFailure | None:
-    """None when opm accepts the catalog in the folder `root`. A catalog without a blob, which opm accepts, is refused."""
+    """None when opm accepts the catalog in the directory `root`. A catalog without a blob, which opm accepts, is refused."""
     catalog = CatalogCheck()
     has_blobs = False
     try:

@@ -1,7 +1,8 @@
-"""`olm bundle render FOLDER...`: print the objects that install bundles, without a cluster.
+"""`olm bundle render DIRECTORY...`: print the objects that install bundles, without a cluster.
 
-A folder with manifests/ and metadata/ is a registry+v1 bundle, one with manifests/ alone is a plain+v0 bundle. Of a bundle that
-is refused, all errors are printed to standard error, and with `-o json` null to standard output; the other bundles are printed.
+A directory with manifests/ and metadata/ is a registry+v1 bundle, one with manifests/ alone is a plain+v0 bundle. Of a bundle
+that is refused, all errors are printed to standard error, and with `-o json` null to standard output; the other bundles are
+printed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import orjson
 import yaml
 
-from olmctl.bundle.folder import read_folder
+from olmctl.bundle.directory import read_directory
 from olmctl.commands import FAILED, CommandError
 from olmkit.api.names import is_dns1123_label
 from olmkit.gocompat.parse_errors import ParseError
@@ -51,10 +52,12 @@ class _Flags:
     upstream: bool
 
 
-def render(folders: tuple[str, ...], output: str, **given: Any) -> int:
-    """Print the objects that install the bundle in each FOLDER."""
+def render(directories: tuple[str, ...], output: str, **given: Any) -> int:
+    """Print the objects that install the bundle in each DIRECTORY."""
     flags = _flags(**given)
-    results = [_print(folder, flags, output, f"{folder}: " if len(folders) > 1 else "") for folder in folders]
+    results = [
+        _print(directory, flags, output, f"{directory}: " if len(directories) > 1 else "") for directory in directories
+    ]
     return 0 if all(results) else FAILED
 
 
@@ -70,18 +73,18 @@ def _flags(
     return _Flags(namespace, watch_namespace or None, mode, _read_config(config) if config else {}, upstream)
 
 
-def _print(folder: str, flags: _Flags, output: str, prefix: str) -> bool:
+def _print(directory: str, flags: _Flags, output: str, prefix: str) -> bool:
     """Print the objects of one bundle, or its errors after the prefix; returns whether it was rendered."""
     manifests: list[BundleObject] | None = None
     try:
-        manifests, notes = _rendered(Path(folder), flags)
+        manifests, notes = _rendered(Path(directory), flags)
         errors: Sequence[str] = [f"note: {note}" for note in notes]
     except BadBundle as error:
         errors = [message.replace(_FIELD, f"{_FIELD} (--watch-namespace)") for message in error.errors]
     except OSError as error:
-        errors = [f"{folder}: {error.strerror}"]
+        errors = [f"{directory}: {error.strerror}"]
     for message in errors:
-        print(message if message.startswith(folder) else prefix + message, file=sys.stderr)
+        print(message if message.startswith(directory) else prefix + message, file=sys.stderr)
     if output == "json":
         sys.stdout.write(_json(manifests))
     elif manifests is not None:
@@ -89,14 +92,14 @@ def _print(folder: str, flags: _Flags, output: str, prefix: str) -> bool:
     return manifests is not None
 
 
-def _rendered(folder: Path, flags: _Flags) -> tuple[list[BundleObject], tuple[str, ...]]:
+def _rendered(directory: Path, flags: _Flags) -> tuple[list[BundleObject], tuple[str, ...]]:
     """The objects, and notes: suggestions of the bundle that are not followed, that upstream refuses it, and items that a list
     has twice. Raises BadBundle."""
-    bundle = read_folder(folder)
+    bundle = read_directory(directory)
     notes: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
     if isinstance(bundle, PlainBundle):
-        suggested = default_namespace(folder.resolve().name)
+        suggested = default_namespace(directory.resolve().name)
     else:
         suggested, notes = install_namespace(bundle)
         refusals = (_REFUSED_BY_UPSTREAM,) if flags.upstream and bundle.owned_api_services else ()

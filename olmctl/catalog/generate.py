@@ -25,20 +25,22 @@ def generate() -> None:
 
 
 def dockerfile(directory: str, binary_image: str) -> int:
-    """Write DIR.Dockerfile next to DIR. Build it with the folder that contains both as the context."""
+    """Write DIR.Dockerfile next to DIR. Build it with the directory that contains both as the context."""
     given = Path(directory)
-    folder = given.absolute() if given.name not in ("", "..") else given.resolve()
+    absolute = given.absolute() if given.name not in ("", "..") else given.resolve()
     if not given.exists():
         return fail(f"stat {given}: no such file or directory")
     if not given.is_dir():
         return fail(f"provided root path {quoted(str(given))} is not a directory")
-    if not folder.name or _UNSAFE_CHARACTERS.search(folder.name):
-        return fail(f"a Dockerfile cannot name a folder {quoted(folder.name or str(folder))}: give it another name")
+    if not absolute.name or _UNSAFE_CHARACTERS.search(absolute.name):
+        return fail(
+            f"a Dockerfile cannot name a directory {quoted(absolute.name or str(absolute))}: give it another name"
+        )
     if binary_image != _SCRATCH and (error := pull_spec_error(binary_image)):
         return fail(f"invalid image pull spec {quoted(binary_image)}: {error}")
-    path = folder.parent / f"{folder.name}.Dockerfile"
+    path = absolute.parent / f"{absolute.name}.Dockerfile"
     try:
-        _write(path, _text(folder.name, binary_image))
+        _write(path, _text(absolute.name, binary_image))
     except FileExistsError:
         return fail(f"path {quoted(str(path))}: file already exists: remove it to write it again")
     return 0
@@ -48,7 +50,7 @@ def _text(name: str, image: str) -> str:
     added = f"{name} /configs" if _PLAIN_NAME.fullmatch(name) else json.dumps([name, "/configs"], ensure_ascii=False)
     return f"""FROM {image}
 
-# The label names the folder of the catalog's files.
+# The label names the directory of the catalog's files.
 ADD {added}
 LABEL operators.operatorframework.io.index.configs.v1=/configs
 """

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from olmctl.authoring import graph_drawing
-from olmctl.authoring.folder import read_folder
+from olmctl.authoring.directory import read_directory
 from olmctl.authoring.graph_drawing import DrawingInput
 from olmctl.commands import fail
 from olmctl.terminal import clean_lines
@@ -32,7 +32,7 @@ def graph(directory: str, package: str, channel: str | None, output: str) -> int
         return fail(f"{quoted(str(root))} is not a directory" if root.exists() else missing)
     try:
         packages: set[str] = set()
-        parts = _parts(_of_package(read_folder(root), package, packages))
+        parts = _parts(_of_package(read_directory(root), package, packages))
     except (BadBlob, BadCatalog) as error:
         return fail(error)
     if package not in packages:

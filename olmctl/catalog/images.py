@@ -1,7 +1,7 @@
-"""Pulls the image of a catalog or bundle into a temporary folder, and detects which of the two it is.
+"""Pulls the image of a catalog or bundle into a temporary directory, and detects which of the two it is.
 
 Called by olmctl.catalog.render, which imports it only for images. The labels of an image show what it contains (formats 1.8); if
-they do not, its files do. Never runs anything from an image and never writes outside the temporary folder.
+they do not, its files do. Never runs anything from an image and never writes outside the temporary directory.
 """
 
 from __future__ import annotations
@@ -54,30 +54,30 @@ class Unpacked:
     package: str = ""
 
 
-class NoFolder(ValueError):
-    """A reference without a registry of which there is no image: most likely a folder that does not exist."""
+class NoDirectory(ValueError):
+    """A reference without a registry of which there is no image: most likely a directory that does not exist."""
 
     def __init__(self, meant: str, why: str) -> None:
         hint = f"an image is written with its registry, and {quoted(meant)} cannot be pulled: {why}"
-        super().__init__(f"there is no such folder; {hint}")
+        super().__init__(f"there is no such directory; {hint}")
 
 
 @contextmanager
 def unpacked(
-    reference: str, registries_conf: Path | None, ca_folder: Path | None, allowed: Sequence[str]
+    reference: str, registries_conf: Path | None, ca_directory: Path | None, allowed: Sequence[str]
 ) -> Iterator[Unpacked]:
     """The image's files, which are removed at the end of the block. For the other arguments see Access.
 
-    Raises Blocked, Waiting, NoFolder.
+    Raises Blocked, Waiting, NoDirectory.
     """
-    access = Access(registries_conf, ca_folder, tuple(allowed), credentials=_credentials())
+    access = Access(registries_conf, ca_directory, tuple(allowed), credentials=_credentials())
     registries = access.registries()
-    with tempfile.TemporaryDirectory(prefix="olm-render-") as folder:
+    with tempfile.TemporaryDirectory(prefix="olm-render-") as directory:
         try:
-            found = asyncio.run(_unpack(reference, Path(folder), registries))
+            found = asyncio.run(_unpack(reference, Path(directory), registries))
         except OlmError as error:
             if error.reason in _ABSENT and (meant := _with_registry(reference)):
-                raise NoFolder(meant, error.message) from error
+                raise NoDirectory(meant, error.message) from error
             if error.reason != SourceReason.UNAUTHORIZED:
                 raise
             problem = f"the registry denies access to {quoted(reference)}, or has no such image"
@@ -103,7 +103,7 @@ async def _unpack(reference: str, into: Path, registries: Registries) -> Unpacke
         raise Blocked(
             SourceReason.UNSUPPORTED,
             f"image type could not be determined, {found_labels}\n"
-            f"The image of a catalog has the label {CONFIGS_LABEL}, the image of a bundle has the folder /manifests.",
+            f"The image of a catalog has the label {CONFIGS_LABEL}, the image of a bundle has the directory /manifests.",
         )
     is_plain = labels.get(MEDIA_TYPE_LABEL) in _PLAIN or not (into / METADATA).is_dir()
     return Unpacked(into, is_catalog=False, is_plain=is_plain, package=labels.get(PACKAGE_KEY, ""))

@@ -16,7 +16,7 @@ from olmkit.gocompat.text import quoted
 
 
 def init(name: str, default_channel: str, description: Path | None, icon: Path | None, output: Format) -> int:
-    """Print the olm.package blob of the package NAME. Save it as a file in the catalog's folder."""
+    """Print the olm.package blob of the package NAME. Save it as a file in the catalog's directory."""
     blob: dict[str, Any] = {"schema": PACKAGE, "name": name, "defaultChannel": default_channel}
     if not name:
         return fail("a package needs a name")

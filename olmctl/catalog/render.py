@@ -1,6 +1,6 @@
-"""`olm catalog render REFERENCE...`: print catalogs and bundles, in folders or images, as blobs (formats 1.5, 1.8, 1.9).
+"""`olm catalog render REFERENCE...`: print catalogs and bundles, in directories or images, as blobs (formats 1.5, 1.8, 1.9).
 
-Follows `opm render`. In addition, --image names the image that a bundle's folder is for, and plain bundles are rendered.
+Follows `opm render`. In addition, --image names the image that a bundle's directory is for, and plain bundles are rendered.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from olmctl.authoring import bundle_blobs
-from olmctl.authoring.folder import read_folder
+from olmctl.authoring.directory import read_directory
 from olmctl.authoring.serialize import Format
 from olmctl.catalog.output import print_sorted
 from olmctl.commands import fail, warn
-from olmctl.folder_files import LinkOutside, files_below
+from olmctl.directory_files import LinkOutside, files_below
 from olmkit.errors import OlmError
 from olmkit.fbc import catalog
 from olmkit.fbc.blobs import Blob, parse_blob
@@ -90,13 +90,13 @@ class _Rendering:
         """Raises BadBundleFiles, BadCatalog, BadBlob; Blocked and Waiting for images."""
         path = Path(self.reference)
         if path.is_dir():
-            yield from self._folder(path)
+            yield from self._directory(path)
         elif path.exists():
-            raise BadCatalog("it is a file: give the folder that contains it")
+            raise BadCatalog("it is a file: give the directory that contains it")
         else:
             yield from self._image()
 
-    def _folder(self, path: Path) -> Iterator[Blob]:
+    def _directory(self, path: Path) -> Iterator[Blob]:
         kind = self._kind(path)
         if kind == "catalog":
             yield from self._catalog(path)
@@ -106,26 +106,31 @@ class _Rendering:
             yield self._registry(path, self.options.image)
 
     def _kind(self, path: Path) -> str:
-        """A folder with manifests/ alone is a plain bundle if the flags name one, or if nothing else in it can be a catalog."""
-        folders = {each.name for each in path.iterdir() if each.is_dir() and not each.name.startswith(".")}
-        if {MANIFESTS, METADATA} <= folders:
+        """A directory with manifests/ alone is a plain bundle if the flags name one, or if nothing else in it can be a
+        catalog."""
+        directories = {each.name for each in path.iterdir() if each.is_dir() and not each.name.startswith(".")}
+        if {MANIFESTS, METADATA} <= directories:
             return "registry"
         is_named = bool(self.options.package or self.options.version)
         others = [each for each in path.iterdir() if each.suffix in (".json", ".yaml", ".yml")]
-        return "plain" if MANIFESTS in folders and (is_named or (folders == {MANIFESTS} and not others)) else "catalog"
+        return (
+            "plain"
+            if MANIFESTS in directories and (is_named or (directories == {MANIFESTS} and not others))
+            else "catalog"
+        )
 
     def _image(self) -> Iterator[Blob]:
         # Imported here because the image source takes a third of a second to import.
-        from olmctl.catalog.images import NoFolder, reference_error, unpacked
+        from olmctl.catalog.images import NoDirectory, reference_error, unpacked
 
         if why := reference_error(self.reference):
-            raise BadCatalog(f"there is no such folder, and it is no image: {why}")
+            raise BadCatalog(f"there is no such directory, and it is no image: {why}")
         given = self.options
         access = (given.registries_conf, given.pull_cas_dir, given.allow_source_cidr)
         try:
             with unpacked(self.reference, *access) as found:
                 yield from self._unpacked(found)
-        except NoFolder as error:
+        except NoDirectory as error:
             raise BadCatalog(str(error)) from error
 
     def _unpacked(self, found: Unpacked) -> Iterator[Blob]:
@@ -137,7 +142,7 @@ class _Rendering:
             yield self._registry(found.root, self.reference)
 
     def _catalog(self, root: Path) -> Iterator[Blob]:
-        for each in read_folder(root):
+        for each in read_directory(root):
             if each.schema in _SCHEMA_TYPES:
                 _SCHEMA_TYPES[each.schema](each.value)  # raises BadBlob
             yield self._migrated(each)

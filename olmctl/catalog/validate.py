@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from olmctl.authoring.catalog_validation import ValidationFailure
-from olmctl.authoring.catalog_validation import validate as validate_folder
+from olmctl.authoring.catalog_validation import validate as validate_directory
 from olmctl.commands import fail
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.yaml_dumper import UNLIMITED_WIDTH, TreeDumper
@@ -28,7 +28,7 @@ def validate(directory: str, output: str) -> int:
         return fail(f"{quoted(directory)} is not a directory" if root.exists() else missing)
     if output and output not in _FORMATS:
         return fail(f"invalid --output value {quoted(output)}, expected (json|yaml)")
-    failure = validate_folder(root)
+    failure = validate_directory(root)
     if output:
         print(_formatted(failure, output))
     elif failure:

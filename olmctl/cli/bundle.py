@@ -22,7 +22,7 @@ def bundle() -> None:
 
 
 @bundle.command("render", context_settings=SETTINGS)
-@click.argument("folders", type=Directory(), nargs=-1, required=True, metavar="FOLDER...")
+@click.argument("directories", type=Directory(), nargs=-1, required=True, metavar="DIRECTORY...")
 @click.option(
     "--install-namespace",
     "--namespace",
@@ -56,7 +56,7 @@ def bundle() -> None:
 def render(**given: Any) -> int:
     """Print the objects that install bundles.
 
-    The bundle in each FOLDER is rendered. A FOLDER contains manifests/ and, for a registry+v1 bundle, metadata/. With -o
+    The bundle in each DIRECTORY is rendered. A DIRECTORY contains manifests/ and, for a registry+v1 bundle, metadata/. With -o
     json, each bundle is one line with an array of objects, or null if it is refused. The exit status is 0 when all bundles
     can be rendered. Otherwise it is 1, and the errors are printed to standard error.
     """

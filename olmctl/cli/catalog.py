@@ -45,7 +45,7 @@ def validate(**given: Any) -> int:
     default=MIGRATE_LEVELS[0],
     help="Write olm.csv.metadata in place of the manifests of bundles.  [default: none]",
 )
-@click.option("--image", default="", help="The image of a bundle whose folder is given.")
+@click.option("--image", default="", help="The image of a bundle whose directory is given.")
 @click.option("--package", default="", help="The package of a plain bundle.")
 @click.option("--version", default="", help="The version of a plain bundle.")
 @click.option("--name", default="", help="The name of a plain bundle.  [default: PACKAGE.vVERSION]")
@@ -54,7 +54,7 @@ def validate(**given: Any) -> int:
 def render(**given: Any) -> int:
     """Print the blobs of catalogs and bundles.
 
-    They are ordered by package. REFERENCE is a catalog's folder, a bundle's folder (with manifests/ and metadata/, or with
+    They are ordered by package. REFERENCE is a catalog's directory, a bundle's directory (with manifests/ and metadata/, or with
     manifests/ alone for a plain bundle), or an image of either. Nothing is printed unless all references can be rendered.
     """
     from olmctl.catalog.render import render as run
@@ -76,7 +76,7 @@ def render(**given: Any) -> int:
 def init(**given: Any) -> int:
     """Print the olm.package blob of package NAME.
 
-    Save it as a file in the catalog's folder.
+    Save it as a file in the catalog's directory.
     """
     from olmctl.catalog.init import init as run
 
@@ -97,7 +97,7 @@ def generate() -> None:
 def dockerfile(**given: Any) -> int:
     """Write DIR.Dockerfile next to DIR.
 
-    Build it with the folder that contains both as the context.
+    Build it with the directory that contains both as the context.
     """
     from olmctl.catalog.generate import dockerfile as run
 

@@ -27,14 +27,14 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Directory(click.Path):
-    """A path that completes to folders. Whether it exists is left to the command, which reports it in opm's words."""
+    """A path that completes to directories. Whether it exists is left to the command, which reports it in opm's words."""
 
     def __init__(self) -> None:
         """The value is a str, exactly as it was given."""
         super().__init__(readable=False)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Folders below the incomplete path, which the shell lists."""
+        """Directories below the incomplete path, which the shell lists."""
         return [CompletionItem(incomplete, type="dir")]
 
 
@@ -167,7 +167,7 @@ _IMAGE_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] =
         "--pull-cas-dir",
         metavar="DIR",
         type=file_path(),
-        help="A folder of PEM files of certificate authorities to trust in addition to the system's.",
+        help="A directory of PEM files of certificate authorities to trust in addition to the system's.",
     ),
     click.option(
         "--allow-source-cidr",

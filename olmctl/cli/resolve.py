@@ -17,7 +17,7 @@ from olmctl.commands import SETTINGS, reports_errors
 @click.argument("packages", metavar="PACKAGE[@VERSION_OR_RANGE][:CHANNEL]...", nargs=-1, required=True)
 @click.option(
     "--catalog", "catalogs", type=Directory(), metavar="DIR", multiple=True, required=True,
-    help="A folder with a file-based catalog. May be repeated: the first one has the highest priority.",
+    help="A directory with a file-based catalog. May be repeated: the first one has the highest priority.",
 )  # fmt: skip
 @click.option(
     "--installed", metavar="PACKAGE=VERSION", multiple=True, help="A package that is installed. May be repeated."

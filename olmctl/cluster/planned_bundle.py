@@ -1,6 +1,6 @@
 """The bundle that an Operator has, and one that it may have: pulled, and rendered as rukpak would, without installing them.
 
-Images are pulled by this program, with the logins of the user. Writes to a temporary folder only.
+Images are pulled by this program, with the logins of the user. Writes to a temporary directory only.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from olmctl.bundle.folder import read_folder
-from olmctl.catalog.images import NoFolder, unpacked
+from olmctl.bundle.directory import read_directory
+from olmctl.catalog.images import NoDirectory, unpacked
 from olmctl.cluster.catalog_offers import offered_entries
 from olmctl.cluster.catalogd import CatalogReadError, read_catalog
 from olmctl.cluster.operator_state import condition, part, text_at
@@ -135,6 +135,6 @@ def _pulled(image: str, options: Mapping[str, Any]) -> Bundle:
         with unpacked(image, *given) as found:
             if found.is_catalog:
                 raise CommandError(FAILED, f"{image} is the image of a catalog")
-            return read_folder(found.root)
-    except NoFolder as error:
+            return read_directory(found.root)
+    except NoDirectory as error:
         raise CommandError(FAILED, str(error)) from error

@@ -96,7 +96,7 @@ class Availability(StrEnum):
 
 
 class ImageSource(Model):
-    """A catalog image. Its label operators.operatorframework.io.index.configs.v1 names the folder of the catalog's files."""
+    """A catalog image. Its label operators.operatorframework.io.index.configs.v1 names the directory of the catalog's files."""
 
     model_config = ConfigDict(
         json_schema_extra=_rule(
@@ -123,7 +123,7 @@ class ImageSource(Model):
 
 
 class GitSource(content.GitSource):
-    """A folder of a git repository with the catalog's files."""
+    """A directory of a git repository with the catalog's files."""
 
     model_config = ConfigDict(
         json_schema_extra=_rule(
@@ -161,7 +161,7 @@ class CatalogSource(Model):
 
     type: SourceType = Field(description="Kind of source: image, git, http or configMaps.")
     image: ImageSource | None = Field(default=None, description="The catalog image.")
-    git: GitSource | None = Field(default=None, description="The folder of a git repository.")
+    git: GitSource | None = Field(default=None, description="The directory of a git repository.")
     http: HttpSource | None = Field(default=None, description="The archive on a web server.")
     config_maps: ConfigMapSources | None = Field(
         default=None,

@@ -117,7 +117,7 @@ class GitRef(Model):
 
 
 class GitSource(Model):
-    """A folder of a git repository. Submodules and Git LFS are not supported."""
+    """A directory of a git repository. Submodules and Git LFS are not supported."""
 
     repository: Annotated[str, Field(min_length=1, max_length=1000)] = Field(
         description=(
@@ -133,7 +133,7 @@ class GitSource(Model):
     ref: GitRef = Field(description="The commit: exactly one of branch, tag and commit.")
     directory: Annotated[str, Field(max_length=1000)] | None = Field(
         default=None,
-        description="The folder with the content, relative to the repository. Default: the whole repository.",
+        description="The directory with the content, relative to the repository. Default: the whole repository.",
         json_schema_extra=_RELATIVE,
     )
     auth: SourceAuth | None = Field(default=None, description="The login.")
@@ -171,7 +171,7 @@ class ConfigMapSource(Model):
     )
     path: Annotated[str, Field(max_length=1000)] | None = Field(
         default=None,
-        description="Folder for its files, relative to the root of the content. Default: the root.",
+        description="Directory for its files, relative to the root of the content. Default: the root.",
         json_schema_extra=_RELATIVE,
     )
 
@@ -197,7 +197,7 @@ class ResolvedGit(Model):
 
     repository: str = Field(description="Address of the repository.")
     commit: str = Field(description="The commit by its full hash.")
-    directory: str | None = Field(default=None, description="The folder; absent for the whole repository.")
+    directory: str | None = Field(default=None, description="The directory; absent for the whole repository.")
 
 
 class ResolvedHttp(Model):

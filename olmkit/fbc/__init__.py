@@ -1,1 +1,1 @@
-"""File-based catalogs: a folder of files to blobs, and blobs to typed values. Decides nothing."""
+"""File-based catalogs: a directory of files to blobs, and blobs to typed values. Decides nothing."""

@@ -97,10 +97,10 @@ def properties_of(values: Any, place: str) -> tuple[Property, ...]:
     return tuple(found)
 
 
-def _below(files: Mapping[str, bytes], folder: str) -> Iterator[str]:
-    """The paths of the files below a folder, without those whose own names begin with a dot."""
+def _below(files: Mapping[str, bytes], directory: str) -> Iterator[str]:
+    """The paths of the files below a directory, without those whose own names begin with a dot."""
     for path in sorted(files):
-        if path.startswith(f"{folder}/") and not path.rpartition("/")[2].startswith("."):
+        if path.startswith(f"{directory}/") and not path.rpartition("/")[2].startswith("."):
             yield path
 
 

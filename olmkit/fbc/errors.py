@@ -5,7 +5,7 @@ from __future__ import annotations
 from olmkit.gocompat.parse_errors import ParseError
 
 NO_BLOBS_MESSAGE = (
-    "the catalog has no blobs: its folder (which the label of an image names) has no file with content"
+    "the catalog has no blobs: its directory (which the label of an image names) has no file with content"
     " that .indexignore does not exclude"
 )
 """The message of catalogd and of `olm catalog validate` for a catalog without content."""

@@ -1,6 +1,6 @@
 """The resolution document of a package: one small JSON document with what a resolver needs, and nothing else.
 
-Made by catalogd.ingest.package_index, and by folder_documents.py for a catalog in a folder; catalogd serves it at
+Made by catalogd.ingest.package_index, and by directory_documents.py for a catalog in a directory; catalogd serves it at
 /catalogs/<c>/api/v1/resolution?package=. Documents that differ only in the digest of the catalog have the same digest of their
 own, so that a client can keep what it derived from one. Pure.
 """

@@ -42,7 +42,7 @@ OUT_OF_MEMORY = b'{"memory":true}\n'
 def run(channels: Sequence[int], parent: int, spec: ChildSpec, scratch: Path) -> NoReturn:
     """Serve the first of `channels`, which are sockets, in the role of `spec`, and end the process.
 
-    `parent` is the process ID of the fork server, `scratch` a folder for temporary files. The second channel, if there is one,
+    `parent` is the process ID of the fork server, `scratch` a directory for temporary files. The second channel, if there is one,
     leads to the parser.
     """
     code = 1
@@ -139,8 +139,8 @@ def _work(connection: socket.socket, channels: Sequence[int], scratch: Path) -> 
     if not (line := connection.makefile("rb").readline()).endswith(b"\n"):
         return  # the controller ended before it had sent everything
     message = orjson.loads(line)
-    progress, folder = _progress(connection), Path(message["folder"]) if message["folder"] else scratch
-    context = JobContext(folder, progress)
+    progress, directory = _progress(connection), Path(message["directory"]) if message["directory"] else scratch
+    context = JobContext(directory, progress)
     for each in channels:
         channel = socket.socket(fileno=each)
         context = replace(
@@ -178,10 +178,10 @@ def _parse(connection: socket.socket, scratch: Path) -> None:
             message, files = parse_process.receive(connection, stack)
         except (EOFError, ConnectionError):
             return  # the job has ended
-        folder = Path(message["folder"])
+        directory = Path(message["directory"])
         os.environ["TMPDIR"] = tempfile.tempdir = str(scratch)
-        sandbox.restrict_writes((folder, scratch))
-        _run_function(connection, message, JobContext(folder, _progress(connection), files))
+        sandbox.restrict_writes((directory, scratch))
+        _run_function(connection, message, JobContext(directory, _progress(connection), files))
 
 
 def _run_function(connection: socket.socket, message: Mapping[str, Any], context: JobContext) -> None:

@@ -23,9 +23,9 @@ from olmkit.jobs import codec, protocol, sandbox
 from olmkit.jobs.job import Limits, Role, Task
 from olmkit.jobs.protocol import ChildSpec
 from olmkit.jobs.sandbox import Sandbox
-from olmkit.store.folders import create_locked_folder, remove_if_unlocked, remove_tree
+from olmkit.store.directories import create_locked_directory, remove_if_unlocked, remove_tree
 
-FOLDER_PREFIX = "olm-suite-jobs-"
+DIRECTORY_PREFIX = "olm-suite-jobs-"
 
 
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
@@ -84,7 +84,7 @@ class ForkServerClient:
     def __init__(self, preload: Sequence[str], sandbox: Sandbox) -> None:
         self._preload = preload
         self._sandbox = sandbox
-        self._scratch: ScratchFolder | None = None
+        self._scratch: ScratchDirectory | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._ending: set[asyncio.Task[None]] = set()
@@ -97,28 +97,28 @@ class ForkServerClient:
         self,
         task: Task[Any, Any],
         limits: Limits,
-        folder: Path | None,
+        directory: Path | None,
         on_line: Callable[[bytes], None],
         parser: socket.socket | None = None,
     ) -> int:
         """Run the task in a child and return its wait status once it is reaped; `on_line` gets each line that it sends.
 
-        `folder` is the one that the task may write to. `parser` is the child's end of the channel to its parser; it is closed
+        `directory` is the one that the task may write to. `parser` is the child's end of the channel to its parser; it is closed
         here. Cancelling kills the child and returns when it is gone. Raises ForkServerLost, ValueError when the child sends
-        too much or `on_line` cannot read it, and OSError when no server can be started or the child can have no folder.
+        too much or `on_line` cannot read it, and OSError when no server can be started or the child can have no directory.
         """
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         try:
             own_limits = replace(limits, memory_bytes=task.job.first_process_memory(limits))
-            child = self._fork(Role.WORK, own_limits, folder, theirs, *([parser] if parser else []))
-            return await self._ended(child, _send_and_read(ours, task, folder, on_line))
+            child = self._fork(Role.WORK, own_limits, directory, theirs, *([parser] if parser else []))
+            return await self._ended(child, _send_and_read(ours, task, directory, on_line))
         finally:
             ours.close()
 
-    async def parse(self, limits: Limits, folder: Path | None, channel: socket.socket) -> int:
+    async def parse(self, limits: Limits, directory: Path | None, channel: socket.socket) -> int:
         """Start a parser that serves `channel`, which is closed here, and return its wait status. Otherwise as run()."""
-        return await self._ended(self._fork(Role.PARSE, limits, folder, channel), None)
+        return await self._ended(self._fork(Role.PARSE, limits, directory, channel), None)
 
     def open(self, role: Role, limits: Limits) -> OpenedChild:
         """Start a child that answers requests on a channel; the caller closes it and awaits end(). Raises OSError."""
@@ -149,11 +149,11 @@ class ForkServerClient:
         finally:
             del self._exits[child]
 
-    def _fork(self, role: Role, limits: Limits, folder: Path | None, *channels: socket.socket) -> int:
+    def _fork(self, role: Role, limits: Limits, directory: Path | None, *channels: socket.socket) -> int:
         """Ask for a child, which gets `channels`; they are closed here. Returns its number. Raises OSError."""
         sandbox = self._sandbox
-        if folder is not None:
-            sandbox = replace(sandbox, writes=(*sandbox.writes, folder))
+        if directory is not None:
+            sandbox = replace(sandbox, writes=(*sandbox.writes, directory))
         try:
             control = self._connected()
             self._numbers += 1
@@ -193,7 +193,7 @@ class ForkServerClient:
 
     def _start(self, descriptor: int) -> subprocess.Popen[bytes]:
         sandbox.warn_of_missing_features()
-        scratch = ScratchFolder()
+        scratch = ScratchDirectory()
         command = [sys.executable, "-P", "-m", "olmkit.jobs.fork_server", str(descriptor), *self._preload]
         try:
             process = subprocess.Popen(
@@ -206,7 +206,7 @@ class ForkServerClient:
                 env={
                     **filter_environment(os.environ),
                     "PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in sys.path if path),
-                    "TMPDIR": str(scratch.folder),
+                    "TMPDIR": str(scratch.directory),
                 },
             )
         except BaseException:
@@ -260,7 +260,7 @@ class ForkServerClient:
             await asyncio.wait(self._ending)
 
 
-def _end(process: subprocess.Popen[bytes], scratch: ScratchFolder) -> None:
+def _end(process: subprocess.Popen[bytes], scratch: ScratchDirectory) -> None:
     """The server ends on its own, after all that its children started, which would outlive it."""
     try:
         process.wait(SERVER_EXIT_TIMEOUT_SECONDS)
@@ -271,13 +271,13 @@ def _end(process: subprocess.Popen[bytes], scratch: ScratchFolder) -> None:
 
 
 async def _send_and_read(
-    channel: socket.socket, task: Task[Any, Any], folder: Path | None, on_line: Callable[[bytes], None]
+    channel: socket.socket, task: Task[Any, Any], directory: Path | None, on_line: Callable[[bytes], None]
 ) -> None:
     """Send the task, then read lines until the child closes the channel. Raises AnswerTooLarge, and what `on_line` raises."""
     message = {
         "function": task.job.function,
         "request": codec.encode(task.request),
-        "folder": str(folder) if folder else None,
+        "directory": str(directory) if directory else None,
     }
     try:
         await asyncio.get_running_loop().sock_sendall(channel, orjson.dumps(message) + b"\n")
@@ -286,24 +286,24 @@ async def _send_and_read(
         return  # the child ended before it read or sent everything; its exit status shows why
 
 
-class ScratchFolder:
-    """A new folder for this process alone, until close(). Raises OSError."""
+class ScratchDirectory:
+    """A new directory for this process alone, until close(). Raises OSError."""
 
     def __init__(self) -> None:
         parent = Path(tempfile.gettempdir())
         _remove_abandoned(parent)
-        self.folder, self._lock = create_locked_folder(parent, FOLDER_PREFIX)
+        self.directory, self._lock = create_locked_directory(parent, DIRECTORY_PREFIX)
 
     def close(self) -> None:
-        """Remove the folder."""
-        remove_tree(self.folder)
+        """Remove the directory."""
+        remove_tree(self.directory)
         os.close(self._lock)
 
 
 def _remove_abandoned(parent: Path) -> None:
-    for folder in parent.glob(f"{FOLDER_PREFIX}*"):
+    for directory in parent.glob(f"{DIRECTORY_PREFIX}*"):
         with suppress(OSError):  # locked, owned by another user, or already gone
-            remove_if_unlocked(folder)
+            remove_if_unlocked(directory)
 
 
 def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:

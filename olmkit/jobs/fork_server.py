@@ -4,7 +4,7 @@ Started by olmkit.jobs.fork_client as `python -m olmkit.jobs.fork_server FD MODU
 
     in   {"fork": id, "spec": ChildSpec} + one descriptor or two (child.py)
     in   {"kill": id}
-    out  {"exited": id, "status": wait status, "disk_errno": null, or why its folder could not be made}
+    out  {"exited": id, "status": wait status, "disk_errno": null, or why its directory could not be made}
 
 It exists because forking the controller itself (threads, TLS sessions, tokens in memory) is neither safe nor private: it is a
 program of its own, with the few environment variables that jobs may read (fork_client.py). It runs no function of a job, and it
@@ -37,8 +37,8 @@ import orjson
 from olmkit.jobs import child, codec, sandbox, syscalls
 from olmkit.jobs.job import Role
 from olmkit.jobs.protocol import ChildSpec
+from olmkit.store.directories import remove_tree
 from olmkit.store.disk_errors import disk_error
-from olmkit.store.folders import remove_tree
 
 MAX_CONTROL_MESSAGE_BYTES = 64 * 1024
 MAX_FAILURE_CHARACTERS = 500
@@ -61,7 +61,7 @@ class ForkServer:
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._children: dict[int, _Child] = {}
-        self._folder = Path(tempfile.gettempdir())
+        self._directory = Path(tempfile.gettempdir())
 
     def run(self) -> None:
         """Serve until the controller closes the socket."""
@@ -139,8 +139,8 @@ class ForkServer:
                 self._report_exit(job, each.status)
 
     def _scratch(self, job: int) -> Path:
-        """The folder for temporary files of that job."""
-        return self._folder / str(job)
+        """The directory for temporary files of that job."""
+        return self._directory / str(job)
 
     def _report_exit(self, job: int, status: int, disk_errno: int | None = None) -> None:
         with suppress(ConnectionError):

@@ -95,16 +95,18 @@ class Job(Generic[Request, Result]):
 class Parse(Protocol):
     """Runs a job in a process without network and credentials, and returns its result.
 
-    That process may write below `folder` only, and is given `files`. At most once per job.
+    That process may write below `directory` only, and is given `files`. At most once per job.
     Raises the OlmError of that job, MemoryError, ParserLost, ParserFailed (olmkit.jobs.parse_process).
     """
 
     async def __call__(
-        self, job: Job[Request, Result], request: Request, files: Sequence[IO[bytes]], folder: Path
+        self, job: Job[Request, Result], request: Request, files: Sequence[IO[bytes]], directory: Path
     ) -> Result: ...
 
 
-async def _no_parser(job: Job[Request, Result], request: Request, files: Sequence[IO[bytes]], folder: Path) -> Result:
+async def _no_parser(
+    job: Job[Request, Result], request: Request, files: Sequence[IO[bytes]], directory: Path
+) -> Result:
     raise RuntimeError(f"{job.function}: the job that asks for a parser is not declared with parses=True")
 
 
@@ -112,8 +114,9 @@ async def _no_parser(job: Job[Request, Result], request: Request, files: Sequenc
 class JobContext:
     """The objects that the function of a job receives in addition to its request."""
 
-    folder: Path
-    """The folder that it may write to: that of its Staging, or the one that `parse` was called with; else its temporary files."""
+    directory: Path
+    """The directory that it may write to: that of its Staging, or the one that `parse` was called with; else its temporary
+    files."""
     progress: Progress = lambda line: None
     files: Sequence[IO[bytes]] = ()
     """The files that `parse` was called with; the caller closes them."""
@@ -132,4 +135,4 @@ class Task(Generic[Request, Result]):
     source: str = ""
     """Where the job fetches from, such as the host of a registry: jobs of a slow source come after others. "" if nowhere."""
     staging: Staging[Result] | None = None
-    """The folder that the job may write to. None: it may write only where the Sandbox allows it."""
+    """The directory that the job may write to. None: it may write only where the Sandbox allows it."""

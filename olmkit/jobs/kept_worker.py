@@ -1,7 +1,7 @@
 """One child process that is kept between tasks, for a function whose state is worth keeping: parsed files, earlier answers.
 
 Tasks run one after the other. A task that exceeds its limits, and one that is cancelled, ends the process; the next task gets
-another one, which starts without state. So it does if a file or folder that the process may read was replaced. Never retries.
+another one, which starts without state. So it does if a file or directory that the process may read was replaced. Never retries.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ CREATE_RULESET_VERSION_FLAG = 1
 RULE_PATH_BENEATH = 1
 
 MIN_ABI_VERSION = 2
-"""Version 1 (Linux 5.13) cannot allow renames between folders, which is how content is published."""
+"""Version 1 (Linux 5.13) cannot allow renames between directories, which is how content is published."""
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
@@ -39,7 +39,7 @@ SPECIAL_FILES = 1 << 6 | 1 << 9 | 1 << 10 | 1 << 11 | 1 << 12
 """Creation of character devices, sockets, pipes, block devices and symbolic links, which no job needs."""
 WRITE_RIGHTS = (ABI_1_RIGHTS | REFER | TRUNCATE) & ~EXECUTE & ~SPECIAL_FILES
 FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
-"""Rights that a rule for a file, rather than a folder, may have."""
+"""Rights that a rule for a file, rather than a directory, may have."""
 
 
 class _Ruleset(ctypes.Structure):

@@ -1,4 +1,4 @@
-"""The process that parses for a job: it has no network and no credentials, and writes to one folder only.
+"""The process that parses for a job: it has no network and no credentials, and writes to one directory only.
 
 `Parser` is the job's end of the channel (JobContext.parse), for jobs declared with parses=True; `receive` is the other end's
 (child.py). Between them: one line of JSON with file descriptors, then frames of protocol.py back. The process is forked off
@@ -46,11 +46,11 @@ class Parser:
         self._progress = progress
 
     async def __call__(
-        self, job: Job[Request, Result], request: Request, files: Sequence[IO[bytes]], folder: Path
+        self, job: Job[Request, Result], request: Request, files: Sequence[IO[bytes]], directory: Path
     ) -> Result:
         """Run the job in the process, as olmkit.jobs.job.Parse describes."""
         self._start()
-        message = {"function": job.function, "request": codec.encode(request), "folder": str(folder)}
+        message = {"function": job.function, "request": codec.encode(request), "directory": str(directory)}
         loop, line = asyncio.get_running_loop(), orjson.dumps(message) + b"\n"
         self._connection.setblocking(False)
         try:

@@ -46,8 +46,8 @@ CA_PATHS = (
 
 @dataclass(frozen=True)
 class Sandbox:
-    """The files that a job may use in addition to those that Python needs: `reads` and `writes` are files, or folders with
-    everything below them. What may be written may be read, and missing folders are created. With `network`, the files that
+    """The files that a job may use in addition to those that Python needs: `reads` and `writes` are files, or directories with
+    everything below them. What may be written may be read, and missing directories are created. With `network`, the files that
     resolve hosts and name certificate authorities may be read too.
     """
 

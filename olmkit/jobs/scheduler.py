@@ -233,17 +233,17 @@ class Jobs(Generic[Result]):
                 return None
 
     async def _staged(self, entry: _Entry[Result], task: Task[Any, Result], record: JobRecord) -> Result | OlmError:
-        """Run it with the folder of its Staging, which is finished when its process is gone."""
+        """Run it with the directory of its Staging, which is finished when its process is gone."""
         stage = task.staging
         if stage is None:
             return await self._outcome(entry, task, None, record)
         try:
-            async with staging.open_folder(stage) as folder:
-                outcome = await self._outcome(entry, task, folder, record)
+            async with staging.open_directory(stage) as directory:
+                outcome = await self._outcome(entry, task, directory, record)
                 entry.turn.keep()
                 if not isinstance(outcome, OlmError):
                     result: Result = outcome
-                    await staging.run_in_thread(lambda: stage.finish(folder, result))
+                    await staging.run_in_thread(lambda: stage.finish(directory, result))
                 return outcome
         except OlmError as error:
             return error.with_traceback(None)
@@ -254,7 +254,7 @@ class Jobs(Generic[Result]):
             return Waiting(JobReason.UNEXPECTED, "the content that the job left cannot be used", FIRST_RETRY_DELAY)
 
     async def _outcome(
-        self, entry: _Entry[Result], task: Task[Any, Result], folder: Path | None, record: JobRecord
+        self, entry: _Entry[Result], task: Task[Any, Result], directory: Path | None, record: JobRecord
     ) -> Result | OlmError:
         """Run it in a child of its own."""
         identity = entry.state.identity
@@ -263,9 +263,9 @@ class Jobs(Generic[Result]):
         try:
             async with asyncio.timeout(self._limits.timeout.total_seconds()) as clock:
                 if task.job.parses:
-                    status = await self._run_with_parser(task, folder, answer, clock)
+                    status = await self._run_with_parser(task, directory, answer, clock)
                 else:
-                    status = await self._forks.run(task, self._limits, folder, answer)
+                    status = await self._forks.run(task, self._limits, directory, answer)
             return answer.outcome if answer.outcome is not None else error_of_exit(status, self._limits)
         except TimeoutError:
             return timeout_error(self._limits)
@@ -276,7 +276,7 @@ class Jobs(Generic[Result]):
             return lost_error(str(error) if isinstance(error, ForkServerLost) else "")
 
     async def _run_with_parser(
-        self, task: Task[Any, Result], folder: Path | None, answer: _Answer[Result], clock: asyncio.Timeout
+        self, task: Task[Any, Result], directory: Path | None, answer: _Answer[Result], clock: asyncio.Timeout
     ) -> int:
         """Run it in a child, and a parser from the moment the child asks for one. Returns the exit status that explains the
         end."""
@@ -285,11 +285,11 @@ class Jobs(Generic[Result]):
 
         def start_parser() -> None:
             if not parsing:
-                parsing.append(asyncio.create_task(self._parse(folder, theirs, answer, clock)))
+                parsing.append(asyncio.create_task(self._parse(directory, theirs, answer, clock)))
 
         answer.start_parser = start_parser
         try:
-            status = await self._forks.run(task, self._limits, folder, answer, ours)
+            status = await self._forks.run(task, self._limits, directory, answer, ours)
             return await parsing[0] if answer.parser_lost and parsing else status
         finally:
             theirs.close()
@@ -300,7 +300,7 @@ class Jobs(Generic[Result]):
                     each.exception()  # retrieved, or asyncio logs it; the job has its own outcome
 
     async def _parse(
-        self, folder: Path | None, channel: socket.socket, answer: _Answer[Result], clock: asyncio.Timeout
+        self, directory: Path | None, channel: socket.socket, answer: _Answer[Result], clock: asyncio.Timeout
     ) -> int:
         """The exit status of the parser. The wait for memory does not count towards the job's timeout."""
         loop = asyncio.get_running_loop()
@@ -315,7 +315,7 @@ class Jobs(Generic[Result]):
                 turn.begin(answer.turn.ask)
                 answer.record.run()
                 clock.reschedule(loop.time() + left)
-                return await self._forks.parse(self._limits, folder, channel)
+                return await self._forks.parse(self._limits, directory, channel)
         finally:
             channel.close()
 

@@ -1,4 +1,4 @@
-"""The one folder that a job may write to, and how its content is published.
+"""The one directory that a job may write to, and how its content is published.
 
 Made and finished by the controller, in threads, for tasks that have a Staging (job.py); used by the scheduler only. The
 process of the job has no access to the place where its files end up.
@@ -19,9 +19,9 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Staging(Generic[Result]):
-    """`open()` makes a folder that exists as long as the context lasts. `finish(folder, result)` is called when the job has ended
-    with a result, to publish the folder. Both block. `finish` trusts neither folder nor result: it raises ValueError, KeyError or
-    TypeError for what cannot be true, OlmError and OSError otherwise.
+    """`open()` makes a directory that exists as long as the context lasts. `finish(directory, result)` is called when the job
+    has ended with a result, to publish the directory. Both block. `finish` trusts neither directory nor result: it raises
+    ValueError, KeyError or TypeError for what cannot be true, OlmError and OSError otherwise.
     """
 
     open: Callable[[], AbstractContextManager[Path]]
@@ -29,8 +29,8 @@ class Staging(Generic[Result]):
 
 
 @asynccontextmanager
-async def open_folder(staging: Staging[Any]) -> AsyncIterator[Path]:
-    """A folder for one job. Raises what `open` does."""
+async def open_directory(staging: Staging[Any]) -> AsyncIterator[Path]:
+    """A directory for one job. Raises what `open` does."""
     stack = ExitStack()
     try:
         yield await run_in_thread(lambda: stack.enter_context(staging.open()))
@@ -39,7 +39,7 @@ async def open_folder(staging: Staging[Any]) -> AsyncIterator[Path]:
 
 
 async def run_in_thread(function: Callable[[], Value]) -> Value:
-    """Run `function` in a thread and return its result. Waits for its end also on cancellation: a folder must not be removed
+    """Run `function` in a thread and return its result. Waits for its end also on cancellation: a directory must not be removed
     while it is moved."""
     work = asyncio.ensure_future(asyncio.to_thread(function))
     try:

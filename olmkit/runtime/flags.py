@@ -96,12 +96,12 @@ def make_parser(name: str) -> ArgumentParser:
         default=True,
         help="run controllers only while holding the lease, which has the name of the component",
     )
-    add("--cache-dir", type=Path, default=Path("/var/cache") / name, help="folder for content by digest")
+    add("--cache-dir", type=Path, default=Path("/var/cache") / name, help="directory for content by digest")
     add("--registries-conf", type=Path, help="mirrors and insecure registries")
     add(
         "--pull-cas-dir",
         type=Path,
-        help="folder of CA certificates (*.crt and *.pem) trusted for sources, in addition to the system's",
+        help="directory of CA certificates (*.crt and *.pem) trusted for sources, in addition to the system's",
     )
     add(
         "--allow-source-cidr",

@@ -20,12 +20,12 @@ from olmkit.sources.proxies import Proxies
 
 @dataclass(frozen=True)
 class Access:
-    """`ca_folder` contains PEM files of authorities that are trusted in addition to the system's. `denied_hosts` are "host" or
+    """`ca_directory` contains PEM files of authorities that are trusted in addition to the system's. `denied_hosts` are "host" or
     "host:port", such as the API server's.
     """
 
     registries_conf: Path | None = None
-    ca_folder: Path | None = None
+    ca_directory: Path | None = None
     allowed_cidrs: tuple[str, ...] = ()
     denied_hosts: tuple[str, ...] = ()
     credentials: Credentials = field(default_factory=Credentials, repr=False)
@@ -36,8 +36,8 @@ class Access:
         self.registries()
 
     def config_files(self) -> tuple[Path, ...]:
-        """The files and folders of the configuration, which the sandbox of jobs has to allow."""
-        return tuple(path for path in (self.registries_conf, self.ca_folder) if path is not None)
+        """The files and directories of the configuration, which the sandbox of jobs has to allow."""
+        return tuple(path for path in (self.registries_conf, self.ca_directory) if path is not None)
 
     def addresses(self) -> SourceAddresses:
         """The rules for addresses. Resolves names. Raises Blocked."""
@@ -45,7 +45,7 @@ class Access:
 
     def ca_bundle(self) -> CABundle:
         """The trusted certificate authorities. Raises Blocked."""
-        return CABundle.load(self.ca_folder)
+        return CABundle.load(self.ca_directory)
 
     def proxies(self) -> Proxies:
         """The proxies of HTTP_PROXY, HTTPS_PROXY and NO_PROXY. Raises Blocked."""

@@ -1,4 +1,4 @@
-"""The certificate authorities that sources trust: those of the system, and those in the files of a folder (--pull-cas-dir).
+"""The certificate authorities that sources trust: those of the system, and those in the files of a directory (--pull-cas-dir).
 
 Read for each job, so that a file that is replaced takes effect with the next job.
 """
@@ -22,18 +22,21 @@ class CABundle:
     authorities: str = ""
 
     @classmethod
-    def load(cls, folder: Path | None) -> CABundle:
-        """Read all *.crt and *.pem of a folder, not of its subfolders; with None only the system's authorities are trusted.
+    def load(cls, directory: Path | None) -> CABundle:
+        """Read all *.crt and *.pem of a directory, not of its subdirectories; with None only the system's authorities are
+        trusted.
 
         Raises Blocked(InvalidConfiguration), which names the file and the error.
         """
-        if folder is None:
+        if directory is None:
             return cls()
         try:
-            # A ConfigMap's files are links into a folder of a hidden name: iterdir shows each once.
-            files = sorted(each for each in folder.iterdir() if each.suffix in CERTIFICATE_SUFFIXES and each.is_file())
+            # A ConfigMap's files are links into a directory of a hidden name: iterdir shows each once.
+            files = sorted(
+                each for each in directory.iterdir() if each.suffix in CERTIFICATE_SUFFIXES and each.is_file()
+            )
         except OSError as error:
-            raise _invalid(folder, (error.strerror or "it cannot be read").lower()) from error
+            raise _invalid(directory, (error.strerror or "it cannot be read").lower()) from error
         return cls("\n".join(_certificates(each) for each in files))
 
     def context(self, *, verified: bool = True) -> ssl.SSLContext:

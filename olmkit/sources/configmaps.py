@@ -13,21 +13,21 @@ from typing import Any
 
 from olmkit.errors import Blocked
 from olmkit.sources.errors import SourceReason, quoted
-from olmkit.sources.source import ConfigMapsSource, clean_folder
+from olmkit.sources.source import ConfigMapsSource, clean_directory
 
 MAX_CONTENT_BYTES = 8 * 1024**2
 """Bytes of all files together; one ConfigMap holds 1 MiB at most."""
 
 
 def gather(maps: Iterable[tuple[Mapping[str, Any], str]]) -> ConfigMapsSource:
-    """The files of ConfigMaps (as the API server gives them), each with the folder of its files, "" for the top.
+    """The files of ConfigMaps (as the API server gives them), each with the directory of its files, "" for the top.
 
     Raises Blocked: for a path that two ConfigMaps have, for a path outside the content, for too many bytes, and without any file.
     """
     files: dict[str, tuple[str, bytes]] = {}
-    for raw, folder in maps:
+    for raw, directory in maps:
         name = (raw.get("metadata") or {}).get("name", "")
-        prefix = clean_folder(folder, "path")
+        prefix = clean_directory(directory, "path")
         for key, data in _keys(name, raw):
             path = f"{prefix}/{key}" if prefix else key
             if path in files:
@@ -72,6 +72,6 @@ def _check(files: Mapping[str, tuple[str, bytes]]) -> None:
             if above in files:
                 other = files[above][0]
                 words = (
-                    f"configmap {name} has files in the folder {quoted(above)}, which is a file of configmap {other}"
+                    f"configmap {name} has files in the directory {quoted(above)}, which is a file of configmap {other}"
                 )
                 raise Blocked(SourceReason.DUPLICATE_PATH, words)

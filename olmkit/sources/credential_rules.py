@@ -53,7 +53,7 @@ class SshKey(msgspec.Struct, frozen=True, tag=True):
 class CredentialRule:
     """A host, or a pattern of hosts, and the credentials for it.
 
-    `port` 0 is the default port; `path` is a repository or a folder of repositories, without slashes at the ends; "" for all.
+    `port` 0 is the default port; `path` is a repository or a directory of repositories, without slashes at the ends; "" for all.
     """
 
     host: str

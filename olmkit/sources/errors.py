@@ -37,11 +37,11 @@ class SourceReason(StrEnum):
     CONTENT_CHANGED = "DigestMismatch"  # bytes differ from their digest or size
     UNSUPPORTED = "UnsupportedImage"  # a manifest or layer of a type that is not supported
     UNSUPPORTED_CONTENT = "UnsupportedContent"  # an archive, a commit or a ConfigMap with content that is not supported
-    MISSING_LABEL = "MissingLabel"  # the image has no label that names the folder of its content
+    MISSING_LABEL = "MissingLabel"  # the image has no label that names the directory of its content
     MISSING_CONTENT = "MissingContent"  # there is no content at the expected path
     UNSAFE = "UnsafeContent"  # paths, links or devices that lead out of the image
     DUPLICATE_PATH = "DuplicatePath"  # two ConfigMaps give the same path
-    TOO_LARGE = "TooLarge"  # more bytes, files or folders than allowed
+    TOO_LARGE = "TooLarge"  # more bytes, files or directories than allowed
 
 
 class BadReference(Blocked):

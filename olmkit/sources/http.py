@@ -76,7 +76,7 @@ def check(source: HttpSource) -> URL:
 
 
 async def download(
-    source: HttpSource, access: Access, folder: Path | None, limit: int, known: str, progress: Callable[[str], None]
+    source: HttpSource, access: Access, directory: Path | None, limit: int, known: str, progress: Callable[[str], None]
 ) -> Download:
     """Fetch the archive unless `known`, the validator of an earlier download of the same source, is still current.
 
@@ -94,7 +94,7 @@ async def download(
                 return Download(None, "", known)
             if response.status != 200:
                 raise error_for_status(response, f"archive {quoted(url.path)}", login, access)
-            return await _saved(source, response, folder, limit, progress)
+            return await _saved(source, response, directory, limit, progress)
 
 
 def unpack(named: str, archive: IO[bytes], tree: Tree) -> None:
@@ -107,12 +107,12 @@ def unpack(named: str, archive: IO[bytes], tree: Tree) -> None:
 
 
 async def _saved(
-    source: HttpSource, response: HttpResponse, folder: Path | None, limit: int, progress: Callable[[str], None]
+    source: HttpSource, response: HttpResponse, directory: Path | None, limit: int, progress: Callable[[str], None]
 ) -> Download:
     if response.header("Content-Encoding").strip().lower() not in ARCHIVE_ENCODINGS:
         words = f"{response.server} sent a response in an encoding that was not requested"
         raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY)
-    file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  the caller closes it
+    file = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115  the caller closes it
     try:
         total, count = hashlib.sha256(), 0
         async for chunk in response.chunks():

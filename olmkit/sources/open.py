@@ -2,7 +2,7 @@
 
     async with open_source(source, access) as opened:
         if opened.digest != known:
-            fetched = await opened.fetch(folder, only, limits, progress)
+            fetched = await opened.fetch(directory, only, limits, progress)
 
 The content is not parsed here: olmkit.sources.unpack does that, in a process without a network.
 
@@ -47,7 +47,8 @@ class OpenedSource(Protocol):
     """The current content of a source."""
 
     digest: str
-    """ "sha256:…" of the manifest, of repository, folder and commit, of the archive's digest, or of the files; "" if unchanged.
+    """ "sha256:…" of the manifest, of repository, directory and commit, of the archive's digest, or of the files; "" if
+    unchanged.
 
     Sources of different types never have the same digest, because the type is part of what is hashed.
     """
@@ -69,12 +70,12 @@ class OpenedSource(Protocol):
 
     async def fetch(
         self,
-        folder: Path,
+        directory: Path,
         only: PathSelection = None,
         limits: ContentLimits = CATALOG_LIMITS,
         progress: Progress = _no_progress,
     ) -> Fetched:
-        """Fetch the content into files without names in `folder`. `only` selects the paths of an image.
+        """Fetch the content into files without names in `directory`. `only` selects the paths of an image.
 
         The files stay open until the source is closed. Raises Blocked, BadContent, Waiting.
         """
@@ -132,12 +133,12 @@ class _Image:
 
     async def fetch(
         self,
-        folder: Path,
+        directory: Path,
         only: PathSelection = None,
         limits: ContentLimits = CATALOG_LIMITS,
         progress: Progress = _no_progress,
     ) -> Fetched:
-        found = await image.fetch(self.ref, folder, self._registries, only=only, limits=limits, progress=progress)
+        found = await image.fetch(self.ref, directory, self._registries, only=only, limits=limits, progress=progress)
         self._stack.enter_context(found.blob)
         return Fetched({"type": "image", "image": found.facts()}, (found.blob,))
 
@@ -176,7 +177,7 @@ class _Git:
 
     async def fetch(
         self,
-        folder: Path,
+        directory: Path,
         only: PathSelection = None,
         limits: ContentLimits = CATALOG_LIMITS,
         progress: Progress = _no_progress,
@@ -184,7 +185,7 @@ class _Git:
         from olmkit.sources.git import repository
 
         with disk_errors_as_waiting(UNPACKED_CONTENT):
-            pack = await repository.fetch(self._source, self._commit, self._access, folder, limits, progress)
+            pack = await repository.fetch(self._source, self._commit, self._access, directory, limits, progress)
         self._stack.enter_context(pack)
         return Fetched({"type": "git", "source": codec.encode(self._source), "commit": self._commit}, (pack,))
 
@@ -222,18 +223,18 @@ class _Http:
 
     async def fetch(
         self,
-        folder: Path,
+        directory: Path,
         only: PathSelection = None,
         limits: ContentLimits = CATALOG_LIMITS,
         progress: Progress = _no_progress,
     ) -> Fetched:
-        return Fetched({"type": "http", "ref": self.ref}, (await self._download(folder, limits, progress),))
+        return Fetched({"type": "http", "ref": self.ref}, (await self._download(directory, limits, progress),))
 
-    async def _download(self, folder: Path | None, limits: ContentLimits, progress: Progress) -> IO[bytes]:
+    async def _download(self, directory: Path | None, limits: ContentLimits, progress: Progress) -> IO[bytes]:
         """The archive, which is downloaded if that has not been done; its checksum is verified."""
         if self._file is None:
             with disk_errors_as_waiting(UNPACKED_CONTENT):
-                found = await http.download(self._source, self._access, folder, limits.bytes, "", progress)
+                found = await http.download(self._source, self._access, directory, limits.bytes, "", progress)
             assert found.file is not None, "without a known validator, the server always sends an archive"
             self._file = self._stack.enter_context(found.file)
         return self._file
@@ -256,7 +257,7 @@ class _ConfigMaps:
 
     async def fetch(
         self,
-        folder: Path,
+        directory: Path,
         only: PathSelection = None,
         limits: ContentLimits = CATALOG_LIMITS,
         progress: Progress = _no_progress,

@@ -1,4 +1,4 @@
-"""Sources of content as values: an image, a folder of a git repository, an archive, or the files of ConfigMaps. Pure.
+"""Sources of content as values: an image, a directory of a git repository, an archive, or the files of ConfigMaps. Pure.
 
 Contains no credentials: Access does.
 """
@@ -118,7 +118,7 @@ def without_query(url: str) -> str:
     return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}" if separator else shown
 
 
-def clean_folder(path: str, what: str = "directory") -> str:
+def clean_directory(path: str, what: str = "directory") -> str:
     """A relative path without "./" and slashes at its ends; "" is the root. Raises BadReference for a path outside it."""
     if path and not re.fullmatch(RELATIVE_PATH, path):
         text = f"{what} {quoted(path)} is not a path within the content: it must be relative, without .. and without empty parts"

@@ -70,7 +70,7 @@ def _describe_tls_error(error: aiohttp.ClientSSLError) -> str:
     certificate = error.certificate_error
     reason = getattr(certificate, "verify_message", "") or "it does not verify"
     hint = (
-        "; put the authority's certificate into the folder of --pull-cas-dir"
+        "; put the authority's certificate into the directory of --pull-cas-dir"
         if getattr(certificate, "verify_code", 0) in UNKNOWN_AUTHORITY_CODES
         else ""
     )

@@ -1,4 +1,4 @@
-"""The files of an image, merged from its layers, or those of a commit or an archive: regular files and folders only.
+"""The files of an image, merged from its layers, or those of a commit or an archive: regular files and directories only.
 
 Filled by oci/layers.py, git/checkout.py and unpack.py, and completed by finish(). The structure of the tree is kept in memory;
 tree_storage.py stores the files below the selected paths. No symbolic link is ever created, so no path can lead elsewhere: links
@@ -17,8 +17,8 @@ from olmkit.sources.errors import SourceReason, quoted
 from olmkit.sources.tree_storage import ByteReader, DiskStorage, TreeStorage
 
 MAX_LINK_HOPS = 40
-FOLDER_BYTES = 4096
-"""Bytes that a folder counts for the limit: about its size on disk, and more than its node takes in memory."""
+DIRECTORY_BYTES = 4096
+"""Bytes that a directory counts for the limit: about its size on disk, and more than its node takes in memory."""
 
 
 class TreeError(Exception):
@@ -36,13 +36,13 @@ class ContentLimits:
     """The limits of one image, for all layers together, selected or not."""
 
     bytes: int = 4 * 1024**3
-    """Bytes of all files after decompression; a folder counts as FOLDER_BYTES."""
+    """Bytes of all files after decompression; a directory counts as DIRECTORY_BYTES."""
     files: int = 100_000
-    """Entries of any type, and folders without an entry of their own."""
+    """Entries of any type, and directories without an entry of their own."""
     path: int = 4096
     """Bytes of one path."""
     depth: int = 64
-    """Folders in one path."""
+    """Directories in one path."""
 
 
 CATALOG_LIMITS = ContentLimits()
@@ -51,7 +51,7 @@ BUNDLE_LIMITS = ContentLimits(bytes=256 * 1024**2)
 
 @dataclass(eq=False)
 class TreeNode:
-    """A folder (`children` is a dict), a symbolic link (`target`) or a file; `layer` last wrote it."""
+    """A directory (`children` is a dict), a symbolic link (`target`) or a file; `layer` last wrote it."""
 
     layer: int
     children: dict[str, TreeNode] | None = None
@@ -77,7 +77,7 @@ class _CountingReader:
 
 @dataclass
 class Tree:
-    """The content below `destination`, an empty folder, or in a storage.
+    """The content below `destination`, an empty directory, or in a storage.
 
     `selection` are paths without slashes at the ends; "" selects everything.
     """
@@ -90,8 +90,8 @@ class Tree:
     files: int = 0
     size: int = 0
     """Bytes of all files."""
-    folders: int = 0
-    """Folders that were made, including those that were removed again."""
+    directories: int = 0
+    """Directories that were made, including those that were removed again."""
     noun: str = "image"
     """What messages call the content."""
     _root: TreeNode = field(default_factory=lambda: TreeNode(0, {}))
@@ -104,8 +104,8 @@ class Tree:
 
     @property
     def scratch(self) -> Path:
-        """A folder for temporary files without a name."""
-        return self._storage.folder
+        """A directory for temporary files without a name."""
+        return self._storage.directory
 
     def selects(self, path: str) -> bool:
         """Report whether this path is selected."""
@@ -115,13 +115,13 @@ class Tree:
         """Report whether a selected path is below this one."""
         return not path or any(top.startswith(f"{path}/") for top in self.selection)
 
-    def folder(self, path: str) -> None:
-        """Add a folder; an existing one keeps its files."""
+    def directory(self, path: str) -> None:
+        """Add a directory; an existing one keeps its files."""
         if not self.selects(path):
             if self.leads_to_selection(path) and self._child(path) is not None:
-                self._make_folders(path, replace=True)
+                self._make_directories(path, replace=True)
             return
-        self._make_folders(path, replace=True).layer = self.layer
+        self._make_directories(path, replace=True).layer = self.layer
 
     def file(self, path: str, data: ByteReader) -> None:
         """Add a regular file, in place of what was at the path. `data` is read to its end or not at all."""
@@ -156,7 +156,7 @@ class Tree:
             self._remove_lower(path, also_itself=True)
 
     def opaque(self, path: str) -> None:
-        """Remove what lower layers have below this folder."""
+        """Remove what lower layers have below this directory."""
         if self._is_first_whiteout(f"{path}/"):
             self._remove_lower(path, also_itself=False)
 
@@ -172,11 +172,11 @@ class Tree:
             self._count_bytes(source.size)
 
     def has(self, path: str) -> bool:
-        """Report whether there is a file, a folder or a link."""
+        """Report whether there is a file, a directory or a link."""
         return self._child(path) is not None
 
-    def has_folder(self, path: str) -> bool:
-        """Report whether there is a folder."""
+    def has_directory(self, path: str) -> bool:
+        """Report whether there is a directory."""
         node = self._child(path)
         return node is not None and node.children is not None
 
@@ -195,12 +195,12 @@ class Tree:
 
     def _check_limits(self) -> None:
         limits = self.limits
-        if self.size + self.folders * FOLDER_BYTES > limits.bytes:
-            included = ", folders included" if self.folders * FOLDER_BYTES > self.size else ""
+        if self.size + self.directories * DIRECTORY_BYTES > limits.bytes:
+            included = ", directories included" if self.directories * DIRECTORY_BYTES > self.size else ""
             words = f"makes the content larger than {limits.bytes:,} bytes{included}, the most that is read"
             raise TreeError(SourceReason.TOO_LARGE, words)
-        if self.files + self.folders > limits.files:
-            words = f"makes the content more than {limits.files:,} files and folders, the most that are read"
+        if self.files + self.directories > limits.files:
+            words = f"makes the content more than {limits.files:,} files and directories, the most that are read"
             raise TreeError(SourceReason.TOO_LARGE, words)
 
     def _child(self, path: str) -> TreeNode | None:
@@ -209,8 +209,8 @@ class Tree:
             node = node.children.get(part) if node is not None and node.children is not None else None
         return node
 
-    def _make_folders(self, path: str, *, replace: bool = False) -> TreeNode:
-        """The folder at this path, and those above it.
+    def _make_directories(self, path: str, *, replace: bool = False) -> TreeNode:
+        """The directory at this path, and those above it.
 
         Files of lower layers are replaced, and with `replace` whatever is at the end of the path. Links are not followed.
         """
@@ -227,17 +227,17 @@ class Tree:
                 self._remove(node, part, walked)
                 child = None
             if child is None:
-                self.folders += 1
+                self.directories += 1
                 self._check_limits()
                 child = node.children[part] = TreeNode(self.layer, {})
-                self._storage.make_folder(walked)
+                self._storage.make_directory(walked)
             node = child
         return node
 
     def _replace(self, path: str) -> TreeNode:
         """A new node at this path, after what was there has been removed."""
         parent_path, _, name = path.rpartition("/")
-        parent = self._make_folders(parent_path)
+        parent = self._make_directories(parent_path)
         assert parent.children is not None
         if name in parent.children:
             self._remove(parent, name, path)
@@ -251,7 +251,7 @@ class Tree:
         if node.children is not None:
             for child in list(node.children):
                 self._remove(node, child, f"{path}/{child}")
-            self._storage.remove_folder(path)
+            self._storage.remove_directory(path)
         elif node.target is None and self.selects(path):
             self._storage.remove(path)
             self.files -= 1
@@ -311,7 +311,7 @@ class Tree:
         if node is None:
             raise self._link_error(path, link, "which is not there")
         if node.children is not None:
-            raise self._link_error(path, link, "which is a folder: only links to files are followed")
+            raise self._link_error(path, link, "which is a directory: only links to files are followed")
         return target, node
 
     def _link_error(self, path: str, link: TreeNode, why: str) -> TreeError:

@@ -1,7 +1,7 @@
 """Stores the files of a Tree as they are unpacked: on disk (DiskStorage), or in another TreeStorage, such as catalogd's.
 
 Called by tree.py only, which resolves replacements, whiteouts and links; a storage only carries out its calls. Paths are
-relative, without `..`, and their folders exist.
+relative, without `..`, and their directories exist.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ class ByteReader(Protocol):
 
 
 class TreeStorage(Protocol):
-    """Stores files by path. `folder` is for temporary files without a name."""
+    """Stores files by path. `directory` is for temporary files without a name."""
 
-    folder: Path
+    directory: Path
 
-    def make_folder(self, path: str) -> None:
-        """Make a folder that does not exist yet."""
+    def make_directory(self, path: str) -> None:
+        """Make a directory that does not exist yet."""
         ...
 
-    def remove_folder(self, path: str) -> None:
-        """Remove an empty folder."""
+    def remove_directory(self, path: str) -> None:
+        """Remove an empty directory."""
         ...
 
     def write(self, path: str, data: ByteReader) -> None:
@@ -48,16 +48,16 @@ class TreeStorage(Protocol):
 
 
 class DiskStorage:
-    """Stores files below a folder. There are no symbolic links below it."""
+    """Stores files below a directory. There are no symbolic links below it."""
 
     def __init__(self, root: Path) -> None:
-        self.folder = root
+        self.directory = root
 
-    def make_folder(self, path: str) -> None:
+    def make_directory(self, path: str) -> None:
         """See TreeStorage."""
         os.mkdir(self._at(path), 0o755)
 
-    def remove_folder(self, path: str) -> None:
+    def remove_directory(self, path: str) -> None:
         """See TreeStorage."""
         os.rmdir(self._at(path))
 
@@ -79,4 +79,4 @@ class DiskStorage:
         os.link(self._at(target), self._at(path))
 
     def _at(self, path: str) -> str:
-        return os.path.join(self.folder, path)
+        return os.path.join(self.directory, path)

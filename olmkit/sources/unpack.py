@@ -33,7 +33,7 @@ class Fetched:
 
 
 def unpack(fetched: Fetched, into: Path | TreeStorage, limits: ContentLimits, progress: Progress) -> Path:
-    """Write the files below `into`, an empty folder, or to a storage; returns the root of the content. Needs no network.
+    """Write the files below `into`, an empty directory, or to a storage; returns the root of the content. Needs no network.
 
     Raises BadContent, Waiting. After an error `into` is incomplete.
     """
@@ -79,4 +79,4 @@ def _unpack_files(facts: Mapping[str, Any], into: Path | TreeStorage, limits: Co
 
 
 def _root(into: Path | TreeStorage) -> Path:
-    return into if isinstance(into, Path) else into.folder
+    return into if isinstance(into, Path) else into.directory

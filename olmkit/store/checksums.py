@@ -2,8 +2,8 @@
 
 Written and compared by olmkit.store.store; replicas of catalogd send them to each other. Parsing rejects checksums that are
 truncated, of other content or of another format, so that the content counts as corrupt. A file that cannot be read does not:
-the check has a third result. All functions that take a folder block; they hash in several threads. Never follows symbolic links
-and never writes.
+the check has a third result. All functions that take a directory block; they hash in several threads. Never follows symbolic
+links and never writes.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def failed_check(error: Exception) -> IntegrityCheck:
 
 @dataclass(frozen=True)
 class Checksums:
-    """The files of the content `digest`, by path relative to its folder, with slashes."""
+    """The files of the content `digest`, by path relative to its directory, with slashes."""
 
     digest: str
     files: Mapping[str, FileChecksums]
@@ -132,38 +132,38 @@ def _count(size: int) -> int:
 
 
 def _is_inside(path: str) -> bool:
-    """Report whether the path stays inside the folder and is normalized."""
+    """Report whether the path stays inside the directory and is normalized."""
     parts = PurePosixPath(path).parts
     return path == "/".join(parts) and bool(parts) and not {"..", "/"} & set(parts) and "\0" not in path
 
 
-def compute_checksums(folder: Path, digest: str, hashed: Mapping[str, FileChecksums] = NO_FILES) -> Checksums:
-    """The checksums of the files in `folder`. Files of `hashed` that have the size given there are not read again.
+def compute_checksums(directory: Path, digest: str, hashed: Mapping[str, FileChecksums] = NO_FILES) -> Checksums:
+    """The checksums of the files in `directory`. Files of `hashed` that have the size given there are not read again.
 
     Raises OSError for links and devices, ValueError for names that are not UTF-8.
     """
-    sizes = {path: size for path, size in _walk(folder)}
+    sizes = {path: size for path, size in _walk(directory)}
     files = {path: file for path, file in hashed.items() if sizes.get(path) == file.size}
     unhashed = {path: size for path, size in sizes.items() if path not in files}
     files.update(
-        (path, FileChecksums(sizes[path], tuple(hashes))) for path, hashes in _hashes(folder, unhashed).items()
+        (path, FileChecksums(sizes[path], tuple(hashes))) for path, hashes in _hashes(directory, unhashed).items()
     )
     return Checksums(digest, files)
 
 
-def check_integrity(folder: Path, checksums: Checksums, *, only_sizes: bool = False) -> IntegrityCheck:
-    """Check whether `folder` holds exactly the files of `checksums` with the same bytes. `only_sizes` compares names and sizes
+def check_integrity(directory: Path, checksums: Checksums, *, only_sizes: bool = False) -> IntegrityCheck:
+    """Check whether `directory` holds exactly the files of `checksums` with the same bytes. `only_sizes` compares names and sizes
     only."""
     try:
-        sizes = dict(_walk(folder))
-        fault = _size_error(sizes, checksums) or ("" if only_sizes else _hash_error(folder, sizes, checksums))
+        sizes = dict(_walk(directory))
+        fault = _size_error(sizes, checksums) or ("" if only_sizes else _hash_error(directory, sizes, checksums))
     except (OSError, ValueError, MemoryError, RuntimeError) as error:  # the last: no thread can be started
         return failed_check(error)
     return IntegrityCheck(Integrity.CORRUPT, fault) if fault else INTACT
 
 
-def _hash_error(folder: Path, sizes: Mapping[str, int], checksums: Checksums) -> str:
-    hashes = _hashes(folder, sizes)
+def _hash_error(directory: Path, sizes: Mapping[str, int], checksums: Checksums) -> str:
+    hashes = _hashes(directory, sizes)
     other = next((path for path, found in hashes.items() if tuple(found) != checksums.files[path].chunk_digests), None)
     return f"{other} differs from the published bytes" if other is not None else ""
 
@@ -178,10 +178,10 @@ def _size_error(sizes: Mapping[str, int], checksums: Checksums) -> str:
     return f"{foreign} was never published" if foreign else ""
 
 
-def _walk(folder: Path) -> Iterator[tuple[str, int]]:
-    """Path and size of every file in the folder."""
-    for parent, folders, names in os.walk(folder, onerror=_raise):
-        for name in folders:
+def _walk(directory: Path) -> Iterator[tuple[str, int]]:
+    """Path and size of every file in the directory."""
+    for parent, directories, names in os.walk(directory, onerror=_raise):
+        for name in directories:
             if os.path.islink(os.path.join(parent, name)):
                 raise OSError(errno.ELOOP, "the content contains a link", name)
         for name in names:
@@ -189,10 +189,10 @@ def _walk(folder: Path) -> Iterator[tuple[str, int]]:
             found = os.lstat(path)
             if not stat.S_ISREG(found.st_mode):
                 raise OSError(errno.ELOOP, "the content contains a link or a device", name)
-            yield _text(os.path.relpath(path, folder)), found.st_size
+            yield _text(os.path.relpath(path, directory)), found.st_size
 
 
-def _hashes(folder: Path, sizes: Mapping[str, int]) -> dict[str, list[str]]:
+def _hashes(directory: Path, sizes: Mapping[str, int]) -> dict[str, list[str]]:
     """The sha256 of each chunk of each file. Raises OSError, ValueError for a file that became shorter, and MemoryError."""
     found = {path: [""] * _count(size) for path, size in sizes.items()}
     chunks = [(path, number) for path, hashes in found.items() for number in range(len(hashes))]
@@ -211,7 +211,7 @@ def _hashes(folder: Path, sizes: Mapping[str, int]) -> dict[str, list[str]]:
             start = number * HASH_CHUNK_SIZE
             buffer = buffers.get()
             try:
-                found[path][number] = _hash(folder / path, start, min(HASH_CHUNK_SIZE, sizes[path] - start), buffer)
+                found[path][number] = _hash(directory / path, start, min(HASH_CHUNK_SIZE, sizes[path] - start), buffer)
             finally:
                 buffers.put(buffer)
 

@@ -4,7 +4,7 @@
     <root>/sha256-<hex>/manifest.json     their sizes and sha256 (olmkit.store.checksums)
     <root>/.staging/<random>/             content that a job is writing, or what a killed job left
 
-Content is published by `publish`, or in three steps by two processes: the controller creates a staging folder (`stage`), a job
+Content is published by `publish`, or in three steps by two processes: the controller creates a staging directory (`stage`), a job
 that may write nowhere else writes the content into it (`fill_staging`), the controller publishes it (`publish_staged`). Other
 files in `root` are left alone. All methods block: run those that hash or remove many files (`check_integrity`, `verify`,
 `remove_abandoned_staging`, `collect_garbage`, `stage`, `publish_staged`) in a thread or a job. Never fetches anything.
@@ -34,12 +34,12 @@ from olmkit.store.checksums import (
     compute_checksums,
     failed_check,
 )
+from olmkit.store.directories import create_locked_directory, remove_if_unlocked, remove_tree
 from olmkit.store.disk_errors import disk_errors_as_waiting
-from olmkit.store.folders import create_locked_folder, remove_if_unlocked, remove_tree
 from olmkit.stored_times import has_passed
 
-STAGING_FOLDER = ".staging"
-CONTENT_FOLDER = "content"
+STAGING_DIRECTORY = ".staging"
+CONTENT_DIRECTORY = "content"
 CHECKSUMS_FILE = "manifest.json"
 MAX_CHECKSUMS_BYTES = 64 * 1024 * 1024
 UNREADABLE_RETRY_DELAY = timedelta(seconds=30)
@@ -51,20 +51,20 @@ log = logging.getLogger(__name__)
 class StoreReason(StrEnum):
     """The reasons why content could not be stored or read; for a full or failed disk see olmkit.store.disk_errors."""
 
-    UNUSABLE = "CacheUnusable"  # the folder cannot be created, or its state file cannot be read
+    UNUSABLE = "CacheUnusable"  # the directory cannot be created, or its state file cannot be read
     UNREADABLE = "CacheUnreadable"  # its files cannot be read now: no file descriptor, no memory, no permission
 
 
 class Store:
-    """Content in the folder `root`, which is created when missing. Several processes may share it; a digest is published once.
+    """Content in the directory `root`, which is created when missing. Several processes may share it; a digest is published once.
 
-    With `create=False` no folder is created, for a process that only reads. Raises OlmError(CacheUnusable) when `root` is not a
-    folder and cannot be created.
+    With `create=False` no directory is created, for a process that only reads. Raises OlmError(CacheUnusable) when `root` is
+    not a directory and cannot be created.
     """
 
     def __init__(self, root: Path, *, create: bool = True) -> None:
         self._root = root
-        self._staging = root / STAGING_FOLDER
+        self._staging = root / STAGING_DIRECTORY
         if create:
             try:
                 self._staging.mkdir(parents=True, exist_ok=True)
@@ -72,11 +72,11 @@ class Store:
                 raise self._unusable(error) from error
 
     def path(self, digest: str) -> Path | None:
-        """The folder of the content, None when it is not stored.
+        """The directory of the content, None when it is not stored.
 
         Raises ValueError when `digest` is not a digest, and OSError when the disk cannot be read.
         """
-        content = self._home(digest) / CONTENT_FOLDER
+        content = self._home(digest) / CONTENT_DIRECTORY
         try:
             return content if stat.S_ISDIR(os.stat(content).st_mode) else None
         except OSError as error:
@@ -93,7 +93,7 @@ class Store:
     def publish(
         self, digest: str, expected: Checksums | None = None, hashed: Mapping[str, FileChecksums] | None = None
     ) -> Iterator[Path]:
-        """Yield an empty folder for the content; when the block ends, it is published under `digest` with its checksums.
+        """Yield an empty directory for the content; when the block ends, it is published under `digest` with its checksums.
 
         Nothing is published when the block raises. Content that is already stored under the digest is kept unchanged. The digest
         is only a name: the caller checks that it belongs to the content. Files that are in `hashed` when the block ends were
@@ -111,10 +111,10 @@ class Store:
 
     @contextmanager
     def stage(self) -> Iterator[Path]:
-        """Yield an empty folder for `fill_staging` and `publish_staged`, removed at the end unless it was published.
+        """Yield an empty directory for `fill_staging` and `publish_staged`, removed at the end unless it was published.
 
-        It is locked while this process runs: a folder that a killed process left is removed by `remove_abandoned_staging`. Raises
-        Waiting(DiskFull, DiskFailed) and OlmError(CacheUnusable).
+        It is locked while this process runs: a directory that a killed process left is removed by `remove_abandoned_staging`.
+        Raises Waiting(DiskFull, DiskFailed) and OlmError(CacheUnusable).
         """
         with disk_errors_as_waiting():
             try:
@@ -126,20 +126,20 @@ class Store:
                 yield work
 
     def publish_staged(self, work: Path, digest: str) -> None:
-        """Publish `work`, a folder of `stage` that another process has filled, under `digest`; it replaces the stored content.
+        """Publish `work`, a directory of `stage` that another process has filled, under `digest`; it replaces the stored content.
 
         The caller checks that the stored content may be replaced. Sizes are compared with the checksums file; bytes are not, they
-        are verified before the content is used. Raises ValueError when the folder holds anything but a content and its checksums
-        file, and Waiting when it cannot be read or the disk fails.
+        are verified before the content is used. Raises ValueError when the directory holds anything but a content and its
+        checksums file, and Waiting when it cannot be read or the disk fails.
         """
         home = self._home(digest)
         with disk_errors_as_waiting():
-            if sorted(os.listdir(work)) != [CONTENT_FOLDER, CHECKSUMS_FILE]:
-                raise ValueError("the folder does not hold exactly a content and its checksums file")
-            if not stat.S_ISDIR(os.lstat(work / CONTENT_FOLDER).st_mode):
-                raise ValueError("the content is not a folder")
+            if sorted(os.listdir(work)) != [CONTENT_DIRECTORY, CHECKSUMS_FILE]:
+                raise ValueError("the directory does not hold exactly a content and its checksums file")
+            if not stat.S_ISDIR(os.lstat(work / CONTENT_DIRECTORY).st_mode):
+                raise ValueError("the content is not a directory")
             found = check_integrity(
-                work / CONTENT_FOLDER, Checksums.parse(_read_checksums_file(work), digest), only_sizes=True
+                work / CONTENT_DIRECTORY, Checksums.parse(_read_checksums_file(work), digest), only_sizes=True
             )
             if found.state is Integrity.UNKNOWN:
                 raise unreadable_error(found.why)
@@ -166,7 +166,7 @@ class Store:
             checksums = self._read_checksums(digest)
         except (OSError, ValueError, MemoryError) as error:
             return failed_check(error)
-        return check_integrity(self._home(digest) / CONTENT_FOLDER, checksums, only_sizes=only_sizes)
+        return check_integrity(self._home(digest) / CONTENT_DIRECTORY, checksums, only_sizes=only_sizes)
 
     def verify(self, digest: str, *, only_sizes: bool = False) -> bool:
         """Report whether the content is intact, see `check_integrity`.
@@ -204,7 +204,7 @@ class Store:
         return removed
 
     def remove_abandoned_staging(self) -> None:
-        """Remove staging folders that killed processes left. Folders in use by any process are kept.
+        """Remove staging directories that killed processes left. Directories in use by any process are kept.
 
         Called when a controller starts, and by `stage` and `publish`.
         """
@@ -220,7 +220,7 @@ class Store:
         return Checksums.parse(_read_checksums_file(self._home(digest)), digest)
 
     def _unusable(self, error: OSError) -> OlmError:
-        text = f"content cannot be kept in {self._root}: {error.strerror}: name a folder that can be written"
+        text = f"content cannot be kept in {self._root}: {error.strerror}: name a directory that can be written"
         return OlmError(StoreReason.UNUSABLE, text)
 
     def _home(self, digest: str) -> Path:
@@ -230,8 +230,8 @@ class Store:
 
     @contextmanager
     def _locked_staging(self) -> Iterator[Path]:
-        """A new staging folder, locked while this process runs so that `remove_abandoned_staging` keeps it."""
-        work, lock = create_locked_folder(self._staging)
+        """A new staging directory, locked while this process runs so that `remove_abandoned_staging` keeps it."""
+        work, lock = create_locked_directory(self._staging)
         try:
             yield work
         finally:
@@ -243,12 +243,13 @@ class Store:
 def fill_staging(
     work: Path, digest: str, expected: Checksums | None = None, hashed: Mapping[str, FileChecksums] | None = None
 ) -> Iterator[Path]:
-    """Yield an empty content folder in `work`, a folder of `Store.stage`; when the block ends, its checksums file is written.
+    """Yield an empty content directory in `work`, a directory of `Store.stage`; when the block ends, its checksums file is
+    written.
 
     Writes below `work` only. Arguments and errors are those of `Store.publish`.
     """
     with disk_errors_as_waiting():
-        content = work / CONTENT_FOLDER
+        content = work / CONTENT_DIRECTORY
         content.mkdir()
         yield content
         found = compute_checksums(content, digest, hashed or {})

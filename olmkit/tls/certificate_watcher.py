@@ -1,4 +1,4 @@
-"""Watches a serving certificate in a folder: tls.crt and tls.key of a mounted Secret, such as one of cert-manager.
+"""Watches a serving certificate in a directory: tls.crt and tls.key of a mounted Secret, such as one of cert-manager.
 
 The content is compared every few seconds, because the files of a Secret are replaced through a symbolic link and their timestamps
 are not reliable.
@@ -22,10 +22,10 @@ log = logging.getLogger(__name__)
 
 
 class CertificateWatcher:
-    """Makes `tls` serve the certificate of the folder. An invalid one is logged once, and the current one stays in use."""
+    """Makes `tls` serve the certificate of the directory. An invalid one is logged once, and the current one stays in use."""
 
-    def __init__(self, folder: Path, tls: ServerTls, poll_seconds: float = POLL_SECONDS) -> None:
-        self._folder = folder
+    def __init__(self, directory: Path, tls: ServerTls, poll_seconds: float = POLL_SECONDS) -> None:
+        self._directory = directory
         self._tls = tls
         self._poll_seconds = poll_seconds
         self._served: tuple[bytes, bytes] | None = None
@@ -42,7 +42,7 @@ class CertificateWatcher:
             problem = error.strerror if isinstance(error, OSError) else str(error)
             raise OlmError(
                 "BadCertificate",
-                f"no certificate to serve with: {self._folder} must hold {CERTIFICATE} and {KEY}, PEM: {problem}",
+                f"no certificate to serve with: {self._directory} must hold {CERTIFICATE} and {KEY}, PEM: {problem}",
             ) from error
         self._served = found
 
@@ -58,7 +58,7 @@ class CertificateWatcher:
         try:
             found = self._read()
         except OSError as error:
-            self._reject(f"{self._folder} cannot be read: {error.strerror}", str(error.strerror))
+            self._reject(f"{self._directory} cannot be read: {error.strerror}", str(error.strerror))
             return
         if found == self._served:
             self._rejected = self._last_logged = None
@@ -81,13 +81,13 @@ class CertificateWatcher:
     def _reject(self, found: tuple[bytes, bytes] | str, problem: str) -> None:
         """Log an error that two consecutive syncs find: between writes of the two files it is expected."""
         if found == self._rejected and found != self._last_logged:
-            facts = {"folder": str(self._folder), "error": problem}
+            facts = {"directory": str(self._directory), "error": problem}
             log.error("new serving certificate cannot be used, the current one stays in use", extra=facts)
             self._last_logged = found
         self._rejected = found
 
     def _read(self) -> tuple[bytes, bytes]:
         """Both files, from the same version of the Secret: its symbolic link is resolved once. Raises OSError."""
-        certificate = (self._folder / CERTIFICATE).resolve()
+        certificate = (self._directory / CERTIFICATE).resolve()
         key = certificate.with_name(KEY)
-        return certificate.read_bytes(), (key if key.exists() else self._folder / KEY).read_bytes()
+        return certificate.read_bytes(), (key if key.exists() else self._directory / KEY).read_bytes()

@@ -12,7 +12,7 @@ def add_flags(parser: ArgumentParser) -> None:
     how.add_argument(
         "--tls-cert-dir",
         type=Path,
-        help="folder with tls.crt and tls.key, reloaded when they change; default: a self-signed certificate that is renewed",
+        help="directory with tls.crt and tls.key, reloaded when they change; default: a self-signed certificate that is renewed",
     )
     how.add_argument(
         "--insecure-http",

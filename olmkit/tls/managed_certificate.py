@@ -5,7 +5,7 @@ The Secret is in the namespace of the suite's own keys, apart from the Secrets t
 The first replica creates the Secret; the leader rotates the certificate and the CA, each step decided by
 olmkit.tls.certificate_authority.rotate, and maintains the ConfigMap. Both are polled every ten seconds and not watched, because a
 watch requires permission to list all Secrets of the namespace. While the API server is unavailable, the current certificate is
-served; a copy in the cache folder is served after a restart. What is immutable and has to change is deleted and created again;
+served; a copy in the cache directory is served after a restart. What is immutable and has to change is deleted and created again;
 what is right is not written.
 """
 
@@ -24,7 +24,7 @@ from pathlib import Path
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound
 from olmkit.runtime.client import Client
-from olmkit.store.folders import write_atomically
+from olmkit.store.directories import write_atomically
 from olmkit.tls.certificate_authority import CertificateSet, contains_ca, create, rotate
 from olmkit.tls.key_pair import BadKeyPair, KeyPair, names_of
 from olmkit.tls.server_tls import ServerTls
@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class CertificateLocation:
     """The service of the certificate, and where it is stored: the Secret in `keys_namespace`, the ConfigMap with the CA in
-    `namespace`. `names` are all host names and addresses that clients use; `copy` is the file in the cache folder."""
+    `namespace`. `names` are all host names and addresses that clients use; `copy` is the file in the cache directory."""
 
     service: TlsService
     namespace: str

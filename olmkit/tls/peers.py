@@ -23,9 +23,9 @@ from olmkit.tls.server_tls import ServerTls
 class Peers:
     """TLS and authentication between replicas, which connect by address, not by name.
 
-    With a managed certificate, the peer's must be issued by its CA for the name of the Service. With a certificate folder, which
-    is the same for all replicas, the peer must have that certificate, the current or the previous one. The token of `client` is
-    sent, because replicas require one.
+    With a managed certificate, the peer's must be issued by its CA for the name of the Service. With a certificate directory,
+    which is the same for all replicas, the peer must have that certificate, the current or the previous one. The token of
+    `client` is sent, because replicas require one.
     """
 
     scheme = "https"

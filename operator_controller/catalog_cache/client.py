@@ -83,26 +83,28 @@ class _Refusal:
 
 
 class CatalogClient:
-    """Reads content from catalogs. Created by connect(); close() it. Without a folder nothing survives a restart.
+    """Reads content from catalogs. Created by connect(); close() it. Without a directory nothing survives a restart.
 
     Raises OlmError and OSError when content can be stored nowhere.
     """
 
-    def __init__(self, session: CatalogSession, folder: Path | None) -> None:
+    def __init__(self, session: CatalogSession, directory: Path | None) -> None:
         self._session = session
-        self._contents = ContentStore(folder)
+        self._contents = ContentStore(directory)
         self._requests: dict[tuple[str, str, str], asyncio.Task[CatalogContentResult]] = {}
         self._refusals: dict[tuple[str, str], _Refusal] = {}
 
     @classmethod
-    async def connect(cls, folder: Path | None, trust: ClientTls | None = None, client: Client | None = None) -> Self:
+    async def connect(
+        cls, directory: Path | None, trust: ClientTls | None = None, client: Client | None = None
+    ) -> Self:
         """Opens no connection yet. `trust` and `client` are those of CatalogSession."""
-        return cls(CatalogSession(aiohttp.ClientSession(timeout=REQUEST_TIMEOUT), trust, client), folder)
+        return cls(CatalogSession(aiohttp.ClientSession(timeout=REQUEST_TIMEOUT), trust, client), directory)
 
     @property
-    def folder(self) -> Path:
+    def directory(self) -> Path:
         """The directory of the stored content, for processes that read it: see stored_documents.py."""
-        return self._contents.folder
+        return self._contents.directory
 
     async def close(self) -> None:
         """Cancel all requests and close all connections."""
@@ -141,7 +143,7 @@ class CatalogClient:
         return await asyncio.shield(request)
 
     async def report_damage(self, digest: str) -> None:
-        """Verify content that a reader of `folder` could not read; if it is damaged, content() requests it again."""
+        """Verify content that a reader of `directory` could not read; if it is damaged, content() requests it again."""
         await self._contents.report_damage(digest)
 
     async def retain_only(self, catalogs: Mapping[str, str]) -> None:
@@ -176,8 +178,8 @@ class CatalogClient:
         """Request the content that the status names, else what is served. Raises what _request handles."""
         stored = await self._contents.get(digest)
         known = {content.digest for content in (stored, last) if content is not None}
-        async with self._contents.staging() as folder:
-            with Download(folder / _RESPONSE_FILE, known) as download:
+        async with self._contents.staging() as directory:
+            with Download(directory / _RESPONSE_FILE, known) as download:
                 response = await self._response(catalog, digest, download, _EVERYTHING)
                 if (
                     response.status == 400
@@ -188,7 +190,9 @@ class CatalogClient:
                     raise CatalogRequestError(f"catalogd answered {response.status}{hint}")
                 if response.digest not in known:
                     await download.finish()
-                    return await self._contents.publish(folder, download.path, response.encoding, response.digest, last)
+                    return await self._contents.publish(
+                        directory, download.path, response.encoding, response.digest, last
+                    )
         content = await self._contents.get(response.digest)
         if content is None:
             raise CatalogRequestError("its content on the disk was damaged")

@@ -1,13 +1,13 @@
 """The contents of catalogs on disk, and which of them each Catalog had last.
 
-    <folder>/sha256-<hex>/...   a content, shared by all Catalogs that have it (stored_documents.py)
-    <folder>/catalogs.json      uid and digest by name of a Catalog, so that the last content counts after a restart too
+    <directory>/sha256-<hex>/...   a content, shared by all Catalogs that have it (stored_documents.py)
+    <directory>/catalogs.json      uid and digest by name of a Catalog, so that the last content counts after a restart too
 
 Content is verified before it is first used in this process, and stored atomically: until the new content of a Catalog is stored,
 the old one counts. Whatever is wrong with a line refuses the whole content, so that a truncated or mixed response never replaces
 what is known of a catalog; one line is in memory at a time. What a Catalog had before its last content is kept until its content
-changes again, because the solver may still read it. All else is removed. Without a folder that can be written, a temporary one is
-used.
+changes again, because the solver may still read it. All else is removed. Without a directory that can be written, a temporary
+one is used.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from olmkit.fbc.schemas import GVK
 from olmkit.gocompat.text import quoted
 from olmkit.jobs.staging import run_in_thread
 from olmkit.store.checksums import Integrity
+from olmkit.store.directories import remove_tree, write_atomically
 from olmkit.store.disk_errors import disk_errors_as_waiting
-from olmkit.store.folders import remove_tree, write_atomically
-from olmkit.store.store import STAGING_FOLDER, Store, fill_staging
+from olmkit.store.store import STAGING_DIRECTORY, Store, fill_staging
 from operator_controller.catalog_cache.session import CatalogRequestError
 from operator_controller.catalog_cache.stored_documents import (
     DOCUMENTS_FILE,
@@ -92,34 +92,34 @@ class ContentRecord:
 
 
 class ContentStore:
-    """Contents in `folder`, or in a temporary folder if that is None or cannot be written. close() it.
+    """Contents in `directory`, or in a temporary directory if that is None or cannot be written. close() it.
 
-    Only the event loop calls it; blocking work runs in threads. Raises OSError and OlmError when no folder can be created.
+    Only the event loop calls it; blocking work runs in threads. Raises OSError and OlmError when no directory can be created.
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, directory: Path | None) -> None:
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         try:
-            self.folder = folder if folder is not None else self._temporary_folder()
-            self._store = Store(self.folder)
+            self.directory = directory if directory is not None else self._temporary_directory()
+            self._store = Store(self.directory)
         except OlmError as error:
             log.warning("the content of catalogs does not survive a restart", extra={"error": error.message})
-            self.folder = self._temporary_folder()
-            self._store = Store(self.folder)
-        self.documents = ContentDocuments(self.folder)
+            self.directory = self._temporary_directory()
+            self._store = Store(self.directory)
+        self.documents = ContentDocuments(self.directory)
         self._records: dict[str, ContentRecord] | None = None
         self._verified: set[str] = set()
         self._changes = asyncio.Lock()
 
     async def close(self) -> None:
-        """Remove the temporary folder, if there is one."""
+        """Remove the temporary directory, if there is one."""
         if self._temporary is not None:
             await run_in_thread(self._temporary.cleanup)
 
     async def last(self, catalog: str, uid: str) -> CatalogContent | None:
         """The last content that was read from the Catalog of this uid, if it is intact."""
         if self._records is None:
-            records = await run_in_thread(lambda: _read_state(self.folder / STATE_FILE))
+            records = await run_in_thread(lambda: _read_state(self.directory / STATE_FILE))
             self._records = self._records if self._records is not None else records
         record = self._records.get(catalog)
         return await self.get(record.digest) if record is not None and record.uid == uid else None
@@ -146,29 +146,29 @@ class ContentStore:
 
     @asynccontextmanager
     async def staging(self) -> AsyncIterator[Path]:
-        """A folder for a response and its content, removed at the end. Raises ContentNotStored."""
+        """A directory for a response and its content, removed at the end. Raises ContentNotStored."""
         stack = ExitStack()
         try:
             with storage_errors():
-                folder = await run_in_thread(lambda: stack.enter_context(self._store.stage()))
-            yield folder
+                directory = await run_in_thread(lambda: stack.enter_context(self._store.stage()))
+            yield directory
         finally:
             await run_in_thread(stack.close)
 
     async def publish(
-        self, folder: Path, received: Path, encoding: str, digest: str, previous: CatalogContent | None
+        self, directory: Path, received: Path, encoding: str, digest: str, previous: CatalogContent | None
     ) -> CatalogContent:
-        """Verify and store the response that is in `received`, in a folder of staging().
+        """Verify and store the response that is in `received`, in a directory of staging().
 
         Documents that are the same in `previous` are not parsed again.
 
         Raises InvalidContent, ContentTooLarge and ContentNotStored.
         """
         with storage_errors():
-            await run_in_thread(lambda: _fill(folder, received, encoding, digest, previous))
+            await run_in_thread(lambda: _fill(directory, received, encoding, digest, previous))
             async with self._changes:
                 if digest not in self._verified:  # another request may have stored it
-                    await run_in_thread(lambda: self._store.publish_staged(folder, digest))
+                    await run_in_thread(lambda: self._store.publish_staged(directory, digest))
                     self._forget(digest)
                     self._verified.add(digest)
                 try:
@@ -192,18 +192,18 @@ class ContentStore:
         async with self._changes:
             records = self._records
             if records is None:
-                records = await run_in_thread(lambda: _read_state(self.folder / STATE_FILE))
+                records = await run_in_thread(lambda: _read_state(self.directory / STATE_FILE))
             self._records = {name: record for name, record in records.items() if catalogs.get(name) == record.uid}
             if self._records != records:
                 await self._write_state()
             else:
                 await self._collect_garbage()
-            await run_in_thread(lambda: _remove_other_folders(self.folder))
+            await run_in_thread(lambda: _remove_other_directories(self.directory))
 
     async def _write_state(self) -> None:
         data = orjson.dumps({name: record.__dict__ for name, record in sorted((self._records or {}).items())})
         try:
-            await run_in_thread(lambda: write_atomically(self.folder / STATE_FILE, data))
+            await run_in_thread(lambda: write_atomically(self.directory / STATE_FILE, data))
         except OSError as error:
             log.warning("the content of catalogs may not survive a restart", extra={"error": str(error)})
         await self._collect_garbage()
@@ -229,7 +229,7 @@ class ContentStore:
                 self._store.remove(digest)
         return found.state is Integrity.INTACT
 
-    def _temporary_folder(self) -> Path:
+    def _temporary_directory(self) -> Path:
         self._temporary = tempfile.TemporaryDirectory(prefix="catalog-content-")
         return Path(self._temporary.name)
 
@@ -246,8 +246,8 @@ def storage_errors() -> Iterator[None]:
         raise ContentNotStored(f"its content cannot be stored: {error.strerror or type(error).__name__}") from error
 
 
-def _fill(folder: Path, received: Path, encoding: str, digest: str, previous: CatalogContent | None) -> None:
-    with fill_staging(folder, digest) as content:
+def _fill(directory: Path, received: Path, encoding: str, digest: str, previous: CatalogContent | None) -> None:
+    with fill_staging(directory, digest) as content:
         write_content(received, encoding, digest, content, previous)
         received.unlink()
 
@@ -261,11 +261,11 @@ def _read_state(path: Path) -> dict[str, ContentRecord]:
         return {}
 
 
-def _remove_other_folders(root: Path) -> None:
-    """Remove folders that are no content."""
+def _remove_other_directories(root: Path) -> None:
+    """Remove directories that are no content."""
     try:
         for path in root.iterdir():
-            is_content = path.name == STAGING_FOLDER or is_digest(path.name.replace("-", ":", 1))
+            is_content = path.name == STAGING_DIRECTORY or is_digest(path.name.replace("-", ":", 1))
             if not is_content and path.is_dir() and not path.is_symlink():
                 remove_tree(path)
     except OSError as error:
@@ -281,14 +281,14 @@ class ContentTooLarge(ValueError):
 
 
 def write_content(
-    received: Path, encoding: str, digest: str, folder: Path, previous: CatalogContent | None = None
+    received: Path, encoding: str, digest: str, directory: Path, previous: CatalogContent | None = None
 ) -> None:
-    """Write DOCUMENTS_FILE and INDEX_FILE into `folder` from a response with the content `digest` in IDENTITY or GZIP.
+    """Write DOCUMENTS_FILE and INDEX_FILE into `directory` from a response with the content `digest` in IDENTITY or GZIP.
 
     Documents that are the same in `previous` are not parsed again. Raises InvalidContent, ContentTooLarge and OSError.
     """
     index = _IndexBuilder(digest, _known_documents(previous) if previous is not None else {})
-    with open(received, "rb") as raw, open(folder / DOCUMENTS_FILE, "wb", buffering=_COPY_BYTES) as target:
+    with open(received, "rb") as raw, open(directory / DOCUMENTS_FILE, "wb", buffering=_COPY_BYTES) as target:
         source: IO[bytes] = raw if encoding == IDENTITY else gzip.GzipFile(fileobj=raw)  # type: ignore[assignment]
         for start, line, length in _copied_lines(source, target):
             index.add(line, start, length)
@@ -297,7 +297,7 @@ def write_content(
         raise ContentTooLarge(
             f"the names of the packages and kinds of its catalog take more than {MAX_INDEX_BYTES // 2**20} MiB; {SPLIT_HINT}"
         )
-    (folder / INDEX_FILE).write_bytes(text)
+    (directory / INDEX_FILE).write_bytes(text)
 
 
 def _copied_lines(source: IO[bytes], target: IO[bytes]) -> Iterator[tuple[int, bytes, int]]:
@@ -346,7 +346,7 @@ def _known_documents(previous: CatalogContent) -> dict[_LineKey, _KnownDocument]
             kinds.setdefault(package, []).append(kind)
     known: dict[_LineKey, _KnownDocument] = {}
     try:
-        with open(previous.folder / DOCUMENTS_FILE, "rb", buffering=0) as file:
+        with open(previous.directory / DOCUMENTS_FILE, "rb", buffering=0) as file:
             for package, (digest, start, length) in previous.index.packages.items():
                 if length <= MAX_DOCUMENT_BYTES:
                     file.seek(start)

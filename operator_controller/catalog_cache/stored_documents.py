@@ -78,20 +78,20 @@ class ContentIndex:
 
 @dataclass(frozen=True)
 class CatalogContent:
-    """The content of a catalog: its digest, the folder of its files, and their index."""
+    """The content of a catalog: its digest, the directory of its files, and their index."""
 
     digest: str
-    folder: Path
+    directory: Path
     index: ContentIndex
 
     @classmethod
     def open(cls, root: Path, digest: str) -> Self:
         """Read the index. Raises ContentMissing if the content is not in `root` or cannot be read. Compares no checksums."""
         try:
-            folder = Store(root, create=False).path(digest)
-            if folder is None:
+            directory = Store(root, create=False).path(digest)
+            if directory is None:
                 raise ContentMissing("its content is not on the disk")
-            return cls(digest, folder, ContentIndex.from_json((folder / INDEX_FILE).read_bytes()))
+            return cls(digest, directory, ContentIndex.from_json((directory / INDEX_FILE).read_bytes()))
         except ContentMissing:
             raise
         except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
@@ -107,7 +107,7 @@ class CatalogContent:
         if entry.length > MAX_DOCUMENT_BYTES:
             raise PackageTooLarge(f"its document is larger than {MAX_DOCUMENT_BYTES // 2**20} MiB; {SHRINK_HINT}")
         try:
-            with open(self.folder / DOCUMENTS_FILE, "rb", buffering=0) as file:
+            with open(self.directory / DOCUMENTS_FILE, "rb", buffering=0) as file:
                 file.seek(entry.start)
                 text = file.read(entry.length)
         except OSError as error:
@@ -159,7 +159,7 @@ class ContentDocuments:
         try:
             file = self._files.get(content)
             if file is None:
-                file = self._files[content] = open(opened.folder / DOCUMENTS_FILE, "rb", buffering=0)  # noqa: SIM115
+                file = self._files[content] = open(opened.directory / DOCUMENTS_FILE, "rb", buffering=0)  # noqa: SIM115
             file.seek(entry.start)
             return file.read(entry.length) or b""
         except OSError as error:

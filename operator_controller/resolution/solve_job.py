@@ -38,7 +38,7 @@ class _Solving:
 class _State:
     """The state that the process keeps from one solve to the next."""
 
-    folder: Path
+    directory: Path
     documents: ContentDocuments
     noted: _NotedDocuments
     number: int = 0
@@ -138,8 +138,8 @@ def _state_for(request: SolveRequest) -> _State | None:
     if request.previous == 0:
         memory = _kept[0].memory if _kept else SolverMemory()
         memory.paused.clear()  # it reads the documents of the state before
-        documents = ContentDocuments(request.folder)
-        _kept[:] = [_State(request.folder, documents, _NotedDocuments(documents), memory=memory)]
+        documents = ContentDocuments(request.directory)
+        _kept[:] = [_State(request.directory, documents, _NotedDocuments(documents), memory=memory)]
         return _kept[0]
     state = _kept[0] if _kept else None
     if state is None:

@@ -23,8 +23,8 @@ class SolveRequest:
     With `previous` the same as `number` it continues with the next components of the Snapshot.
     """
 
-    folder: Path
-    """The folder with the contents of catalogs."""
+    directory: Path
+    """The directory with the contents of catalogs."""
     number: int
     previous: int
     operators: tuple[OperatorRequest, ...]

@@ -85,11 +85,11 @@ class _Superseded(Exception):
 
 
 class SolverProcess:
-    """One process at a time. All calls from one event loop, one after the other. `folder` has the contents of catalogs."""
+    """One process at a time. All calls from one event loop, one after the other. `directory` has the contents of catalogs."""
 
-    def __init__(self, worker: KeptWorker, folder: Path) -> None:
+    def __init__(self, worker: KeptWorker, directory: Path) -> None:
         self._worker = worker
-        self._folder = folder
+        self._directory = directory
         self._last: NumberedSnapshot | None = None
         self._answers: dict[str, Answer] = {}
         self._progress: Progress = lambda answers: True
@@ -202,7 +202,7 @@ class SolverProcess:
             each for name, each in snapshot.operators.items() if known.get(name) is not each and known.get(name) != each
         )
         return SolveRequest(
-            folder=self._folder,
+            directory=self._directory,
             number=snapshot.number,
             previous=last.number if last is not None else 0,
             operators=tuple(changed),
@@ -215,4 +215,4 @@ class SolverProcess:
 
     def _continued(self, snapshot: NumberedSnapshot) -> SolveRequest:
         """The next components of a Snapshot that the process has."""
-        return SolveRequest(self._folder, snapshot.number, snapshot.number, (), (), ())
+        return SolveRequest(self._directory, snapshot.number, snapshot.number, (), (), ())

@@ -24,12 +24,12 @@ PROGRESS_INTERVAL = timedelta(seconds=10)
 
 @dataclass(frozen=True)
 class BundleActions:
-    """`folder` is that of the store, `access` how registries are reached, without the addresses of the API server
+    """`directory` is that of the store, `access` how registries are reached, without the addresses of the API server
     and without credentials."""
 
     jobs: Jobs[UnpackResult]
     store: Store
-    folder: Path
+    directory: Path
     access: Access
     api_servers: ApiServerAddresses
     secrets: SourceSecrets
@@ -50,7 +50,7 @@ class BundleActions:
     async def _unpack(self, world: World, plan: Unpack) -> Done:
         access = self.access.with_denied_hosts(await self.api_servers.hosts())
         access = access.with_credentials(await self.secrets.credentials(world.pull_secret))
-        request = UnpackRequest(plan.ref, plan.content_type, self.folder, access, replace=bool(plan.replaceable))
+        request = UnpackRequest(plan.ref, plan.content_type, self.directory, access, replace=bool(plan.replaceable))
         finish = partial(publish_job_output, self.store, plan.content_type, plan.replaceable, plan.ref)
         task = Task(UNPACK, request, source=server_of(ImageSource(plan.ref)), staging=Staging(self.store.stage, finish))
         async with self.collector.collecting:

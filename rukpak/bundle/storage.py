@@ -1,4 +1,4 @@
-"""Unpacked bundles in the store: under the digest of an image, the folder files (manifests/ and metadata/ of the image),
+"""Unpacked bundles in the store: under the digest of an image, the directory files (manifests/ and metadata/ of the image),
 bundle.json (the parsed form) and type (the content type, and the format version of bundle.json).
 
 All functions block.
@@ -30,8 +30,8 @@ def is_intact(store: Store, digest: str, content_type: str) -> bool:
 def stored_type(store: Store, digest: str) -> str:
     """The type that the content of that digest was read as; "" if it is not in the store or has another format version."""
     try:
-        folder = store.path(digest)
-        content_type, _, number = (folder / TYPE_FILE).read_text().partition(" ") if folder else ("", "", "")
+        directory = store.path(digest)
+        content_type, _, number = (directory / TYPE_FILE).read_text().partition(" ") if directory else ("", "", "")
     except ValueError:  # no text, or no digest
         return ""
     except OSError as error:
@@ -51,8 +51,8 @@ def load(store: Store, digest: str) -> Bundle | None:
     unpacks it again. Blocks.
     """
     try:
-        folder = store.path(digest) if intact_type(store, digest) else None
-        return from_json((folder / BUNDLE_FILE).read_bytes()) if folder else None
+        directory = store.path(digest) if intact_type(store, digest) else None
+        return from_json((directory / BUNDLE_FILE).read_bytes()) if directory else None
     except (ValueError, KeyError, TypeError):
         return None
     except OSError as error:
@@ -61,9 +61,9 @@ def load(store: Store, digest: str) -> Bundle | None:
 
 
 def publish_job_output(
-    store: Store, content_type: str, replaceable: str, image: str, folder: Path, result: UnpackResult
+    store: Store, content_type: str, replaceable: str, image: str, directory: Path, result: UnpackResult
 ) -> None:
-    """Publish the `folder` of a job under the digest that its result names, which has to match `image`, the reference that was
+    """Publish the `directory` of a job under the digest that its result names, which has to match `image`, the reference that was
     requested. Called by the controller, in a thread: see olmkit.jobs.staging.
 
     Intact content is kept, whatever the result says, unless it was read as another type and its digest is `replaceable`.
@@ -73,4 +73,4 @@ def publish_job_output(
     if result.staged:
         stored = intact_type(store, digest)
         if not stored or (digest == replaceable and stored != content_type):
-            store.publish_staged(folder, digest)
+            store.publish_staged(directory, digest)

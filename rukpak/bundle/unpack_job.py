@@ -35,7 +35,7 @@ NOT_REGISTRY = (
     f"spec.template.spec.provisionerClassName to {PLAIN_PROVISIONER}"
 )
 
-_FOLDERS: Mapping[str, tuple[str, ...]] = {REGISTRY: ("manifests", "metadata"), PLAIN: ("manifests",)}
+_DIRECTORIES: Mapping[str, tuple[str, ...]] = {REGISTRY: ("manifests", "metadata"), PLAIN: ("manifests",)}
 _READERS: Mapping[str, Callable[[Mapping[str, bytes]], Bundle]] = {REGISTRY: read_registry, PLAIN: read_plain}
 
 
@@ -57,9 +57,9 @@ READ_BUNDLE = Job(f"{__name__}:read_bundle", ReadRequest, ReadResult, errors=(Ba
 
 
 async def unpack(request: UnpackRequest, context: JobContext) -> UnpackResult:
-    """Pull the image and read it as `content_type` into the folder of the job, unless the store has it; content that was read as
-    another type is kept unless `replace`. Even if the content is in the store, the registry has to return the manifest: access to
-    the image is verified each time.
+    """Pull the image and read it as `content_type` into the directory of the job, unless the store has it; content that was
+    read as another type is kept unless `replace`. Even if the content is in the store, the registry has to return the
+    manifest: access to the image is verified each time.
 
     Content that can never be used is a result with a `problem`. Raises Waiting for temporary failures, Blocked for a reference or
     a configuration that cannot be used.
@@ -75,11 +75,13 @@ async def unpack(request: UnpackRequest, context: JobContext) -> UnpackResult:
         await verify_access(ref, registries)
         return found
     try:
-        with fill_staging(context.folder, resolved.digest) as folder:
-            only = _FOLDERS[content_type]
-            fetched = await fetch(ref, folder, registries, only=only, limits=BUNDLE_LIMITS, progress=context.progress)
+        with fill_staging(context.directory, resolved.digest) as directory:
+            only = _DIRECTORIES[content_type]
+            fetched = await fetch(
+                ref, directory, registries, only=only, limits=BUNDLE_LIMITS, progress=context.progress
+            )
             with fetched.blob as blob:
-                await context.parse(READ_BUNDLE, ReadRequest(fetched.facts(), content_type), [blob], folder)
+                await context.parse(READ_BUNDLE, ReadRequest(fetched.facts(), content_type), [blob], directory)
     except BadContent as error:
         return replace(found, ref=error.ref or ref, problem=error.message)
     except BadBundle as error:
@@ -94,9 +96,9 @@ async def probe(request: UnpackRequest) -> UnpackResult | None:
 
 
 def read_bundle(request: ReadRequest, context: JobContext) -> ReadResult:
-    """Unpack the fetched image into the folder, and read it. Runs in the parser process. Raises BadContent, BadBundle,
+    """Unpack the fetched image into the directory, and read it. Runs in the parser process. Raises BadContent, BadBundle,
     Waiting."""
-    unpacked = context.folder / FILES
+    unpacked = context.directory / FILES
     unpacked.mkdir()
     image = FetchedImage.from_facts(request.image, context.files[0])
     try:
@@ -108,8 +110,8 @@ def read_bundle(request: ReadRequest, context: JobContext) -> ReadResult:
     context.progress("reading the manifests")
     bundle = _READERS[request.content_type](dict(_contents(unpacked)))
     check_files(bundle)
-    (context.folder / BUNDLE_FILE).write_bytes(check_size(to_json(bundle)))
-    (context.folder / TYPE_FILE).write_text(f"{request.content_type} {FORMAT_VERSION}")
+    (context.directory / BUNDLE_FILE).write_bytes(check_size(to_json(bundle)))
+    (context.directory / TYPE_FILE).write_text(f"{request.content_type} {FORMAT_VERSION}")
     return ReadResult()
 
 

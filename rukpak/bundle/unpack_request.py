@@ -18,7 +18,7 @@ __all__ = ["UNPACK", "UnpackRequest", "UnpackResult"]
 
 @dataclass(frozen=True)
 class UnpackRequest:
-    """The image to unpack, and the way to reach its registry. `store` is the folder of the store."""
+    """The image to unpack, and the way to reach its registry. `store` is the directory of the store."""
 
     ref: str
     content_type: str

@@ -23,7 +23,7 @@ class UnpackResult:
     ref: str
     digest: str
     staged: bool = False
-    """The content is in the staging folder of the job; otherwise it is in the store already."""
+    """The content is in the staging directory of the job; otherwise it is in the store already."""
     problem: str = ""
     """Why the content can never be used: a sentence for people. "" if it can."""
 

@@ -117,22 +117,22 @@ def read_plain(files: Mapping[str, bytes]) -> PlainBundle:
 
 def _manifest_files(reading: _Reading) -> Iterator[tuple[str, bytes]]:
     """The files directly in manifests/, by name. Hidden files are no part of a bundle."""
-    subfolders: set[str] = set()
+    subdirectories: set[str] = set()
     names = sorted(path for path in reading.files if path.startswith(MANIFESTS))
     if not names:
         reading.errors.append(
-            'the bundle has no "manifests" folder with files in it: was the image built from the right folder?'
+            'the bundle has no "manifests" directory with files in it: was the image built from the right directory?'
         )
     for path in names:
         name = path.removeprefix(MANIFESTS)
         if "/" in name:
-            subfolders.add(MANIFESTS + name.partition("/")[0])
+            subdirectories.add(MANIFESTS + name.partition("/")[0])
         elif not name.startswith("."):
             yield path, reading.files[path]
     reading.errors += (
         'subdirectories are not allowed within the "manifests" directory of the bundle image filesystem: '
-        f'found "{folder}"'
-        for folder in sorted(subfolders)
+        f'found "{directory}"'
+        for directory in sorted(subdirectories)
     )
 
 

@@ -39,18 +39,18 @@ CONDITION = "bundledeployment_condition"
 class Prometheus(Services):
     """A Prometheus that listens on loopback, with these settings."""
 
-    def __init__(self, program: Path, folder: Path, settings: Object) -> None:
-        super().__init__(folder)
+    def __init__(self, program: Path, directory: Path, settings: Object) -> None:
+        super().__init__(directory)
         self._program = program
         self._address = free_address()
-        self._settings = folder / "prometheus.yaml"
+        self._settings = directory / "prometheus.yaml"
         self._settings.write_text(yaml.safe_dump(settings))
 
     def start(self) -> None:
         """Start it and return when it has scraped every controller once."""
         arguments = (
             f"--config.file={self._settings}",
-            f"--storage.tsdb.path={self.folder / 'data'}",
+            f"--storage.tsdb.path={self.directory / 'data'}",
             f"--web.listen-address={self._address}",
         )
         self.launch(PROGRAM, self._program, arguments)
@@ -94,8 +94,8 @@ def prometheus(
     suite: Suite, prometheus_program: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Prometheus]:
     """Configured as the ServiceMonitor configures it: the labels namespace, job and pod are those that it adds."""
-    folder = tmp_path_factory.mktemp("prometheus")
-    (folder / "rules.yaml").write_text(yaml.safe_dump(yaml.safe_load(RULES.read_text())["spec"]))
+    directory = tmp_path_factory.mktemp("prometheus")
+    (directory / "rules.yaml").write_text(yaml.safe_dump(yaml.safe_load(RULES.read_text())["spec"]))
     targets = [
         {
             "job_name": f"{name}-metrics",
@@ -110,10 +110,10 @@ def prometheus(
     ]
     settings = {
         "global": {"scrape_interval": INTERVAL, "scrape_timeout": INTERVAL, "evaluation_interval": INTERVAL},
-        "rule_files": [str(folder / "rules.yaml")],
+        "rule_files": [str(directory / "rules.yaml")],
         "scrape_configs": targets,
     }
-    with Prometheus(prometheus_program, folder, settings) as running:
+    with Prometheus(prometheus_program, directory, settings) as running:
         running.start()
         yield running
 
@@ -163,7 +163,7 @@ def test_alerts_of_installed_bundles_that_cannot_be_repaired(stage: Stage, prome
         stage.operator(name, name)
         stage.ready_operator(name, "1.0.0")
     stage.suite.stop("rukpak")
-    shutil.rmtree(stage.suite.folder / "rukpak-cache")
+    shutil.rmtree(stage.suite.directory / "rukpak-cache")
     delete_image(images["alerts-lost"])
     account = ("serviceaccount", "alerts-replaced", "--namespace=alerts-replaced-system")
     stage.cluster.kubectl("delete", *account)

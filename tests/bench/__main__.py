@@ -51,18 +51,18 @@ def main() -> int:
 
 
 def _measure(chosen: list[str]) -> tuple[list[Figure], float]:
-    folder = corpora.open_corpus(corpora.default_folder())
+    directory = corpora.open_corpus(corpora.default_directory())
     reference = reference_time()
     figures: list[Figure] = []
-    for figure in _figures(chosen, folder, reference):
+    for figure in _figures(chosen, directory, reference):
         figures.append(figure)
         print(f"{figure.work}: {figure.result}", flush=True)
     return figures, reference
 
 
-def _figures(chosen: list[str], folder: Path, reference: float) -> Iterator[Figure]:
+def _figures(chosen: list[str], directory: Path, reference: float) -> Iterator[Figure]:
     if "render" in chosen:
-        yield from render_rows.rows(folder)
+        yield from render_rows.rows(directory)
     if "resolve" in chosen:
         yield from resolve_rows.rows()
     if "solve" in chosen:
@@ -71,9 +71,9 @@ def _figures(chosen: list[str], folder: Path, reference: float) -> Iterator[Figu
     if "decide" in chosen:
         yield from decide_rows.rows(reference)
     groups: dict[str, Callable[[clusters.Cluster], Iterator[Figure]]] = {
-        "catalog": lambda cluster: catalog_rows.rows(cluster, folder, reference),
-        "many": lambda cluster: many_rows.rows(cluster, folder),
-        "install": lambda cluster: install_rows.rows(cluster, folder, reference),
+        "catalog": lambda cluster: catalog_rows.rows(cluster, directory, reference),
+        "many": lambda cluster: many_rows.rows(cluster, directory),
+        "install": lambda cluster: install_rows.rows(cluster, directory, reference),
     }
     for group, rows in groups.items():
         if group in chosen:

@@ -27,8 +27,8 @@ _ESTABLISHED = (
 
 
 def rows(bundles: Iterable[Path], settled_seconds: float) -> Iterator[Figure]:
-    """Objects of the bundles in these folders, on a cluster of their own. The CPU is counted until so many seconds after the last
-    apply, as it is when rukpak installs them."""
+    """Objects of the bundles in these directories, on a cluster of their own. The CPU is counted until so many seconds after
+    the last apply, as it is when rukpak installs them."""
     objects = _objects(bundles)
     with clusters.start(clusters.ClusterOptions("bench-apply"), print) as cluster:
         cpu, started = api_server_cpu(cluster), time.perf_counter()
@@ -48,8 +48,8 @@ def rows(bundles: Iterable[Path], settled_seconds: float) -> Iterator[Figure]:
 def _objects(bundles: Iterable[Path]) -> list[BundleObject]:
     """The objects of all bundles, each once, without those of kinds that neither Kubernetes nor the bundles have."""
     found: dict[tuple[str, ...], BundleObject] = {}
-    for folder in bundles:
-        bundle = read_registry(read_bundle(folder))
+    for directory in bundles:
+        bundle = read_registry(read_bundle(directory))
         namespace, _ = install_namespace(bundle)
         try:
             found |= {item.key: item for item in render(bundle, RenderOptions(namespace)) if item.key not in found}

@@ -32,9 +32,9 @@ SAMPLE_SECONDS = 0.05
 """Unpacking takes a second; it is not timed while its memory is sampled this often."""
 
 
-def rows(cluster: Cluster, folder: Path, reference: float) -> Iterator[Figure]:
+def rows(cluster: Cluster, directory: Path, reference: float) -> Iterator[Figure]:
     """Requires the CRDs and RBAC on the cluster; starts two separate catalogds for each catalog."""
-    for number, (kind, aim, pushed) in enumerate(_inputs(cluster, folder)):
+    for number, (kind, aim, pushed) in enumerate(_inputs(cluster, directory)):
         with _catalogd(cluster, f"catalogd-{number}") as suite:
             yield _time_figure(_until_served(cluster, suite, pushed.ref), pushed, kind, aim, reference)
             if number == 0:
@@ -47,9 +47,9 @@ def rows(cluster: Cluster, folder: Path, reference: float) -> Iterator[Figure]:
             cluster.kubectl("delete", RESOURCE, NAME)
 
 
-def _inputs(cluster: Cluster, folder: Path) -> Iterator[tuple[str, tuple[float, float], Pushed]]:
+def _inputs(cluster: Cluster, directory: Path) -> Iterator[tuple[str, tuple[float, float], Pushed]]:
     """Description, aim (C, bytes) and image of each catalog; one at a time, because they are large."""
-    with tempfile.TemporaryDirectory(dir=cluster.folder) as scratch:
+    with tempfile.TemporaryDirectory(dir=cluster.directory) as scratch:
 
         def pushed(name: str, packages: Iterator[tuple[str, bytes]]) -> Pushed:
             return catalogs.push(cluster.registry, f"bench/{name}", packages, Path(scratch))
@@ -64,17 +64,17 @@ def _inputs(cluster: Cluster, folder: Path) -> Iterator[tuple[str, tuple[float, 
             )
 
         json_aim, yaml_aim, objects_aim = (1.5, 67e6), (3.5, 74e6), (12, 1.05e9)
-        yield "JSON", json_aim, pushed("json", files(catalogs.packages_of(folder)))
-        yield "JSON", json_aim, pushed("json-2", files(catalogs.repeated(folder, 2)))
+        yield "JSON", json_aim, pushed("json", files(catalogs.packages_of(directory)))
+        yield "JSON", json_aim, pushed("json-2", files(catalogs.repeated(directory, 2)))
         documents = (
             (path(number, name, "yaml"), catalogs.as_yaml(blobs))
-            for number, (name, blobs) in enumerate(catalogs.repeated(folder, 2))
+            for number, (name, blobs) in enumerate(catalogs.repeated(directory, 2))
         )
         yield "YAML", yaml_aim, pushed("yaml", documents)
         yield (
             "JSON with bundle objects",
             objects_aim,
-            pushed("objects", files(catalogs.with_objects(folder, 1_050_000_000))),
+            pushed("objects", files(catalogs.with_objects(directory, 1_050_000_000))),
         )
 
 
@@ -106,7 +106,7 @@ def _size(pushed: Pushed, kind: str) -> str:
 @contextmanager
 def _catalogd(cluster: Cluster, name: str) -> Iterator[Suite]:
     # The lease of a killed catalogd would delay the next one.
-    suite = Suite(cluster, cluster.folder / name, {"catalogd": ["--no-leader-elect"]})
+    suite = Suite(cluster, cluster.directory / name, {"catalogd": ["--no-leader-elect"]})
     suite.start("catalogd")
     try:
         yield suite

@@ -50,15 +50,15 @@ def as_yaml(blobs: list[Blob]) -> bytes:
     return yaml.dump_all(blobs, Dumper=dumper, explicit_start=True, sort_keys=True, allow_unicode=True).encode()
 
 
-def packages_of(folder: Path) -> Iterator[tuple[str, list[Blob]]]:
+def packages_of(directory: Path) -> Iterator[tuple[str, list[Blob]]]:
     """The packages of the corpus: name and blobs."""
-    for source in sorted((folder / "catalog").glob("*/catalog.json")):
+    for source in sorted((directory / "catalog").glob("*/catalog.json")):
         yield source.parent.name, [json.loads(line) for line in source.read_bytes().splitlines() if line.strip()]
 
 
-def repeated(folder: Path, copies: int) -> Iterator[tuple[str, list[Blob]]]:
+def repeated(directory: Path, copies: int) -> Iterator[tuple[str, list[Blob]]]:
     """The packages of the corpus `copies` times, each copy under other names."""
-    for name, blobs in packages_of(folder):
+    for name, blobs in packages_of(directory):
         for copy in range(copies):
             suffix = f"-copy{copy}" if copy else ""
             yield name + suffix, [renamed(blob, suffix) for blob in blobs]
@@ -81,10 +81,10 @@ def renamed(blob: Blob, suffix: str) -> Blob:
     return renamed
 
 
-def with_objects(folder: Path, size: int) -> Iterator[tuple[str, list[Blob]]]:
+def with_objects(directory: Path, size: int) -> Iterator[tuple[str, list[Blob]]]:
     """The packages of the corpus with manifests as olm.bundle.object in each bundle, repeated up to `size` bytes."""
     total = 0
-    found = [(name, _with_objects(folder, name, blobs)) for name, blobs in packages_of(folder)]
+    found = [(name, _with_objects(directory, name, blobs)) for name, blobs in packages_of(directory)]
     for copy in count():
         for name, blobs in found:
             suffix = f"-copy{copy}" if copy else ""
@@ -94,10 +94,10 @@ def with_objects(folder: Path, size: int) -> Iterator[tuple[str, list[Blob]]]:
                 return
 
 
-def _with_objects(folder: Path, package: str, blobs: list[Blob]) -> list[Blob]:
+def _with_objects(directory: Path, package: str, blobs: list[Blob]) -> list[Blob]:
     """Every bundle gets the manifests of the largest available bundle of its package."""
-    folders = sorted((folder / "bundles" / package).glob("*/manifests"))
-    files = max(([path.read_bytes() for path in sorted(each.iterdir())] for each in folders), key=len, default=[])
+    directories = sorted((directory / "bundles" / package).glob("*/manifests"))
+    files = max(([path.read_bytes() for path in sorted(each.iterdir())] for each in directories), key=len, default=[])
     objects = [
         {"type": "olm.bundle.object", "value": {"data": base64.b64encode(json.dumps(document).encode()).decode()}}
         for data in files

@@ -41,11 +41,11 @@ def rows(reference: float) -> Iterator[Figure]:
 
 
 async def _rows(count: int, reference: float) -> list[Figure]:
-    with tempfile.TemporaryDirectory() as folder:
-        return [figure async for figure in _measured(count, reference, Path(folder))]
+    with tempfile.TemporaryDirectory() as directory:
+        return [figure async for figure in _measured(count, reference, Path(directory))]
 
 
-async def _measured(count: int, reference: float, folder: Path) -> AsyncIterator[Figure]:
+async def _measured(count: int, reference: float, directory: Path) -> AsyncIterator[Figure]:
     newest = [VERSIONS] * count
     bodies = {_digest(sum(newest)): _body(newest)}
 
@@ -53,7 +53,7 @@ async def _measured(count: int, reference: float, folder: Path) -> AsyncIterator
         digest = request.query["digest"]
         return web.Response(body=bodies[digest], headers={DIGEST_HEADER: digest})
 
-    async with serving() as server, running(folder) as cluster:
+    async with serving() as server, running(directory) as cluster:
         server.answer = answer
         with _Usage() as first:
             cluster.add_catalog(catalog(server.address, _digest(sum(newest))))

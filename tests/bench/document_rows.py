@@ -52,12 +52,12 @@ class Load:
 
 def rows() -> Iterator[Figure]:
     """With nothing in memory, with everything, and after one package that is selected has changed."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as directory:
         table = random_table(PACKAGES, VERSIONS, COUNTS, 1, SEED)
         asked = [each.package for each in random_goal(table, ASKED, SEED).asked]
-        digests = [write_table(each, Path(folder), number) for number, each in enumerate(_changing(table, asked))]
+        digests = [write_table(each, Path(directory), number) for number, each in enumerate(_changing(table, asked))]
         with multiprocessing.get_context("spawn").Pool(1) as pool:
-            load = pool.apply(measure, (Path(folder), digests, asked))
+            load = pool.apply(measure, (Path(directory), digests, asked))
     work = f"resolve {PACKAGES} packages x {VERSIONS} versions, {ASKED} Operators ({load.resolved} resolved)"
     yield Figure(f"{work}, with reading the documents", f"{load.cold / load.reference:.2f} C", "0.6 C")
     yield Figure(f"{work}, documents in memory", f"{load.in_memory / load.reference:.2f} C", "0.25 C")
@@ -76,10 +76,10 @@ def _changing(table: Table, asked: list[str]) -> Iterator[Table]:
         yield table
 
 
-def measure(folder: Path, digests: list[str], asked: list[str]) -> Load:
+def measure(directory: Path, digests: list[str], asked: list[str]) -> Load:
     """Run in a process of its own."""
     reference = reference_time(1, time.process_time)
-    process = _Process(folder, asked)
+    process = _Process(directory, asked)
     before = process_tree_memory(multiprocessing.current_process().pid or 0)
     gc.disable()  # as the solver process does
     cold = process.seconds(digests[0])
@@ -94,8 +94,8 @@ def measure(folder: Path, digests: list[str], asked: list[str]) -> Load:
 class _Process:
     """What the solver process keeps."""
 
-    def __init__(self, folder: Path, asked: list[str]) -> None:
-        self._documents, self._memory = ContentDocuments(folder), SolverMemory()
+    def __init__(self, directory: Path, asked: list[str]) -> None:
+        self._documents, self._memory = ContentDocuments(directory), SolverMemory()
         created = (f"2026-01-01T{place // 60:02}:{place % 60:02}:00Z" for place in range(len(asked)))
         self._operators = tuple(
             OperatorRequest(package, f"uid-{package}", at, package) for package, at in zip(asked, created, strict=True)

@@ -29,12 +29,12 @@ QUIET_SECONDS = 10.0
 DRIFTED_OBJECTS = 20
 
 
-def rows(cluster: Cluster, folder: Path, reference: float) -> Iterator[Figure]:
+def rows(cluster: Cluster, directory: Path, reference: float) -> Iterator[Figure]:
     """Requires the CRDs and RBAC on the cluster. The Operators stay installed. `reference` is C in seconds."""
-    content = images.Content(folder / "catalog", folder / "bundles")
+    content = images.Content(directory / "catalog", directory / "bundles")
     packages = content.packages()
     pushed = images.Catalog(images.Registry(cluster.registry), "bench/corpus:latest", cluster.registry).push(content)
-    with Suite(cluster, cluster.folder / "suite") as suite:
+    with Suite(cluster, cluster.directory / "suite") as suite:
         suite.start()
         pids = [suite.pid(name) for name in COMPONENTS]
         idle, api_server = suite.memory("rukpak"), cluster.state.components["kube-apiserver"]
@@ -137,7 +137,7 @@ def _remove_unready(cluster: Cluster) -> None:
 
 
 def _installed_bundles(cluster: Cluster, content: images.Content) -> list[Path]:
-    """The folders of the bundles that run."""
+    """The directories of the bundles that run."""
     operators = json.loads(cluster.kubectl("get", OPERATORS, "-o", "json"))["items"]
     installed = {
         (item["spec"]["packageName"], item["status"]["installed"]["name"])
@@ -145,8 +145,8 @@ def _installed_bundles(cluster: Cluster, content: images.Content) -> list[Path]:
         if item["status"].get("installed")
     }
     blobs = [blob for package, _ in sorted(installed) for blob in content.blobs(package)]
-    found = (content.bundle_folder(blob) for blob in blobs if (blob.get("package"), blob.get("name")) in installed)
-    return [folder for folder in found if folder is not None]
+    found = (content.bundle_directory(blob) for blob in blobs if (blob.get("package"), blob.get("name")) in installed)
+    return [directory for directory in found if directory is not None]
 
 
 def _steady(cluster: Cluster, suite: Suite, pids: list[int]) -> Figure:

@@ -26,10 +26,10 @@ RESOURCE = "catalogs.catalogd.operatorframework.io"
 TIMEOUT_SECONDS = 900.0
 
 
-def rows(cluster: Cluster, folder: Path) -> Iterator[Figure]:
+def rows(cluster: Cluster, directory: Path) -> Iterator[Figure]:
     """Requires the CRDs and RBAC on the cluster, and no Catalogs."""
-    refs = _push(cluster, folder)
-    with Suite(cluster, cluster.folder / "catalogd-many") as suite:
+    refs = _push(cluster, directory)
+    with Suite(cluster, cluster.directory / "catalogd-many") as suite:
         suite.start("catalogd")
         idle = suite.memory("catalogd")
         with PeakMemory([suite.pid("catalogd")]) as memory:
@@ -52,11 +52,11 @@ def rows(cluster: Cluster, folder: Path) -> Iterator[Figure]:
         cluster.kubectl("delete", RESOURCE, "--all", "--wait=false")
 
 
-def _push(cluster: Cluster, folder: Path) -> list[str]:
+def _push(cluster: Cluster, directory: Path) -> list[str]:
     """Push images with ten small packages each, all different."""
     small = [
         (name, data)
-        for name, blobs in catalogs.packages_of(folder)
+        for name, blobs in catalogs.packages_of(directory)
         if len(data := catalogs.as_json(blobs)) < MAX_PACKAGE_BYTES
     ]
     assert len(small) >= PACKAGES_PER_CATALOG
@@ -65,7 +65,7 @@ def _push(cluster: Cluster, folder: Path) -> list[str]:
         chosen = {small[(number * 7 + step * (1 + number % 3)) % len(small)][0] for step in range(PACKAGES_PER_CATALOG)}
         files = [(f"configs/{name}/catalog.json", data) for name, data in small if name in chosen]
         files.append(("configs/number.json", json.dumps({"schema": "example.number", "name": str(number)}).encode()))
-        with tempfile.TemporaryDirectory(dir=cluster.folder) as scratch:
+        with tempfile.TemporaryDirectory(dir=cluster.directory) as scratch:
             return catalogs.push(cluster.registry, f"bench/many-{number}", iter(files), Path(scratch)).ref
 
     with ThreadPoolExecutor(4) as pool:

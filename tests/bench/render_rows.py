@@ -18,9 +18,9 @@ MODES: tuple[tuple[str, ...], ...] = (("",), (NAMESPACE,), ("watched",))
 """All namespaces, the install namespace, another namespace."""
 
 
-def rows(folder: Path) -> Iterator[Figure]:
+def rows(directory: Path) -> Iterator[Figure]:
     """Every bundle of the corpus in three modes; an unsupported mode counts as refused."""
-    parsed, read_seconds, broken = _parsed(folder)
+    parsed, read_seconds, broken = _parsed(directory)
     rendered = refused = 0
     started = time.process_time()
     for data in parsed:
@@ -52,10 +52,10 @@ def _render(data: bytes, mode: tuple[str, ...]) -> list[BundleObject]:
     return render(bundle, RenderOptions(NAMESPACE, mode, upstream=True))
 
 
-def _parsed(folder: Path) -> tuple[list[bytes], float, int]:
+def _parsed(directory: Path) -> tuple[list[bytes], float, int]:
     found: list[bytes] = []
     seconds, broken = 0.0, 0
-    for bundle in sorted((folder / "bundles").glob("*/*")):
+    for bundle in sorted((directory / "bundles").glob("*/*")):
         files = {str(path.relative_to(bundle)): path.read_bytes() for path in bundle.rglob("*") if path.is_file()}
         started = time.process_time()
         try:

@@ -19,12 +19,12 @@ from tests.bundle_properties import package_required
 CATALOG = "catalog"
 
 
-def write_table(table: Table, folder: Path, number: int) -> str:
-    """Write the content with this number into the cache folder. Its digest."""
+def write_table(table: Table, directory: Path, number: int) -> str:
+    """Write the content with this number into the cache directory. Its digest."""
     digest = f"sha256:{number:064}"
-    received = folder / "received"
+    received = directory / "received"
     received.write_bytes(b"".join(_line(digest, package, versions) for package, versions in table.items()))
-    content = folder / digest.replace(":", "-") / "content"
+    content = directory / digest.replace(":", "-") / "content"
     content.mkdir(parents=True)
     write_content(received, IDENTITY, digest, content)
     received.unlink()

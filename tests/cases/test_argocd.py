@@ -45,7 +45,7 @@ OWN_RULES = {"Operator": SUSPENDED_RULE, "Catalog": (' and ready.reason ~= "Serv
 
 
 def entries(files: list[Path], key: str) -> list[Any]:
-    """One parameter per entry of the lists under `key`: the folder of the file, and the entry."""
+    """One parameter per entry of the lists under `key`: the directory of the file, and the entry."""
     found = []
     for path in files:
         for entry in yaml.safe_load(path.read_text())[key]:
@@ -54,8 +54,8 @@ def entries(files: list[Path], key: str) -> list[Any]:
     return found
 
 
-def read(folder: Path, path: str) -> Object:
-    loaded: Object = yaml.safe_load((folder / path).read_text())
+def read(directory: Path, path: str) -> Object:
+    loaded: Object = yaml.safe_load((directory / path).read_text())
     return loaded
 
 
@@ -67,9 +67,9 @@ def drop_empty(value: Any) -> Any:
     return [drop_empty(each) for each in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize(("folder", "entry"), entries(HEALTH_TESTS, "tests"))
-def test_health(folder: Path, entry: Object) -> None:
-    obj = read(folder, entry["inputPath"])
+@pytest.mark.parametrize(("directory", "entry"), entries(HEALTH_TESTS, "tests"))
+def test_health(directory: Path, entry: Object) -> None:
+    obj = read(directory, entry["inputPath"])
     expected = entry["healthStatus"]
     assert health(obj) == (expected["status"], expected["message"])
     assert kstatus.compute(obj) in KSTATUS_OF_HEALTH[expected["status"]]
@@ -91,20 +91,20 @@ def test_the_rules_of_the_four_kinds_are_one_text() -> None:
     assert len(rules) == 1
 
 
-@pytest.mark.parametrize(("folder", "entry"), entries(ACTION_TESTS, "discoveryTests"))
-def test_which_actions_are_offered(folder: Path, entry: Object) -> None:
+@pytest.mark.parametrize(("directory", "entry"), entries(ACTION_TESTS, "discoveryTests"))
+def test_which_actions_are_offered(directory: Path, entry: Object) -> None:
     expected = {action["name"]: action["disabled"] for action in entry["result"]}
-    assert discover_actions(read(folder, entry["inputPath"])) == expected
+    assert discover_actions(read(directory, entry["inputPath"])) == expected
 
 
-@pytest.mark.parametrize(("folder", "entry"), entries(ACTION_TESTS, "actionTests"))
-def test_an_action(folder: Path, entry: Object) -> None:
-    obj = read(folder, entry["inputPath"])
+@pytest.mark.parametrize(("directory", "entry"), entries(ACTION_TESTS, "actionTests"))
+def test_an_action(directory: Path, entry: Object) -> None:
+    obj = read(directory, entry["inputPath"])
     if refusal := entry.get("expectedErrorMessage"):
         with pytest.raises(LuaError, match=refusal):
             run_action(obj, entry["action"])
     else:
-        assert drop_empty(run_action(obj, entry["action"])) == drop_empty(read(folder, entry["expectedOutputPath"]))
+        assert drop_empty(run_action(obj, entry["action"])) == drop_empty(read(directory, entry["expectedOutputPath"]))
 
 
 def test_each_recorded_object_is_in_a_test_and_each_action_is_run() -> None:

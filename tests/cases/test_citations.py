@@ -10,7 +10,7 @@ import pytest
 
 from tests.pages import REPOSITORY
 
-FOLDERS = ("olmkit", "catalogd", "rukpak", "operator_controller", "olmctl", "devcluster", "tests", "config", "docs")
+DIRECTORIES = ("olmkit", "catalogd", "rukpak", "operator_controller", "olmctl", "devcluster", "tests", "config", "docs")
 SUFFIXES = (".py", ".md", ".yaml")
 FORMATS = (REPOSITORY / "docs" / "formats.md").read_text()
 TRAPS = (REPOSITORY / "docs" / "traps.md").read_text()
@@ -25,10 +25,10 @@ _ROW = re.compile(r"^\| (A\d+|B) \|", re.MULTILINE)
 
 
 def files() -> Iterator[Path]:
-    """The pages at the root and the files of the folders, without this one, which is full of examples."""
+    """The pages at the root and the files of the directories, without this one, which is full of examples."""
     yield from REPOSITORY.glob("*.md")
-    for folder in FOLDERS:
-        for path in (REPOSITORY / folder).rglob("*"):
+    for directory in DIRECTORIES:
+        for path in (REPOSITORY / directory).rglob("*"):
             if path.suffix in SUFFIXES and path.is_file() and path != Path(__file__).resolve():
                 yield path
 

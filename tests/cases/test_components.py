@@ -64,7 +64,7 @@ from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 from tests.bundle_properties import package_required
 from tests.unit.operator_controller.resolve.documents.in_memory import DocumentsInMemory
 
-FOLDER = Path(__file__).parent / "components"
+DIRECTORY = Path(__file__).parent / "components"
 KNOWN_KEYS = {
     "sentence", "operators", "installed", "dependencies", "facts", "taken", "selected", "refused", "explains", "kinds",
     "to_install", "needed_by", "removed_with", "available", "clauses", "catalogs", "omits", "final",
@@ -248,7 +248,7 @@ def snapshot_of(
 
 
 def load_cases() -> list[Any]:
-    files = {path.stem: yaml.load(path.read_bytes(), yaml.CSafeLoader) for path in sorted(FOLDER.glob("*.yaml"))}
+    files = {path.stem: yaml.load(path.read_bytes(), yaml.CSafeLoader) for path in sorted(DIRECTORY.glob("*.yaml"))}
     return [
         pytest.param(case, case.get("catalogs", content.get("catalogs", [])), id=f"{stem}: {case['sentence']}")
         for stem, content in files.items()

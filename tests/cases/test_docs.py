@@ -276,11 +276,11 @@ def _shown_messages() -> list[tuple[str, str]]:
 
 
 def test_the_messages_of_troubleshooting_are_those_of_the_code() -> None:
-    folders = ("olmkit", "catalogd", "rukpak", "operator_controller", "devcluster")
+    directories = ("olmkit", "catalogd", "rukpak", "operator_controller", "devcluster")
     strings = " ".join(
         node.value
-        for folder in folders
-        for path in sorted((REPOSITORY / folder).rglob("*.py"))
+        for directory in directories
+        for path in sorted((REPOSITORY / directory).rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     )

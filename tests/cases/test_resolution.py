@@ -38,7 +38,7 @@ from operator_controller.resolve.snapshot.cluster_snapshot import (
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 from tests.unit.operator_controller.resolve.documents.in_memory import DocumentsInMemory
 
-FOLDER = Path(__file__).parent / "resolution"
+DIRECTORY = Path(__file__).parent / "resolution"
 KNOWN_KEYS = {
     "sentence",
     "request",
@@ -133,7 +133,7 @@ def resolve_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> 
 
 
 def load_cases() -> list[Any]:
-    files = {path.stem: yaml.load(path.read_bytes(), yaml.CSafeLoader) for path in sorted(FOLDER.glob("*.yaml"))}
+    files = {path.stem: yaml.load(path.read_bytes(), yaml.CSafeLoader) for path in sorted(DIRECTORY.glob("*.yaml"))}
     return [
         pytest.param(case, content.get("catalogs", []), id=f"{stem}: {case['sentence']}")
         for stem, content in files.items()

@@ -15,12 +15,12 @@ from olmkit.runtime.client import Client
 from tests.cluster.olmkit.conftest import until_allowed
 from tests.conftest import running_cluster
 
-CRD_FOLDER = Path(__file__).parents[2] / "config" / "crd"
+CRD_DIRECTORY = Path(__file__).parents[2] / "config" / "crd"
 
 
 @pytest.fixture(scope="package")
 def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
-    """A real cluster for the tests of this folder: tests of other tiers that follow do not share the processors with it."""
+    """A real cluster for the tests of this directory: tests of other tiers that follow do not share the processors with it."""
     with running_cluster(pytestconfig) as running:
         yield running
 
@@ -34,7 +34,7 @@ def definitions(cluster: Cluster) -> Cluster:
 
 def serve_definitions(cluster: Cluster) -> None:
     """Apply the CRDs of the suite, and wait until they are established."""
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRD_FOLDER))
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRD_DIRECTORY))
     names = [f"crd/{each.kind.plural}.{each.kind.group}" for each in CRD_DEFINITIONS]
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
 

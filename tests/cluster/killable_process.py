@@ -1,7 +1,7 @@
 """A process that is killed after its n-th write: for tests that kill a controller between any two of its writes.
 
 The n-th write reaches the API server, but its response never reaches the process, and no request passes afterwards; the process
-is then cancelled. Only its cache folder remains. The API server is the real one.
+is then cancelled. Only its cache directory remains. The API server is the real one.
 """
 
 from __future__ import annotations

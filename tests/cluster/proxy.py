@@ -159,13 +159,13 @@ def _tls(entry: dict[str, Any]) -> ssl.SSLContext | None:
     return ssl.create_default_context(cafile=entry.get("certificate-authority"))
 
 
-def run(kubeconfig: Path, folder: Path) -> contextlib.AbstractAsyncContextManager[Proxy]:
-    """A proxy in front of the cluster of `kubeconfig`; its own kubeconfig is written into `folder`."""
-    return run_as(Proxy, kubeconfig, folder)
+def run(kubeconfig: Path, directory: Path) -> contextlib.AbstractAsyncContextManager[Proxy]:
+    """A proxy in front of the cluster of `kubeconfig`; its own kubeconfig is written into `directory`."""
+    return run_as(Proxy, kubeconfig, directory)
 
 
 @contextlib.asynccontextmanager
-async def run_as(make: type[P], kubeconfig: Path, folder: Path) -> AsyncIterator[P]:
+async def run_as(make: type[P], kubeconfig: Path, directory: Path) -> AsyncIterator[P]:
     """A proxy of that class."""
     content = yaml.safe_load(await asyncio.to_thread(kubeconfig.read_text))
     entry = content["clusters"][0]["cluster"]
@@ -173,6 +173,6 @@ async def run_as(make: type[P], kubeconfig: Path, folder: Path) -> AsyncIterator
     proxy = make((address.hostname or "", address.port or 443), _tls(entry))
     async with proxy:
         content["clusters"][0]["cluster"] = {"server": f"http://127.0.0.1:{proxy.port}"}
-        proxy.kubeconfig = folder / "proxy.kubeconfig"
+        proxy.kubeconfig = directory / "proxy.kubeconfig"
         await asyncio.to_thread(proxy.kubeconfig.write_text, yaml.safe_dump(content))
         yield proxy

@@ -192,8 +192,8 @@ def test_the_pods_of_the_controllers_are_admitted_as_restricted(installed: Clust
     try:
         installed.kubectl("wait", "--for=condition=Available", "deployment", "--all", "-n", NAMESPACE, "--timeout=60s")
     finally:
-        for folder in ("webhook", "manager"):
-            installed.kubectl("delete", "-k", str(CONFIG / folder), "--wait=false")
+        for directory in ("webhook", "manager"):
+            installed.kubectl("delete", "-k", str(CONFIG / directory), "--wait=false")
 
 
 def test_the_sample_objects_are_accepted(installed: Cluster) -> None:
@@ -205,9 +205,9 @@ def test_the_sample_objects_are_accepted(installed: Cluster) -> None:
     assert "catalog.catalogd.operatorframework.io/samples" in printed
 
 
-@pytest.mark.parametrize("folder", BUNDLES, ids=lambda folder: "-".join(folder.parts[-3:-1]))
-def test_the_crds_of_the_sample_bundles_are_accepted(installed: Cluster, folder: Path) -> None:
-    for path in folder.glob("*.example.com_*.yaml"):
+@pytest.mark.parametrize("directory", BUNDLES, ids=lambda directory: "-".join(directory.parts[-3:-1]))
+def test_the_crds_of_the_sample_bundles_are_accepted(installed: Cluster, directory: Path) -> None:
+    for path in directory.glob("*.example.com_*.yaml"):
         assert "created" in installed.kubectl("create", "--dry-run=server", "-f", str(path))
 
 

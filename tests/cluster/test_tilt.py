@@ -23,22 +23,22 @@ from devcluster.cluster import Cluster
 from devcluster.processes import REPOSITORY
 from devcluster.suite import Suite
 from tests.cluster.devcluster.test_cluster import eventually
-from tests.tiltfile import FOLDER, Tilt, evaluate
+from tests.tiltfile import DIRECTORY, Tilt, evaluate
 
 NAME = "tilt-update"
 
 
 class UpdatedSuite(Suite):
-    """catalogd as in a container of Tilt: under tilt/restart.sh, with the packages of a folder that can be written."""
+    """catalogd as in a container of Tilt: under tilt/restart.sh, with the packages of a directory that can be written."""
 
     site_packages: Path
 
     def _run(self, name: str) -> None:
         # -P: not the packages of the working directory.
-        python = [sys.executable, "-P", "-m", name, *self._flags(name, self.folder / "cache")]
+        python = [sys.executable, "-P", "-m", name, *self._flags(name, self.directory / "cache")]
         environment = {**os.environ, "PYTHONPATH": str(self.site_packages)}
         # A shell cannot trap a signal that its parent ignores, as below nohup.
-        shell = ["--default-signal=HUP", "/bin/sh", str(FOLDER / "restart.sh")]
+        shell = ["--default-signal=HUP", "/bin/sh", str(DIRECTORY / "restart.sh")]
         self.launch(name, "/usr/bin/env", [*shell, *python], environment)
 
     def get(self, path: str) -> bytes:
@@ -50,8 +50,12 @@ class UpdatedSuite(Suite):
 
     def content(self) -> dict[str, int]:
         """The inodes of the files of the catalog in the cache."""
-        folder = self.folder / "cache"
-        return {str(path.relative_to(folder)): path.stat().st_ino for path in folder.rglob("*.json*") if path.is_file()}
+        directory = self.directory / "cache"
+        return {
+            str(path.relative_to(directory)): path.stat().st_ino
+            for path in directory.rglob("*.json*")
+            if path.is_file()
+        }
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +69,7 @@ def suite(cluster: Cluster, tmp_path: Path, tilt: Tilt) -> Iterator[UpdatedSuite
     site_packages = tmp_path / "site-packages"
     for step in tilt.images["olm-suite-catalogd"].steps:
         if step["step"] == "sync":
-            package = FOLDER / step["local"]
+            package = DIRECTORY / step["local"]
             shutil.copytree(
                 package, site_packages / Path(step["remote"]).name, ignore=shutil.ignore_patterns("__pycache__")
             )

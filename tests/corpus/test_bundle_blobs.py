@@ -1,4 +1,4 @@
-"""Real bundles: rendering their folders gives the blobs of the real catalogs, which opm rendered."""
+"""Real bundles: rendering their directories gives the blobs of the real catalogs, which opm rendered."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from devcluster.images import Content, read_bundle
 from olmctl.authoring.bundle_blobs import registry_blob
-from olmctl.authoring.folder import read_folder
+from olmctl.authoring.directory import read_directory
 from olmctl.authoring.serialize import Format, serialize, written_place
 from olmkit.fbc.bundle_files import read_registry
 from olmkit.fbc.catalog import BUNDLE
@@ -27,12 +27,12 @@ def content(corpus: Path) -> Content:
 
 
 def bundles(content: Content) -> Iterator[tuple[dict[str, Any], Path]]:
-    """The olm.bundle blobs whose bundle is in the corpus, with its folder."""
+    """The olm.bundle blobs whose bundle is in the corpus, with its directory."""
     for package in content.packages():
         for blob in content.blobs(package):
-            folder = content.bundle_folder(blob) if blob["schema"] == BUNDLE else None
-            if folder is not None:
-                yield blob, folder
+            directory = content.bundle_directory(blob) if blob["schema"] == BUNDLE else None
+            if directory is not None:
+                yield blob, directory
 
 
 def _related(blob: dict[str, Any]) -> list[dict[str, str]]:
@@ -45,26 +45,26 @@ def _related(blob: dict[str, Any]) -> list[dict[str, str]]:
 
 def test_every_bundle_is_rendered_as_in_its_catalog(content: Content) -> None:
     count = 0
-    for blob, folder in bundles(content):
-        read = read_registry(read_bundle(folder))
-        assert bool(read.warnings) == (blob["package"] == UNREADABLE), folder
+    for blob, directory in bundles(content):
+        read = read_registry(read_bundle(directory))
+        assert bool(read.warnings) == (blob["package"] == UNREADABLE), directory
         made = orjson.loads(orjson.dumps(registry_blob(read, blob["image"], summarized=True)))
-        assert list(made) == list(blob), folder
-        assert made["properties"] == blob["properties"], folder  # in opm's order too
-        assert {"name": "", "image": blob["image"]} in made["relatedImages"], folder
-        assert _related(made) == _related(blob), folder
-        assert {**made, "relatedImages": []} == {**blob, "relatedImages": []}, folder
+        assert list(made) == list(blob), directory
+        assert made["properties"] == blob["properties"], directory  # in opm's order too
+        assert {"name": "", "image": blob["image"]} in made["relatedImages"], directory
+        assert _related(made) == _related(blob), directory
+        assert {**made, "relatedImages": []} == {**blob, "relatedImages": []}, directory
         count += 1
-    folders = [path for path in content.bundles.glob("*/*") if path.is_dir()]
-    assert count == len(folders) > 0
+    directories = [path for path in content.bundles.glob("*/*") if path.is_dir()]
+    assert count == len(directories) > 0
 
 
 def test_written_catalogs_are_read_again(content: Content, tmp_path: Path) -> None:
     """All blobs, in JSON and as YAML."""
-    blobs = sorted(read_folder(content.catalog), key=written_place)
+    blobs = sorted(read_directory(content.catalog), key=written_place)
     for form in get_args(Format):
         (tmp_path / form).mkdir()
         with (tmp_path / form / "catalog").open("wb") as file:
             for blob in blobs:
                 file.write(serialize(blob.value, form))
-        assert [blob.line for blob in read_folder(tmp_path / form)] == [blob.line for blob in blobs], form
+        assert [blob.line for blob in read_directory(tmp_path / form)] == [blob.line for blob in blobs], form

@@ -14,7 +14,7 @@ import yaml
 
 from catalogd.ingest.content import BLOBS_FILE, Content
 from catalogd.ingest.content_writer import ContentWriter
-from olmctl.authoring.folder import read_folder
+from olmctl.authoring.directory import read_directory
 from olmkit.api.package_annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
 from olmkit.store.store import Store
 from operator_controller.catalog_cache.content_store import IDENTITY
@@ -28,22 +28,22 @@ DIGEST = "sha256:" + "c" * 64
 
 @pytest.fixture(scope="module")
 def source(corpus: Path) -> Path:
-    """The folder of packages."""
+    """The directory of packages."""
     return corpus / "catalog"
 
 
 @pytest.fixture(scope="module")
-def folder(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def directory(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The content that catalogd makes of all packages."""
     made = tmp_path_factory.mktemp("content")
     write_content(source, made)
     return made
 
 
-def write_content(files: Path, folder: Path) -> None:
-    """Write the content of a catalog on disk into `folder`."""
-    with ContentWriter(folder, DIGEST) as writer:
-        for blob in read_folder(files):
+def write_content(files: Path, directory: Path) -> None:
+    """Write the content of a catalog on disk into `directory`."""
+    with ContentWriter(directory, DIGEST) as writer:
+        for blob in read_directory(files):
             writer.add(blob)
         writer.finish()
 
@@ -54,8 +54,8 @@ def _blobs(source: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def test_every_blob_is_stored_in_order_and_unchanged(source: Path, folder: Path) -> None:
-    with open(folder / BLOBS_FILE, "rb") as kept:
+def test_every_blob_is_stored_in_order_and_unchanged(source: Path, directory: Path) -> None:
+    with open(directory / BLOBS_FILE, "rb") as kept:
         for number, (line, expected) in enumerate(zip(kept, _blobs(source), strict=True)):
             assert json.loads(line) == expected, f"blob {number}"
             assert (
@@ -63,8 +63,8 @@ def test_every_blob_is_stored_in_order_and_unchanged(source: Path, folder: Path)
             )
 
 
-def test_all_packages_are_listed_without_a_problem(source: Path, folder: Path) -> None:
-    content = Content(folder)
+def test_all_packages_are_listed_without_a_problem(source: Path, directory: Path) -> None:
+    content = Content(directory)
     assert list(content.summary.package_names) == sorted(path.name for path in source.iterdir())
     assert (content.summary.problem_count, content.summary.notes) == (0, ())
     for offer in content.package_fingerprints:
@@ -77,9 +77,9 @@ def test_all_packages_are_listed_without_a_problem(source: Path, folder: Path) -
         }
 
 
-def test_summaries_are_small_enough_for_a_list_of_all_packages(folder: Path) -> None:
+def test_summaries_are_small_enough_for_a_list_of_all_packages(directory: Path) -> None:
     """DESIGN 4: under 200 KB gzipped for 276 packages."""
-    content = Content(folder)
+    content = Content(directory)
     data = content.summaries_path.read_bytes()
     lines = json.loads(data)["packages"]
     assert [line["name"] for line in lines] == list(content.summary.package_names)
@@ -89,8 +89,8 @@ def test_summaries_are_small_enough_for_a_list_of_all_packages(folder: Path) -> 
         assert line["channels"][0]["head"]["version"], line["name"]
 
 
-def test_icons_are_those_of_the_packages(source: Path, folder: Path) -> None:
-    content = Content(folder)
+def test_icons_are_those_of_the_packages(source: Path, directory: Path) -> None:
+    content = Content(directory)
     pictures = content.icons_path.read_bytes()
     for blob in _blobs(source):
         if blob["schema"] == "olm.package" and "icon" in blob:
@@ -101,8 +101,8 @@ def test_icons_are_those_of_the_packages(source: Path, folder: Path) -> None:
             assert media_type == blob["icon"]["mediatype"]
 
 
-def test_the_index_finds_the_same_as_a_search(source: Path, folder: Path) -> None:
-    index = Content(folder).index
+def test_the_index_finds_the_same_as_a_search(source: Path, directory: Path) -> None:
+    index = Content(directory).index
     blobs = list(_blobs(source))
     assert len(index) == len(blobs)
     for package in {blob.get("package") or blob["name"] for blob in blobs}:
@@ -115,8 +115,8 @@ def test_the_index_finds_the_same_as_a_search(source: Path, folder: Path) -> Non
         assert list(index.find(package=package)) == expected
 
 
-def test_resolution_documents_are_small_and_have_every_bundle(source: Path, folder: Path) -> None:
-    content = Content(folder)
+def test_resolution_documents_are_small_and_have_every_bundle(source: Path, directory: Path) -> None:
+    content = Content(directory)
     assert content.resolution_path.stat().st_size < content.blobs_path.stat().st_size / 8
     documents = [json.loads(line) for line in content.resolution_path.read_bytes().splitlines()]
     found = {(each["package"], bundle["name"]) for each in documents for bundle in each["bundles"]}
@@ -130,12 +130,12 @@ def test_packages_written_as_yaml_and_as_indented_json_are_equal(source: Path, t
         values = [json.loads(line) for line in (package / "catalog.json").read_text().splitlines()]
         dumped = yaml.dump_all(values, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False)
         forms = {"yaml": dumped, "indented": "\n".join(json.dumps(each, indent=4) for each in values)}
-        expected = [blob.line for blob in read_folder(package)]
+        expected = [blob.line for blob in read_directory(package)]
         for form, text in forms.items():
             made = tmp_path / package.name / form
             made.mkdir(parents=True)
             (made / "catalog").write_text(text)
-            assert [blob.line for blob in read_folder(made)] == expected, f"{package.name} as {form}"
+            assert [blob.line for blob in read_directory(made)] == expected, f"{package.name} as {form}"
 
 
 def test_catalogs_that_opm_refuses_are_read(corpus: Path, tmp_path: Path) -> None:
@@ -150,8 +150,10 @@ def test_catalogs_that_opm_refuses_are_read(corpus: Path, tmp_path: Path) -> Non
             assert Content(made).summary.blob_count == len((package / "catalog.json").read_text().splitlines())
 
 
-def test_the_resolution_documents_of_all_packages_are_read_by_operator_controller(folder: Path, tmp_path: Path) -> None:
-    served = Content(folder)
+def test_the_resolution_documents_of_all_packages_are_read_by_operator_controller(
+    directory: Path, tmp_path: Path
+) -> None:
+    served = Content(directory)
     with Store(tmp_path).publish(DIGEST) as target:
         write_documents(served.resolution_path, IDENTITY, DIGEST, target)
     content = CatalogContent.open(tmp_path, DIGEST)

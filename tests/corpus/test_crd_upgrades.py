@@ -37,8 +37,10 @@ Contents = tuple[dict[str, Object], list[Object]]
 """The CustomResourceDefinitions of a bundle, by name, and its samples."""
 
 
-def read(folder: Path) -> Contents | None:
-    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+def read(directory: Path) -> Contents | None:
+    files = {
+        path.relative_to(directory).as_posix(): path.read_bytes() for path in directory.rglob("*") if path.is_file()
+    }
     bundle = read_registry(files)
     assert isinstance(bundle, RegistryBundle)
     samples = json.loads(bundle.csv_annotations.get("alm-examples") or "[]")
@@ -60,8 +62,8 @@ def rendered(bundle: RegistryBundle) -> Sequence[Object] | None:
 
 def steps(corpus: Path) -> Iterator[tuple[str, Contents, Contents]]:
     for package in sorted((corpus / "bundles").iterdir()):
-        folders = sorted(package.iterdir(), key=lambda folder: Version.coerce(folder.name.split("_")[0]))
-        versions = map(read, folders)
+        directories = sorted(package.iterdir(), key=lambda directory: Version.coerce(directory.name.split("_")[0]))
+        versions = map(read, directories)
         yield from ((package.name, old, new) for old, new in pairwise(versions) if old is not None and new is not None)
 
 

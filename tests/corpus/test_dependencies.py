@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from olmctl.authoring.folder_documents import read_folder_documents
+from olmctl.authoring.directory_documents import read_directory_documents
 from olmctl.offline_resolution import OfflineCatalogs, OfflineResult, PackageArgument, resolve_offline
 
 pytestmark = pytest.mark.corpus
@@ -16,12 +16,12 @@ NO_PROVIDER = "requires a provider of nfd.openshift.io/v1 NodeFeatureDiscovery, 
 
 
 @cache
-def catalogs(folder: Path) -> OfflineCatalogs:
-    return OfflineCatalogs({"community": read_folder_documents(folder / "catalog")})
+def catalogs(directory: Path) -> OfflineCatalogs:
+    return OfflineCatalogs({"community": read_directory_documents(directory / "catalog")})
 
 
-def resolved(folder: Path, *packages: str) -> OfflineResult:
-    return resolve_offline([PackageArgument.parse(text) for text in packages], catalogs(folder))
+def resolved(directory: Path, *packages: str) -> OfflineResult:
+    return resolve_offline([PackageArgument.parse(text) for text in packages], catalogs(directory))
 
 
 @pytest.mark.parametrize(

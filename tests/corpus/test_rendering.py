@@ -23,9 +23,9 @@ UNORDERED = {"ServiceAccount", "Issuer", "Certificate"}
 Object = dict[str, Any]
 
 
-def goldens(folder: Path, mode: str) -> Iterator[Object]:
+def goldens(directory: Path, mode: str) -> Iterator[Object]:
     """Upstream's renderings in that mode, one after the other: all at once they are half a gigabyte."""
-    path = folder / "goldens" / "registryv1-rendered.jsonl"
+    path = directory / "goldens" / "registryv1-rendered.jsonl"
     if not path.exists():
         pytest.skip("this corpus has no goldens of upstream's renderer")
     with path.open("rb") as lines:
@@ -35,15 +35,17 @@ def goldens(folder: Path, mode: str) -> Iterator[Object]:
 
 
 @cache
-def parsed(folder: Path) -> bytes:
-    """The bundle of a folder in the form that the store keeps."""
-    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+def parsed(directory: Path) -> bytes:
+    """The bundle of a directory in the form that the store keeps."""
+    files = {
+        path.relative_to(directory).as_posix(): path.read_bytes() for path in directory.rglob("*") if path.is_file()
+    }
     return to_json(read_registry(files))
 
 
-def ours(folder: Path, golden: Object) -> Object:
+def ours(directory: Path, golden: Object) -> Object:
     """Our answer for the input of a golden, in its form."""
-    bundle = from_json(parsed(folder / "bundles" / golden["bundle"]))
+    bundle = from_json(parsed(directory / "bundles" / golden["bundle"]))
     options = RenderOptions(golden["installNamespace"], (golden["watchNamespace"],), upstream=True)
     try:
         return {"objects": orjson.loads(orjson.dumps([manifest.body for manifest in render(bundle, options)]))}
@@ -117,10 +119,10 @@ def test_every_bundle_of_the_corpus_can_be_read(corpus: Path) -> None:
 
 
 def _unreadable(corpus: Path) -> Iterator[str]:
-    for folder in sorted((corpus / "bundles").glob("*/*")):
+    for directory in sorted((corpus / "bundles").glob("*/*")):
         try:
-            bundle = from_json(parsed(folder))
+            bundle = from_json(parsed(directory))
         except BadBundle as error:
-            yield f"{folder.name}: {error.message}"
+            yield f"{directory.name}: {error.message}"
         else:
             assert isinstance(bundle, RegistryBundle)

@@ -23,9 +23,9 @@ pytestmark = pytest.mark.corpus
 
 @pytest.fixture(params=["corpus", "dependency_corpus"])
 def source(request: pytest.FixtureRequest) -> Path:
-    """The folder of packages of each corpus."""
-    folder: Path = request.getfixturevalue(request.param)
-    return folder / "catalog"
+    """The directory of packages of each corpus."""
+    directory: Path = request.getfixturevalue(request.param)
+    return directory / "catalog"
 
 
 def blobs(package: Path) -> Iterator[dict[str, Any]]:
@@ -37,27 +37,27 @@ def blobs(package: Path) -> Iterator[dict[str, Any]]:
         position += len(text[position:]) - len(text[position:].lstrip())
 
 
-def package_of(folder: Path) -> PackageContent:
+def package_of(directory: Path) -> PackageContent:
     """The package as operator-controller gets it."""
-    found = list(blobs(folder))
+    found = list(blobs(directory))
     bundles = [bundle_part(catalog.bundle(blob)) for blob in found if blob["schema"] == "olm.bundle"]
-    document = build_document(ResolutionBlobs(folder.name, None, [], bundles, [], []), "sha256:0")
+    document = build_document(ResolutionBlobs(directory.name, None, [], bundles, [], []), "sha256:0")
     return read_package(orjson.loads(document))
 
 
 def test_every_dependency_is_read_as_one_constraint(source: Path) -> None:
     wanted, found, problems = Counter[str](), Counter[str](), dict[str, str]()
-    for folder in sorted(source.iterdir()):
-        for blob in blobs(folder):
+    for directory in sorted(source.iterdir()):
+        for blob in blobs(directory):
             properties = {
                 json.dumps(each, sort_keys=True)
                 for each in blob.get("properties", ())
                 if each["type"] in DEPENDENCY_TYPES
             }
-            wanted[folder.name] += len(properties)
-        for bundle in package_of(folder).bundles.values():
+            wanted[directory.name] += len(properties)
+        for bundle in package_of(directory).bundles.values():
             constraints = read_constraints(bundle.properties)
-            found[folder.name] += len(constraints.required) + len(constraints.exclusions)
+            found[directory.name] += len(constraints.required) + len(constraints.exclusions)
             if problem := bundle.problem or constraints.problem:
                 problems[bundle.name] = problem
             assert all(describe(each) for each in constraints.required)
@@ -67,8 +67,8 @@ def test_every_dependency_is_read_as_one_constraint(source: Path) -> None:
 
 
 def test_what_is_not_known_of_the_cluster_excludes_no_bundle(source: Path) -> None:
-    for folder in source.iterdir():
-        for bundle in package_of(folder).bundles.values():
+    for directory in source.iterdir():
+        for bundle in package_of(directory).bundles.values():
             assert unmet_cluster_requirement(bundle, KnownCluster()) == ""
 
 
@@ -110,6 +110,6 @@ def test_what_is_not_known_of_the_cluster_excludes_no_bundle(source: Path) -> No
 def test_real_requirements_as_sentences(
     dependency_corpus: Path, package: str, bundle: str, sentences: list[str]
 ) -> None:
-    folder = dependency_corpus / "catalog" / package
-    found: BundleConstraints = read_constraints(package_of(folder).bundles[bundle].properties)
+    directory = dependency_corpus / "catalog" / package
+    found: BundleConstraints = read_constraints(package_of(directory).bundles[bundle].properties)
     assert sorted(map(describe, found.required)) == sentences

@@ -39,11 +39,11 @@ def branches(text: str) -> list[tuple[str, ...]]:
 
 @pytest.fixture(scope="module")
 def invalid(corpus: Path) -> Path:
-    """The folder of catalogs that opm refuses."""
-    folder = corpus / "invalid"
-    if not (folder / "verdicts.jsonl").is_file():
+    """The directory of catalogs that opm refuses."""
+    directory = corpus / "invalid"
+    if not (directory / "verdicts.jsonl").is_file():
         pytest.skip("this corpus has no catalogs that opm refuses")
-    return folder
+    return directory
 
 
 def test_every_invalid_catalog_is_refused_with_the_messages_of_opm(invalid: Path) -> None:

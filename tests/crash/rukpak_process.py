@@ -1,4 +1,4 @@
-"""The process rukpak, which is killed at the points of a run and started again each time. Only its cache folder remains."""
+"""The process rukpak, which is killed at the points of a run and started again each time. Only its cache directory remains."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ POLL_SECONDS = 0.2
 class RukpakProcess:
     """Keeps one process running until stop()."""
 
-    def __init__(self, cluster: Cluster, proxy: KillingProxy, folder: Path) -> None:
+    def __init__(self, cluster: Cluster, proxy: KillingProxy, directory: Path) -> None:
         self.kills = 0
         self._proxy = proxy
-        self._log = folder / "rukpak.log"
+        self._log = directory / "rukpak.log"
         self._metrics, self._probes = (f"127.0.0.1:{free_port()}" for _ in range(2))
         self._arguments = [
             "-m",
             "rukpak",
             f"--kubeconfig={proxy.kubeconfig}",
-            f"--cache-dir={folder / 'cache'}",
+            f"--cache-dir={directory / 'cache'}",
             f"--registries-conf={cluster.registries_conf}",
             f"--metrics-bind-address={self._metrics}",
             f"--health-probe-bind-address={self._probes}",

@@ -137,21 +137,21 @@ class Run:
 
 
 @contextlib.asynccontextmanager
-async def running(cluster: Cluster, folder: Path) -> AsyncIterator[Run]:
+async def running(cluster: Cluster, directory: Path) -> AsyncIterator[Run]:
     async with (
-        proxy.run_as(KillingProxy, cluster.kubeconfig, folder) as api,
+        proxy.run_as(KillingProxy, cluster.kubeconfig, directory) as api,
         await InformingClient.connect(str(cluster.kubeconfig)) as client,
     ):
-        run = Run(cluster, client, RukpakProcess(cluster, api, folder), api)
+        run = Run(cluster, client, RukpakProcess(cluster, api, directory), api)
         async with running_informers(run.deployments, run.bundles, run.namespaces):
             yield run
 
 
-async def end_of(name: str, folder: Path, cycles: int, points: list[list[KillPoint]]) -> tuple[dict[str, Any], Run]:
+async def end_of(name: str, directory: Path, cycles: int, points: list[list[KillPoint]]) -> tuple[dict[str, Any], Run]:
     """The objects at the end of a run in a cluster of its own. `points` are those of each round."""
     with start(ClusterOptions(f"crash-{name}-{os.getpid()}"), print) as cluster:
         serve_definitions(cluster)
-        async with running(cluster, folder) as run:
+        async with running(cluster, directory) as run:
             await run.client.create(NAMESPACES, namespace(FOREIGN_NAMESPACE))
             before = await read_objects(run.client)
             await run.process.start()

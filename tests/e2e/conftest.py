@@ -25,7 +25,7 @@ def faulty_registry() -> Iterator[FaultyRegistry]:
 @pytest.fixture(scope="session")
 def suite_arguments(cluster: Cluster, faulty_registry: FaultyRegistry) -> Mapping[str, Sequence[str]]:
     """The controllers pull from the faulty registry too."""
-    conf = cluster.folder / "registries-e2e.conf"
+    conf = cluster.directory / "registries-e2e.conf"
     conf.write_text(registries_conf(cluster.registries_conf.read_text(), faulty_registry))
     return {name: ("--registries-conf", str(conf)) for name in COMPONENTS}
 

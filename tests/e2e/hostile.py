@@ -97,9 +97,9 @@ def blob(schema: str, **fields: Any) -> bytes:
     return json.dumps({"schema": schema, **fields}).encode() + b"\n"
 
 
-def push(registry: str, repository: str, layers: Sequence[bytes], folder: str = "/configs", repeat: int = 1) -> str:
+def push(registry: str, repository: str, layers: Sequence[bytes], directory: str = "/configs", repeat: int = 1) -> str:
     """Push an image of these layers as they are, all of them `repeat` times; returns its reference by digest."""
-    config = _json({"architecture": "amd64", "os": "linux", "config": {"Labels": {CONFIGS_LABEL: folder}}})
+    config = _json({"architecture": "amd64", "os": "linux", "config": {"Labels": {CONFIGS_LABEL: directory}}})
     descriptors = [_upload(registry, repository, layer, _LAYER) for layer in layers] * repeat
     manifest = {
         "schemaVersion": 2,

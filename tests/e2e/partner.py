@@ -30,12 +30,12 @@ class Partner:
 
 
 @asynccontextmanager
-async def partner_registry(cluster: Cluster, folder: Path) -> AsyncIterator[Partner]:
+async def partner_registry(cluster: Cluster, directory: Path) -> AsyncIterator[Partner]:
     """Run the registry, and have the suite reach it as `HOST`."""
-    conf = cluster.folder / "registries-e2e.conf"  # read by each job
+    conf = cluster.directory / "registries-e2e.conf"  # read by each job
     before = conf.read_text()
-    storage = {"filesystem": {"rootdirectory": str(cluster.folder / "registry")}}
-    async with own_registry(folder / "partner", {**basic_auth(folder / "login"), "storage": storage}) as address:
+    storage = {"filesystem": {"rootdirectory": str(cluster.directory / "registry")}}
+    async with own_registry(directory / "partner", {**basic_auth(directory / "login"), "storage": storage}) as address:
         conf.write_text(f'{before}\n[[registry]]\nprefix = "{HOST}"\nlocation = "{address}"\ninsecure = true\n')
         try:
             yield Partner(address, cluster)

@@ -1,4 +1,4 @@
-"""Follows a page of the documentation: a folder that looks like the repository, and one shell for the page.
+"""Follows a page of the documentation: a directory that looks like the repository, and one shell for the page.
 
 Independent of the content of a page. Pages write nothing into the repository.
 """
@@ -31,19 +31,19 @@ _UNSEEN = frozenset({".git", ".venv", ".cache", "build", "dist"})
 class Reader:
     """Configures kubectl for the cluster, which is also the one that `python -m devcluster env --name demo` finds."""
 
-    def __init__(self, cluster: Cluster, folder: Path) -> None:
-        """`folder` is empty."""
-        self._steps = folder / "steps"
-        self._repository = folder / "repository"
-        cache = folder / "cache"
+    def __init__(self, cluster: Cluster, directory: Path) -> None:
+        """`directory` is empty."""
+        self._steps = directory / "steps"
+        self._repository = directory / "repository"
+        cache = directory / "cache"
         for made in (self._steps, self._repository, cache / "clusters"):
             made.mkdir(parents=True)
         for path in REPOSITORY.iterdir():
             if path.name not in _UNSEEN:
                 (self._repository / path.name).symlink_to(path)
         (self._repository / ".venv").symlink_to(sys.prefix)
-        (cache / "clusters" / DEMO).symlink_to(cluster.folder)
-        others = folder / "others"
+        (cache / "clusters" / DEMO).symlink_to(cluster.directory)
+        others = directory / "others"
         others.mkdir()
         for name in ("python", "python3"):
             (others / name).write_text(NOT_ACTIVATED)

@@ -63,24 +63,26 @@ class Refused:
         """The bundles of the package in the catalog of the corpus."""
         return list(self._blobs.values())
 
-    def has_no_folder(self, blob: Blob) -> bool:
+    def has_no_directory(self, blob: Blob) -> bool:
         """Whether the corpus lacks the files of that bundle."""
-        return self._content.bundle_folder(blob) is None
+        return self._content.bundle_directory(blob) is None
 
     def manifests(self) -> list[str]:
         """The manifests of all bundles of the package that the corpus has."""
-        folders = [self._content.bundle_folder(blob) for blob in self.bundles()]
-        return [path.read_text() for folder in folders if folder for path in (folder / "manifests").iterdir()]
+        directories = [self._content.bundle_directory(blob) for blob in self.bundles()]
+        return [
+            path.read_text() for directory in directories if directory for path in (directory / "manifests").iterdir()
+        ]
 
     def service_version(self) -> dict[str, Any]:
         """That bundle's ClusterServiceVersion."""
-        folder = self._content.bundle_folder(self.blob())
-        assert folder is not None
-        for path in sorted((folder / "manifests").iterdir()):
+        directory = self._content.bundle_directory(self.blob())
+        assert directory is not None
+        for path in sorted((directory / "manifests").iterdir()):
             body = yaml.load(path.read_bytes(), yaml.CBaseLoader)
             if body["kind"] == "ClusterServiceVersion":
                 return dict(body)
-        raise AssertionError(f"{folder} holds no ClusterServiceVersion")
+        raise AssertionError(f"{directory} holds no ClusterServiceVersion")
 
 
 def _waits_for_what_is_not_installed(refused: Refused) -> bool:
@@ -115,11 +117,11 @@ def _is_version(named: re.Match[str]) -> Callable[[dict[str, Any]], bool]:
 
 
 def _has_no_image_in_the_registry(refused: Refused) -> bool:
-    """The corpus has no folder of the bundle whose image is named: it was not pushed."""
+    """The corpus has no directory of the bundle whose image is named: it was not pushed."""
     image = re.search(r'image "([^"]+)" not found', refused.why)
     assert image, refused.why
     (blob,) = [blob for blob in refused.bundles() if blob["image"] == image[1]]
-    return refused.has_no_folder(blob)
+    return refused.has_no_directory(blob)
 
 
 def _needs_a_newer_cluster(refused: Refused) -> bool:

@@ -117,15 +117,15 @@ def test_errors_are_no_differences(person: Person) -> None:
 RULE = "v1alpha1: spec.message: max-length-tightened: none -> 20"
 
 
-def changed(folder: Path, name: str, change: Callable[[dict[str, Any]], None]) -> Content:
+def changed(directory: Path, name: str, change: Callable[[dict[str, Any]], None]) -> Content:
     """The samples, with another manifest of that name in version 0.2.0."""
-    shutil.copytree(CONTENT.catalog, folder / "catalog")
-    shutil.copytree(CONTENT.bundles, folder / "bundles")
-    path = folder / "bundles" / PACKAGE / "0.2.0" / "manifests" / name
+    shutil.copytree(CONTENT.catalog, directory / "catalog")
+    shutil.copytree(CONTENT.bundles, directory / "bundles")
+    path = directory / "bundles" / PACKAGE / "0.2.0" / "manifests" / name
     manifest = yaml.safe_load(path.read_text())
     change(manifest)
     path.write_text(yaml.safe_dump(manifest))
-    return Content(folder / "catalog", folder / "bundles")
+    return Content(directory / "catalog", directory / "bundles")
 
 
 LONG = {

@@ -140,13 +140,13 @@ def empty(published: Cluster) -> Iterator[Cluster]:
         yield bare
 
 
-def follow_until_installed(page: Path, cluster: Cluster, folder: Path) -> list[Step]:
+def follow_until_installed(page: Path, cluster: Cluster, directory: Path) -> list[Step]:
     """Run the commands of the page until the suite is installed; returns the others, after the one that activates the virtual
     environment, which comes first. While the suite is installed its controllers have leaders, as simulated nodes run nothing."""
     path = list(steps(page))
     installed = 1 + next(number for number, step in enumerate(path) if "olm suite install" in step.commands.text)
     with leaders(cluster, are_awaited=False):
-        Reader(cluster, folder).follow(path[:installed])
+        Reader(cluster, directory).follow(path[:installed])
     return [path[0], *path[installed:]]
 
 

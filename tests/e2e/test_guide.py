@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from devcluster.corpus import default_folder, open_corpus
+from devcluster.corpus import default_directory, open_corpus
 from devcluster.demo.sample_catalog import SAMPLES
 from devcluster.errors import DevclusterError
 from devcluster.images import Content, Pushed
@@ -48,9 +48,9 @@ class Example:
         return pushed.images[self.package, self.bundle(version)]
 
 
-def _example(folder: Path) -> Example:
+def _example(directory: Path) -> Example:
     try:
-        opened = open_corpus(folder)
+        opened = open_corpus(directory)
     except DevclusterError:
         content = Content(SAMPLES / "catalog", SAMPLES / "bundles")
         versions = ("0.1.0", "0.2.0", "0.3.0")
@@ -62,7 +62,7 @@ def _example(folder: Path) -> Example:
 
 @pytest.fixture(scope="module")
 def example() -> Example:
-    return _example(default_folder())
+    return _example(default_directory())
 
 
 def test_a_catalog_names_its_image_and_lists_its_packages(stage: Stage, example: Example) -> None:

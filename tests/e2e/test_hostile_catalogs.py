@@ -127,9 +127,9 @@ SWEPT_SECONDS = 120.0
 def _contents(suite: Suite) -> set[str]:
     """All files of catalogd except encoded ones, which are made with low priority. Files that disappear meanwhile are skipped."""
     found: set[str] = set()
-    for parent, folders, files in os.walk(suite.folder / "catalogd-cache"):
-        folders[:] = [name for name in folders if name != "encoded"]
-        found.update(os.path.join(parent, name) for name in (*folders, *files))
+    for parent, directories, files in os.walk(suite.directory / "catalogd-cache"):
+        directories[:] = [name for name in directories if name != "encoded"]
+        found.update(os.path.join(parent, name) for name in (*directories, *files))
     return found
 
 

@@ -25,7 +25,7 @@ from tests.conditions import triple
 from tests.e2e.stage import Stage
 
 EXTENSION, VERSION, CHANNEL = "example-extension", "0.0.1", "preview"
-CATALOG_FOLDER = "example-catalog"
+CATALOG_DIRECTORY = "example-catalog"
 BASE_REPOSITORY, BASE_TAG = "openshift4/ose-operator-registry", "v4.14"
 NAMESPACE = "example-extension-system"
 
@@ -86,9 +86,9 @@ spec:
 
 @dataclass(frozen=True)
 class Workstation:
-    """A folder of a project, and a shell in it whose opm and podman are ours and buildah."""
+    """A directory of a project, and a shell in it whose opm and podman are ours and buildah."""
 
-    folder: Path
+    directory: Path
     registry: str
     environment: dict[str, str]
 
@@ -106,7 +106,7 @@ class Workstation:
         """Run a command as written in the guide; returns its output. Fails the test if the command fails."""
         done = subprocess.run(
             ["bash", "-euc", command],
-            cwd=self.folder,
+            cwd=self.directory,
             env=self.environment,
             capture_output=True,
             text=True,
@@ -147,29 +147,29 @@ def test_the_commands_of_the_guide_make_an_installable_catalog(stage: Stage, wor
     run = workstation.run
 
     # 7.4.2. Building a plain bundle image from an image source
-    (workstation.folder / "plainbundle.Dockerfile").write_text(DOCKERFILE)
+    (workstation.directory / "plainbundle.Dockerfile").write_text(DOCKERFILE)
     run(f"podman build -f plainbundle.Dockerfile -t \\\n    {workstation.bundle_image} .")
     run(f"podman push {workstation.bundle_image}")
 
     # 7.4.3. Creating a file-based catalog
-    run(f"mkdir {CATALOG_FOLDER}")
+    run(f"mkdir {CATALOG_DIRECTORY}")
     base = f"registry.redhat.io/{BASE_REPOSITORY}:{BASE_TAG}"
-    run(f"opm generate dockerfile {CATALOG_FOLDER} \\\n    -i {base}")
-    dockerfile = (workstation.folder / f"{CATALOG_FOLDER}.Dockerfile").read_text().splitlines()
+    run(f"opm generate dockerfile {CATALOG_DIRECTORY} \\\n    -i {base}")
+    dockerfile = (workstation.directory / f"{CATALOG_DIRECTORY}.Dockerfile").read_text().splitlines()
     assert dockerfile[0] == f"FROM {base}"
     assert not any(line.startswith("RUN") for line in dockerfile)
-    run(f"opm init {EXTENSION} \\\n    --output json \\\n    > {CATALOG_FOLDER}/index.json")
+    run(f"opm init {EXTENSION} \\\n    --output json \\\n    > {CATALOG_DIRECTORY}/index.json")
 
     # 7.4.4. Adding a plain bundle to a file-based catalog
-    index = workstation.folder / CATALOG_FOLDER / "index.json"
+    index = workstation.directory / CATALOG_DIRECTORY / "index.json"
     package = json.loads(index.read_text())
     assert package == {"schema": "olm.package", "name": EXTENSION, "defaultChannel": ""}
     blobs = [{**package, "defaultChannel": CHANNEL}, bundle_blob(workstation.bundle_image), CHANNEL_BLOB]
     index.write_text("\n".join(json.dumps(blob, indent=4) for blob in blobs))
-    run(f"opm validate {CATALOG_FOLDER}")
+    run(f"opm validate {CATALOG_DIRECTORY}")
 
     # 7.4.5. Building and publishing a file-based catalog
-    run(f"podman build -f {CATALOG_FOLDER}.Dockerfile -t \\\n    {workstation.catalog_image} .")
+    run(f"podman build -f {CATALOG_DIRECTORY}.Dockerfile -t \\\n    {workstation.catalog_image} .")
     run(f"podman push {workstation.catalog_image}")
 
     stage.ready_catalog(workstation.catalog_image)
@@ -191,28 +191,30 @@ def test_the_commands_of_the_guide_make_an_installable_catalog(stage: Stage, wor
 
 def test_the_blob_of_the_guide_is_rendered_by_a_command(workstation: Workstation) -> None:
     run = workstation.run
-    (workstation.folder / "plainbundle.Dockerfile").write_text(DOCKERFILE)
+    (workstation.directory / "plainbundle.Dockerfile").write_text(DOCKERFILE)
     run(f"podman build -f plainbundle.Dockerfile -t {workstation.bundle_image} .")
     run(f"podman push {workstation.bundle_image}")
     flags = f"--package {EXTENSION} --version {VERSION}"
     reach = '--allow-source-cidr 127.0.0.0/8 --registries-conf "$CONTAINERS_REGISTRIES_CONF"'
     from_image = run(f"opm render {workstation.bundle_image} {flags} {reach}")
-    from_folder = run(f"opm render . {flags} --image {workstation.bundle_image}")
-    assert from_image == from_folder
+    from_directory = run(f"opm render . {flags} --image {workstation.bundle_image}")
+    assert from_image == from_directory
     assert json.loads(from_image) == bundle_blob(workstation.bundle_image)
 
 
-def test_a_catalog_image_is_rendered_as_the_folder_it_was_built_from(workstation: Workstation) -> None:
+def test_a_catalog_image_is_rendered_as_the_directory_it_was_built_from(workstation: Workstation) -> None:
     run = workstation.run
-    run(f"mkdir {CATALOG_FOLDER}")
-    run(f"opm generate dockerfile {CATALOG_FOLDER}")
-    run(f"opm init {EXTENSION} -c {CHANNEL} > {CATALOG_FOLDER}/index.json")
-    run(f"opm render . --package {EXTENSION} --version {VERSION} --image quay.io/a/b:c > {CATALOG_FOLDER}/bundle.json")
-    run(f"podman build -f {CATALOG_FOLDER}.Dockerfile -t {workstation.catalog_image} .")
+    run(f"mkdir {CATALOG_DIRECTORY}")
+    run(f"opm generate dockerfile {CATALOG_DIRECTORY}")
+    run(f"opm init {EXTENSION} -c {CHANNEL} > {CATALOG_DIRECTORY}/index.json")
+    run(
+        f"opm render . --package {EXTENSION} --version {VERSION} --image quay.io/a/b:c > {CATALOG_DIRECTORY}/bundle.json"
+    )
+    run(f"podman build -f {CATALOG_DIRECTORY}.Dockerfile -t {workstation.catalog_image} .")
     run(f"podman push {workstation.catalog_image}")
     reach = '--allow-source-cidr 127.0.0.0/8 --registries-conf "$CONTAINERS_REGISTRIES_CONF"'
     rendered = run(f"opm render {workstation.catalog_image} {reach}")
-    assert rendered == run(f"opm render {CATALOG_FOLDER}")
+    assert rendered == run(f"opm render {CATALOG_DIRECTORY}")
     assert rendered.count('"schema"') == 2
 
 

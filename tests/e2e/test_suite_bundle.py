@@ -23,10 +23,10 @@ VERSION = suite_version()
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("olm-v0")
+    directory = tmp_path_factory.mktemp("olm-v0")
     manifests = load_manifests(f"registry.example.com/olm-suite:v{VERSION}")
-    write_bundle(folder, manifests, f"registry.example.com/bundle:v{VERSION}")
-    return folder
+    write_bundle(directory, manifests, f"registry.example.com/bundle:v{VERSION}")
+    return directory
 
 
 def olm(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -114,7 +114,7 @@ class ArgoCdDelivery(Delivery):
     def new_application(
         self, name: str = "", path: str = ".", layout: Layout = WAVES, finalizer: str = FOREGROUND, **source: Any
     ) -> Object:
-        """An Application of a folder of the repository; `source` are fields of its source."""
+        """An Application of a directory of the repository; `source` are fields of its source."""
         return {
             "apiVersion": "argoproj.io/v1alpha1",
             "kind": "Application",

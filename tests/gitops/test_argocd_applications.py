@@ -21,16 +21,16 @@ CHART = {"apiVersion": "v2", "name": "operators", "version": "0.1.0"}
 def test_an_application_of_applications(delivery: ArgoCdDelivery) -> None:
     """Argo CD does not wait between the Applications, so the custom resources are tried until their kinds exist."""
     delivery.publish()
-    folders = {"Catalog": "catalog", "Operator": "operators", "Thing": "things"}
-    names = {folder: f"{delivery.name}-{folder}" for folder in folders.values()}
+    directories = {"Catalog": "catalog", "Operator": "operators", "Thing": "things"}
+    names = {directory: f"{delivery.name}-{directory}" for directory in directories.values()}
     parts = []
-    for folder, name in names.items():
-        part = delivery.new_application(name, folder, NO_WAVES)
+    for directory, name in names.items():
+        part = delivery.new_application(name, directory, NO_WAVES)
         part["spec"]["syncPolicy"]["retry"] = ENDLESS_RETRY
         parts.append(part)
     files: dict[str, list[Object]] = {"applications/all.yaml": parts}
     for object_ in delivery.objects(NO_WAVES):
-        files.setdefault(f"{folders[object_['kind']]}/all.yaml", []).append(object_)
+        files.setdefault(f"{directories[object_['kind']]}/all.yaml", []).append(object_)
     delivery.push(files)
     delivery.create(delivery.new_application(path="applications"))
     for name in names.values():

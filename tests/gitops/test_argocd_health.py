@@ -72,9 +72,9 @@ def runs(objects: Mapping[str, Object], name: str, version: str) -> bool:
     return bool(found["status"]["installed"]["version"] == version)
 
 
-def judge(delivery: ArgoCdDelivery, object_: Object, folder: Path) -> str:
+def judge(delivery: ArgoCdDelivery, object_: Object, directory: Path) -> str:
     """The health that Argo CD's own command finds for an object."""
-    path = folder / "object.yaml"
+    path = directory / "object.yaml"
     path.write_text(json.dumps(object_))
     printed = delivery.argocd.offline_cli(
         *("admin", "settings", "resource-overrides", "health", str(path)), "--argocd-cm-path", str(SETTINGS)

@@ -38,17 +38,17 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="session")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unpacked]:
-    """The image of this working tree: that of the folder OLM_IMAGE_FOLDER, or a new one."""
-    folder = tmp_path_factory.mktemp("image")
+    """The image of this working tree: that of the directory OLM_IMAGE_DIRECTORY, or a new one."""
+    directory = tmp_path_factory.mktemp("image")
     try:
-        given = os.environ.get("OLM_IMAGE_FOLDER")
-        built = image.built_in(Path(given)) if given else image.build(folder, print)
+        given = os.environ.get("OLM_IMAGE_DIRECTORY")
+        built = image.built_in(Path(given)) if given else image.build(directory, print)
     except DevclusterError as error:
         pytest.fail(str(error), pytrace=False)
     content = Image(built.archive)
-    content.unpack(folder / "tree")
-    yield Unpacked(built, content, folder / "tree")
-    shutil.rmtree(folder)
+    content.unpack(directory / "tree")
+    yield Unpacked(built, content, directory / "tree")
+    shutil.rmtree(directory)
 
 
 @pytest.fixture(scope="session")

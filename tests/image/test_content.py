@@ -70,7 +70,7 @@ def test_nothing_has_the_setuid_bit(unpacked: Unpacked) -> None:
 
 
 def test_the_machine_that_builds_leaves_no_trace(unpacked: Unpacked) -> None:
-    """Neither its certificate authorities, nor its name servers, nor folders of the build."""
+    """Neither its certificate authorities, nor its name servers, nor directories of the build."""
     authorities = (unpacked.tree / "etc/ssl/certs/ca-certificates.crt").read_text()
     own = {digest(text) for path in MACHINE_AUTHORITIES.rglob("*.crt") for text in certificates(path.read_text())}
     assert own.isdisjoint(map(digest, certificates(authorities)))
@@ -185,7 +185,7 @@ def test_public_certificate_authorities_are_trusted(run: Run, unpacked: Unpacked
     assert int(run("python", "-c", AUTHORITIES).stdout) == len(bundled) > 100
 
 
-def test_only_the_temporary_folder_and_the_cache_can_be_written(run: Run) -> None:
+def test_only_the_temporary_directory_and_the_cache_can_be_written(run: Run) -> None:
     paths = ["/", "/app", "/etc", "/home/nonroot", "/tmp", "/usr/lib", "/var/cache/olm-suite", "/var/tmp"]
     code = f"import os; print([each for each in {paths} if os.access(each, os.W_OK)])"
     assert run("python", "-c", code).stdout == "['/tmp', '/var/cache/olm-suite']\n"

@@ -36,7 +36,7 @@ class ContainerSuite(Suite):
         for flag in ("--kubeconfig", "--registries-conf"):
             position = flags.index(flag) + 1
             # The user of the image may read a copy.
-            copy = self.folder / f"{name}{flag.strip('-')}"
+            copy = self.directory / f"{name}{flag.strip('-')}"
             shutil.copyfile(flags[position], copy)
             copy.chmod(0o644)
             flags[position] = f"/etc/olm-suite/{copy.name}"
@@ -45,7 +45,7 @@ class ContainerSuite(Suite):
             self._unpacked.tree, self._unpacked.content.configuration["config"], [name, *flags], files
         )
         self._runs += 1
-        words = command(self._runc, self.folder / f"container-{self._runs}", configuration)
+        words = command(self._runc, self.directory / f"container-{self._runs}", configuration)
         self.launch(name, words[0], words[1:], {})
 
 

@@ -14,8 +14,8 @@ from tests.servers.local_registry import LocalRegistry, run_registry
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 1 MiB; skips if mounts are not permitted."""
-    with small_disk(tmp_path / "disk") as folder:
-        yield folder
+    with small_disk(tmp_path / "disk") as directory:
+        yield directory
 
 
 @pytest.fixture(scope="session")

@@ -19,26 +19,26 @@ Result = TypeVar("Result")
 
 
 @contextmanager
-def small_disk(folder: Path) -> Iterator[Path]:
-    """Mounted on `folder`, which is created; skips if mounts are not permitted."""
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+def small_disk(directory: Path) -> Iterator[Path]:
+    """Mounted on `directory`, which is created; skips if mounts are not permitted."""
+    directory.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(directory)]
     if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         pytest.skip("a small file system cannot be mounted here: that takes root and CAP_SYS_ADMIN")
     try:
-        yield folder
+        yield directory
     finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+        subprocess.run(["umount", "--lazy", str(directory)], check=True)
 
 
-def remount(folder: Path, how: str) -> None:
+def remount(directory: Path, how: str) -> None:
     """Remount it "ro" or "rw"."""
-    subprocess.run(["mount", "-o", f"remount,{how}", str(folder)], check=True)
+    subprocess.run(["mount", "-o", f"remount,{how}", str(directory)], check=True)
 
 
-def fill_up(folder: Path) -> Path:
+def fill_up(directory: Path) -> Path:
     """Fill it to the last byte. Returns the file that uses the space."""
-    file = folder / "full"
+    file = directory / "full"
     with open(file, "ab", buffering=0) as filling:
         for size in (4096, 1):
             with suppress(OSError):
@@ -48,11 +48,11 @@ def fill_up(folder: Path) -> Path:
 
 
 async def until_there_is_space(
-    folder: Path, attempt: Callable[[], Awaitable[Result]], failed: Callable[[], None], space: range
+    directory: Path, attempt: Callable[[], Awaitable[Result]], failed: Callable[[], None], space: range
 ) -> tuple[Result, int]:
     """Fill it up, and free more of the `space` from attempt to attempt, until one succeeds: its result, and how many attempts
     reported that the disk is full. `failed` is called after each of those."""
-    filler, failures = fill_up(folder), list[str]()
+    filler, failures = fill_up(directory), list[str]()
     full = filler.stat().st_size
     for free in space:
         os.truncate(filler, full - free)

@@ -1,4 +1,4 @@
-"""What the jobs of a test result in, and what they leave in the folder of a store."""
+"""What the jobs of a test result in, and what they leave in the directory of a store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from olmkit.jobs import Failed, Finished, Jobs
-from olmkit.store.store import STAGING_FOLDER
+from olmkit.store.store import STAGING_DIRECTORY
 
 Result = TypeVar("Result")
 
@@ -23,5 +23,5 @@ async def next_result(jobs: Jobs[Result], ends: asyncio.Queue[str]) -> Result:
 
 
 def staged(store: Path) -> list[Path]:
-    """What jobs left in the folder of a store in which they work."""
-    return [*(store / STAGING_FOLDER).iterdir()]
+    """What jobs left in the directory of a store in which they work."""
+    return [*(store / STAGING_DIRECTORY).iterdir()]

@@ -15,7 +15,7 @@ from devcluster.images import Catalog, Registry
 from devcluster.processes import REPOSITORY
 from devcluster.suite import COMPONENTS
 from release.wheels import PYTHON_VERSION
-from tests.tiltfile import FOLDER, Resource, Tilt, TiltfileError, evaluate, kustomize
+from tests.tiltfile import DIRECTORY, Resource, Tilt, TiltfileError, evaluate, kustomize
 
 CONTROLLERS = tuple(COMPONENTS)
 DEBUG_PORTS = {"catalogd": 20000, "rukpak": 10000, "operator-controller": 30000}
@@ -57,7 +57,7 @@ def deployment(tilt: Tilt, name: str) -> dict[str, Any]:
 
 def rendered(kubectl: Path, path: str) -> set[tuple[str, str, str]]:
     """(kind, namespace, name) of the objects of a kustomization."""
-    found = yaml.safe_load_all(kustomize(kubectl, FOLDER / path))
+    found = yaml.safe_load_all(kustomize(kubectl, DIRECTORY / path))
     objects = [each["metadata"] | {"kind": each["kind"]} for each in found]
     return {(each["kind"], each.get("namespace", ""), each["name"]) for each in objects}
 
@@ -99,7 +99,7 @@ def test_each_build_has_the_files_that_the_dockerfile_copies(tilt: Tilt) -> None
 
 
 def test_each_path_that_is_named_exists(tilt: Tilt) -> None:
-    assert [path for path in tilt.paths if not (FOLDER / path).exists()] == []
+    assert [path for path in tilt.paths if not (DIRECTORY / path).exists()] == []
 
 
 def test_each_image_that_runs_is_built_and_each_that_is_built_runs(tilt: Tilt) -> None:
@@ -146,7 +146,7 @@ def test_debug_adds_a_debugger_that_only_a_forwarded_port_reaches(kubectl: Path,
     assert command[:3] == ["sh", "/app/restart.sh", "python"]
     assert command[command.index("--listen") + 1] == f"127.0.0.1:{port}"
     assert command[-2:] == ["-m", COMPONENTS[name]]
-    attached = {each["name"]: each for each in json.loads((FOLDER / "launch.json").read_text())["configurations"]}
+    attached = {each["name"]: each for each in json.loads((DIRECTORY / "launch.json").read_text())["configurations"]}
     assert attached[name]["connect"] == {"host": "127.0.0.1", "port": port}
     (mapping,) = attached[name]["pathMappings"]
     assert mapping["remoteRoot"] == f"/app/lib/python{PYTHON_VERSION}/site-packages"
@@ -171,12 +171,14 @@ def test_the_tiltfile_of_one_controller_runs_no_other(kubectl: Path) -> None:
 def test_a_build_sees_every_file_that_an_update_copies_or_that_ends_an_update(tilt: Tilt) -> None:
     """`only` is relative to the context, and the paths of live_update to the Tiltfile: Tilt ignores changes elsewhere."""
     for image in tilt.images.values():
-        seen = [FOLDER / image.context / path for path in image.only]
+        seen = [DIRECTORY / image.context / path for path in image.only]
         named = [step["local"] for step in image.steps if step["step"] == "sync"]
         named += chain.from_iterable(step["files"] for step in image.steps if step["step"] == "fall_back_on")
         assert len(named) == len(set(named)) > len(CONTROLLERS)
         outside = [
-            path for path in named if not any((FOLDER / path).resolve().is_relative_to(each.resolve()) for each in seen)
+            path
+            for path in named
+            if not any((DIRECTORY / path).resolve().is_relative_to(each.resolve()) for each in seen)
         ]
         assert outside == []
         assert not [path for path in image.only if set(path) & set("*?[!")], "Tilt takes paths here, and no patterns"
@@ -210,9 +212,9 @@ def test_an_unknown_flag_is_refused(kubectl: Path) -> None:
 
 
 def test_nothing_runs_while_the_tiltfile_is_evaluated(tilt: Tilt) -> None:
-    called = {name for path in FOLDER.glob("*Tiltfile") for name in re.findall(r"\b(\w+)\(", path.read_text())}
+    called = {name for path in DIRECTORY.glob("*Tiltfile") for name in re.findall(r"\b(\w+)\(", path.read_text())}
     assert called & {"local", "helm", "load_remote", "read_json"} == set()
-    assert not any("ext://" in path.read_text() for path in FOLDER.glob("*Tiltfile"))
+    assert not any("ext://" in path.read_text() for path in DIRECTORY.glob("*Tiltfile"))
     assert tilt.settings["ci_settings"] == {"timeout": "10m", "readiness_timeout": "3m"}
     assert tilt.settings["allow_k8s_contexts"] == ["kind-olm-suite", "k3d-olm-suite"]
 
@@ -221,8 +223,8 @@ def test_the_samples_come_from_the_registry_of_the_cluster(tilt: Tilt) -> None:
     (catalog,) = tilt.resources["samples"].objects
     host, _, name = catalog["spec"]["source"]["image"]["ref"].partition("/")
     command = tilt.resources["sample-images"].command
-    registries = (FOLDER / "overlay/registries.conf").read_text()
-    created, cluster = yaml.safe_load_all((FOLDER / "cluster.yaml").read_text())
+    registries = (DIRECTORY / "overlay/registries.conf").read_text()
+    created, cluster = yaml.safe_load_all((DIRECTORY / "cluster.yaml").read_text())
     assert command[3:] == [f"127.0.0.1:{created['port']}", "config/samples", name, "--host", host]
     assert Catalog(Registry(command[3]), name, host).reference == catalog["spec"]["source"]["image"]["ref"]
     assert f'location = "{host}"' in registries

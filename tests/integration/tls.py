@@ -11,10 +11,10 @@ from olmkit.tls.certificate_authority import create
 Contexts = tuple[ssl.SSLContext, ssl.SSLContext]
 
 
-def contexts_in(folder: Path) -> Contexts:
-    """The contexts of the server, localhost, and of a client. The key pair of the server is written to `folder`."""
+def contexts_in(directory: Path) -> Contexts:
+    """The contexts of the server, localhost, and of a client. The key pair of the server is written to `directory`."""
     material = create(["localhost", "127.0.0.1"], datetime.now(UTC))
-    pair = folder / "pair.pem"
+    pair = directory / "pair.pem"
     pair.write_bytes(material.leaf.chain + material.leaf.key)
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(pair)

@@ -17,8 +17,8 @@ from tests.running_suite import add_logs
 
 @pytest.fixture(scope="session")
 def suite_image(tmp_path_factory: pytest.TempPathFactory) -> image.Built:
-    """The image of this working tree: that of the folder OLM_IMAGE_FOLDER, or a new one."""
-    given = os.environ.get("OLM_IMAGE_FOLDER")
+    """The image of this working tree: that of the directory OLM_IMAGE_DIRECTORY, or a new one."""
+    given = os.environ.get("OLM_IMAGE_DIRECTORY")
     try:
         return image.built_in(Path(given)) if given else image.build(tmp_path_factory.mktemp("image"), print)
     except DevclusterError as error:

@@ -1,4 +1,4 @@
-"""What a cluster with a real node has outside its run folder, as the kernel shows it."""
+"""What a cluster with a real node has outside its run directory, as the kernel shows it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def leftovers(known: State) -> list[str]:
 
 
 def _belongs(process: Path, known: State) -> bool:
-    """Whether a process is one of the cluster: started with a path of its run folder, or in a cgroup of its pods."""
+    """Whether a process is one of the cluster: started with a path of its run directory, or in a cgroup of its pods."""
     try:
         command = (process / "cmdline").read_bytes().decode(errors="replace")
         groups = (process / "cgroup").read_text()

@@ -67,9 +67,9 @@ def test_a_pod_resolves_no_name_of_another_machine(cluster: Cluster, web: str) -
 def test_a_pod_reaches_the_api_server_with_its_token(cluster: Cluster, web: str) -> None:
     call = (
         "import ssl, urllib.request, urllib.error\n"
-        "folder = '/var/run/secrets/kubernetes.io/serviceaccount/'\n"
-        "context = ssl.create_default_context(cafile=folder + 'ca.crt')\n"
-        "token = {'Authorization': 'Bearer ' + open(folder + 'token').read()}\n"
+        "directory = '/var/run/secrets/kubernetes.io/serviceaccount/'\n"
+        "context = ssl.create_default_context(cafile=directory + 'ca.crt')\n"
+        "token = {'Authorization': 'Bearer ' + open(directory + 'token').read()}\n"
         "request = urllib.request.Request('https://kubernetes.default.svc/version', headers=token)\n"
         "print(urllib.request.urlopen(request, context=context, timeout=20).status)"
     )
@@ -155,7 +155,7 @@ def test_nothing_is_left_of_a_cluster_when(victims: tuple[str, ...]) -> None:
     with subprocess.Popen(command, env=python_environment(), stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
         assert any(line.startswith("Stop it") for line in owner.stdout)
-        found = state.load(state.run_folder(name))
+        found = state.load(state.run_directory(name))
         assert found is not None
         assert leftovers(found) != []
         processes = {"owner": owner.pid, "supervisor": found.supervisor}
@@ -166,4 +166,4 @@ def test_nothing_is_left_of_a_cluster_when(victims: tuple[str, ...]) -> None:
         subprocess.run(
             [sys.executable, "-m", "devcluster", "down", f"--name={name}"], env=python_environment(), check=True
         )
-    eventually(lambda: leftovers(found) == [] and not state.run_folder(name).exists(), 60)
+    eventually(lambda: leftovers(found) == [] and not state.run_directory(name).exists(), 60)

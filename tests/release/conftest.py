@@ -48,16 +48,16 @@ class Helm:
         return by_name(each for each in yaml.safe_load_all(text) if each)
 
 
-def chart_in(folder: Path) -> Path:
+def chart_in(directory: Path) -> Path:
     """The chart of a release."""
-    (chart,) = folder.glob("olm-suite-*.tgz")
+    (chart,) = directory.glob("olm-suite-*.tgz")
     return chart
 
 
 @pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of a release: those of the folder OLM_RELEASE_FOLDER, or new ones."""
-    if given := os.environ.get("OLM_RELEASE_FOLDER"):
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of a release: those of the directory OLM_RELEASE_DIRECTORY, or new ones."""
+    if given := os.environ.get("OLM_RELEASE_DIRECTORY"):
         return Path(given)
     made = tmp_path_factory.mktemp("release")
     write_release(made)
@@ -65,14 +65,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def manifests(folder: Path) -> Manifests:
+def manifests(directory: Path) -> Manifests:
     """The manifests of this working tree, with the image of the release."""
-    installed = [each for each in yaml.safe_load_all((folder / INSTALL_FILE).read_text()) if each]
+    installed = [each for each in yaml.safe_load_all((directory / INSTALL_FILE).read_text()) if each]
     (image,) = {each["image"] for each in containers(installed)}
     return load_manifests(image)
 
 
 @pytest.fixture(scope="session")
-def helm(folder: Path, helm_program: Path) -> Helm:
+def helm(directory: Path, helm_program: Path) -> Helm:
     """helm with the chart of the release."""
-    return Helm(helm_program, chart_in(folder))
+    return Helm(helm_program, chart_in(directory))

@@ -31,18 +31,18 @@ CONTROLLER_KEYS = tuple(map(component_key, CONTROLLERS))
 DIGEST = "sha256:" + "ab" * 32
 
 
-def test_the_checksums_are_those_of_the_files(folder: Path) -> None:
-    lines = (line.split("  ") for line in (folder / FILE_NAME).read_text().splitlines())
+def test_the_checksums_are_those_of_the_files(directory: Path) -> None:
+    lines = (line.split("  ") for line in (directory / FILE_NAME).read_text().splitlines())
     listed = {name: digest for digest, name in lines}
-    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    files = {path.relative_to(directory).as_posix(): path for path in directory.rglob("*") if path.is_file()}
     del files[FILE_NAME]
     assert listed == {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
     assert {INSTALL_FILE, CRDS_FILE} < listed.keys()
 
 
-def test_the_manifests_are_the_objects_and_the_crds_apart(folder: Path, manifests: Manifests) -> None:
-    assert tuple(yaml.safe_load_all((folder / INSTALL_FILE).read_text())) == manifests.objects
-    assert tuple(yaml.safe_load_all((folder / CRDS_FILE).read_text())) == manifests.crds
+def test_the_manifests_are_the_objects_and_the_crds_apart(directory: Path, manifests: Manifests) -> None:
+    assert tuple(yaml.safe_load_all((directory / INSTALL_FILE).read_text())) == manifests.objects
+    assert tuple(yaml.safe_load_all((directory / CRDS_FILE).read_text())) == manifests.crds
 
 
 def test_the_chart_is_the_same_for_the_same_sources(helm: Helm, manifests: Manifests, tmp_path: Path) -> None:
@@ -289,17 +289,17 @@ def test_the_default_affinity_can_be_removed(helm: Helm) -> None:
     assert "affinity" not in next(pods(helm.render("catalogd.affinity=null")))
 
 
-def with_another_column(folder: Path, chart: Path) -> Path:
+def with_another_column(directory: Path, chart: Path) -> Path:
     """The chart, unpacked, with another column of Catalogs: a version of the suite that changes a CRD."""
     with tarfile.open(chart) as archive:
-        archive.extractall(folder, filter="data")
-    crd = folder / "olm-suite/templates/crds/catalogs.yaml"
+        archive.extractall(directory, filter="data")
+    crd = directory / "olm-suite/templates/crds/catalogs.yaml"
     before = "    additionalPrinterColumns:\n"
     column = "    - {name: Column-of-another-version, type: string, jsonPath: .spec.displayName}\n"
     text = crd.read_text()
     assert text.count(before) == 1
     crd.write_text(text.replace(before, before + column))
-    return folder / "olm-suite"
+    return directory / "olm-suite"
 
 
 def images(cluster: Cluster) -> set[str]:

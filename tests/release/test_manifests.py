@@ -11,8 +11,8 @@ SENT_EACH_TIME = "poddisruptionbudget.policy/catalogd configured"
 """kubectl replaces the selector of a PodDisruptionBudget in each client-side apply; the object stays as it is."""
 
 
-def test_a_second_client_side_apply_changes_nothing(folder: Path, bare_cluster: Cluster) -> None:
-    files = (f"--filename={folder / CRDS_FILE}", f"--filename={folder / INSTALL_FILE}")
+def test_a_second_client_side_apply_changes_nothing(directory: Path, bare_cluster: Cluster) -> None:
+    files = (f"--filename={directory / CRDS_FILE}", f"--filename={directory / INSTALL_FILE}")
     try:
         bare_cluster.kubectl("apply", *files)
         bare_cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", files[0])

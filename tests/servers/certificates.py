@@ -27,14 +27,14 @@ class Authority:
             .sign(self._key, hashes.SHA256())
         )
 
-    def folder(self, folder: Path) -> Path:
-        """A folder with the certificate of the authority, for Access.ca_folder."""
-        made = folder / "authorities"
+    def directory(self, directory: Path) -> Path:
+        """A directory with the certificate of the authority, for Access.ca_directory."""
+        made = directory / "authorities"
         made.mkdir(exist_ok=True)
         (made / "test.crt").write_bytes(self._certificate.public_bytes(serialization.Encoding.PEM))
         return made
 
-    def server_context(self, folder: Path) -> ssl.SSLContext:
+    def server_context(self, directory: Path) -> ssl.SSLContext:
         """The context of a server on loopback."""
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "server of a test")])
@@ -44,7 +44,7 @@ class Authority:
             .add_extension(x509.SubjectAlternativeName(names), critical=False)
             .sign(self._key, hashes.SHA256())
         )
-        pem = folder / "server.pem"
+        pem = directory / "server.pem"
         pem.write_bytes(
             certificate.public_bytes(serialization.Encoding.PEM)
             + key.private_bytes(

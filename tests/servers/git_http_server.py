@@ -1,6 +1,6 @@
 """Real git repositories and a real git server over http, for tests of git sources: git http-backend with a small CGI bridge.
 
-`Repository` creates commits with the git program. `GitServer` serves a folder of repositories over http or https, with an
+`Repository` creates commits with the git program. `GitServer` serves a directory of repositories over http or https, with an
 optional login, and injects faults. The ssh server is in tests/servers/git_ssh_server.py.
 """
 
@@ -28,7 +28,7 @@ ENVIRONMENT = {
     "GIT_COMMITTER_EMAIL": "tests@example.com",
     "GIT_AUTHOR_DATE": "1700000000 +0000",
     "GIT_COMMITTER_DATE": "1700000000 +0000",
-    # http-backend refuses repositories of other users, such as folders of a container.
+    # http-backend refuses repositories of other users, such as directories of a container.
     "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "safe.directory",
     "GIT_CONFIG_VALUE_0": "*",
@@ -38,15 +38,15 @@ ENVIRONMENT = {
 class Repository:
     """A bare repository; every method runs the git program in it."""
 
-    def __init__(self, folder: Path, object_format: str = "sha1") -> None:
-        self.folder = folder
-        folder.mkdir(parents=True)
+    def __init__(self, directory: Path, object_format: str = "sha1") -> None:
+        self.directory = directory
+        directory.mkdir(parents=True)
         self.git("init", "--quiet", "--bare", f"--object-format={object_format}", "--initial-branch=main", ".")
 
     def git(self, *arguments: str, data: bytes = b"") -> str:
         """The output of git, stripped."""
         done = subprocess.run(
-            ["git", *arguments], cwd=self.folder, env=ENVIRONMENT, input=data, capture_output=True, check=False
+            ["git", *arguments], cwd=self.directory, env=ENVIRONMENT, input=data, capture_output=True, check=False
         )
         assert done.returncode == 0, done.stderr.decode()
         return done.stdout.decode().strip()
@@ -96,20 +96,20 @@ class Repository:
 
 
 class GitServer(WebServer):
-    """Serves the repositories of a folder on a free port of loopback, at `address`.
+    """Serves the repositories of a directory on a free port of loopback, at `address`.
 
     `lines` are "GET /x.git/info/refs?…" lines. With version=0 the server does not support protocol version 2.
     """
 
     def __init__(
         self,
-        folder: Path,
+        directory: Path,
         *,
         login: tuple[str, str] | None = None,
         tls: ssl.SSLContext | None = None,
         version: int = 2,
     ) -> None:
-        super().__init__(folder, login=login, tls=tls)
+        super().__init__(directory, login=login, tls=tls)
         self._version = version
 
     @property
@@ -131,7 +131,7 @@ class GitServer(WebServer):
         version = request.headers.get("Git-Protocol", "") if self._version == 2 else ""
         environment = {
             **ENVIRONMENT,
-            "GIT_PROJECT_ROOT": str(self.folder),
+            "GIT_PROJECT_ROOT": str(self.directory),
             "GIT_HTTP_EXPORT_ALL": "1",
             "PATH_INFO": request.path,
             "QUERY_STRING": request.query_string,

@@ -19,13 +19,14 @@ COMMAND = re.compile(r"git-upload-pack '([^']*)'")
 
 
 class GitSshServer:
-    """Serves the repositories of a folder at `address`; `commands` are the requested commands, `users` the users of the sessions.
+    """Serves the repositories of a directory at `address`; `commands` are the requested commands, `users` the users of the
+    sessions.
 
     If `script` is set, it handles the channel instead of git.
     """
 
-    def __init__(self, folder: Path, *, version: int = 2) -> None:
-        self._folder = folder
+    def __init__(self, directory: Path, *, version: int = 2) -> None:
+        self._directory = directory
         self._version = version
         self._host_key = asyncssh.generate_private_key("ssh-ed25519")
         self._other_host_key = asyncssh.generate_private_key("ecdsa-sha2-nistp256")
@@ -100,7 +101,7 @@ class GitSshServer:
         running = await asyncio.create_subprocess_exec(
             "git",
             "upload-pack",
-            os.path.join(self._folder, match[1].lstrip("/")),
+            os.path.join(self._directory, match[1].lstrip("/")),
             env=environment,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,

@@ -33,14 +33,16 @@ class LocalRegistry:
 
 
 @contextmanager
-def run_registry(folder: Path, programs: Path) -> Iterator[LocalRegistry]:
-    """A registry that stores its images below `folder`, until the block ends or this process exits.
+def run_registry(directory: Path, programs: Path) -> Iterator[LocalRegistry]:
+    """A registry that stores its images below `directory`, until the block ends or this process exits.
 
-    `programs` is the folder with the registry program.
+    `programs` is the directory with the registry program.
     """
     # The port that the kernel chose is in the log.
-    (folder / "registry.yaml").write_text(configuration(folder, "127.0.0.1:0").replace("level: error", "level: info"))
-    program = component(folder)
+    (directory / "registry.yaml").write_text(
+        configuration(directory, "127.0.0.1:0").replace("level: error", "level: info")
+    )
+    program = component(directory)
     tied = (sys.executable, parent_death_signal.__file__, str(os.getpid()), str(int(signal.SIGKILL)))
     with subprocess.Popen(
         (*tied, str(programs / program.name), *program.arguments),
@@ -54,7 +56,7 @@ def run_registry(folder: Path, programs: Path) -> Iterator[LocalRegistry]:
         try:
             address = f"127.0.0.1:{_port(process.stderr)}"
             threading.Thread(target=_drain, args=(process.stderr,), daemon=True).start()
-            conf = folder / "registries.conf"
+            conf = directory / "registries.conf"
             conf.write_text(registries_conf(address))
             yield LocalRegistry(address, conf)
         finally:

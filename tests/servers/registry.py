@@ -1,6 +1,6 @@
 """Registries for single tests, with logins, TLS and tokens, and their token service.
 
-For tests of olmkit.sources. Registries with the same folder have the same images: push to an open one, pull from a protected
+For tests of olmkit.sources. Registries with the same directory have the same images: push to an open one, pull from a protected
 one.
 """
 
@@ -40,19 +40,22 @@ _LISTENING = re.compile(rb"listening on 127\.0\.0\.1:(\d+)")
 
 
 @asynccontextmanager
-async def own_registry(folder: Path, more: Mapping[str, Any] | None = None) -> AsyncIterator[str]:
-    """Yield the "127.0.0.1:port" of a registry with the folder; `more` is added to its configuration."""
+async def own_registry(directory: Path, more: Mapping[str, Any] | None = None) -> AsyncIterator[str]:
+    """Yield the "127.0.0.1:port" of a registry with the directory; `more` is added to its configuration."""
     found = programs.find(lambda line: None)
     assert found is not None, "the cluster's programs were built before the first test"
     more = dict(more or {})
     config = {
         "version": "0.1",
         "log": {"level": "info", "accesslog": {"disabled": True}},
-        "storage": {"filesystem": {"rootdirectory": str(folder)}, "maintenance": {"uploadpurging": {"enabled": False}}},
+        "storage": {
+            "filesystem": {"rootdirectory": str(directory)},
+            "maintenance": {"uploadpurging": {"enabled": False}},
+        },
         "http": {"addr": "127.0.0.1:0", "secret": "tests", **more.pop("http", {})},
         **more,
     }
-    path = _written(folder, config)
+    path = _written(directory, config)
     tied = (sys.executable, parent_death_signal.__file__, str(os.getpid()), str(int(signal.SIGKILL)))
     program = (str(found / "registry"), "serve", str(path))
     quiet = {"OTEL_SDK_DISABLED": "true", "OTEL_TRACES_EXPORTER": "none"}
@@ -77,11 +80,11 @@ async def own_registry(folder: Path, more: Mapping[str, Any] | None = None) -> A
         await reading
 
 
-def basic_auth(folder: Path) -> dict[str, Any]:
+def basic_auth(directory: Path) -> dict[str, Any]:
     """Configuration of a registry that requires the login of USER."""
-    folder.mkdir(exist_ok=True)
-    (folder / "htpasswd").write_text(HTPASSWD)
-    return {"auth": {"htpasswd": {"realm": "own", "path": str(folder / "htpasswd")}}}
+    directory.mkdir(exist_ok=True)
+    (directory / "htpasswd").write_text(HTPASSWD)
+    return {"auth": {"htpasswd": {"realm": "own", "path": str(directory / "htpasswd")}}}
 
 
 def token_auth(realm: str, keys: Path) -> dict[str, Any]:
@@ -164,9 +167,9 @@ def _encoded(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def _written(folder: Path, config: Mapping[str, Any]) -> Path:
-    folder.mkdir(exist_ok=True)
-    path = folder / f"registry-{time.monotonic_ns()}.yaml"
+def _written(directory: Path, config: Mapping[str, Any]) -> Path:
+    directory.mkdir(exist_ok=True)
+    path = directory / f"registry-{time.monotonic_ns()}.yaml"
     path.write_text(yaml.safe_dump(dict(config)))
     return path
 

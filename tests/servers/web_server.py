@@ -18,15 +18,15 @@ Fault: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
 
 
 class WebServer:
-    """Serves the files of a folder on a free port of loopback, at `address`.
+    """Serves the files of a directory on a free port of loopback, at `address`.
 
     `requests` are the received requests; `login` is the (user, password) that requests must have.
     """
 
     def __init__(
-        self, folder: Path, *, login: tuple[str, str] | None = None, tls: ssl.SSLContext | None = None
+        self, directory: Path, *, login: tuple[str, str] | None = None, tls: ssl.SSLContext | None = None
     ) -> None:
-        self.folder = folder
+        self.directory = directory
         self._login = login
         self._tls = tls
         self._closing = asyncio.Event()
@@ -73,7 +73,7 @@ class WebServer:
 
     async def content(self, request: web.Request) -> web.StreamResponse:
         """The response to an authorized request."""
-        path = self.folder / request.path.lstrip("/")
+        path = self.directory / request.path.lstrip("/")
         return web.FileResponse(path) if path.is_file() else web.Response(status=404, text="nothing here")
 
 

@@ -35,9 +35,9 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @cache
-def files(*folders: str) -> tuple[Path, ...]:
-    """The Python files of these folders, without what tools leave there."""
-    return tuple(sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py")))
+def files(*directories: str) -> tuple[Path, ...]:
+    """The Python files of these directories, without what tools leave there."""
+    return tuple(sorted(path for directory in directories for path in (ROOT / directory).rglob("*.py")))
 
 
 @cache
@@ -70,14 +70,14 @@ def is_protocol(node: ast.ClassDef) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("folders", "limit"),
+    ("directories", "limit"),
     [
         pytest.param((*PRODUCTS, *TOOLS), MAX_FILE_LINES, id="code"),
         pytest.param(("tests",), MAX_TEST_FILE_LINES, id="tests"),
     ],
 )
-def test_no_file_is_too_long(folders: tuple[str, ...], limit: int) -> None:
-    assert [f"{relative(path)}: {lines(path)}" for path in files(*folders) if lines(path) > limit] == []
+def test_no_file_is_too_long(directories: tuple[str, ...], limit: int) -> None:
+    assert [f"{relative(path)}: {lines(path)}" for path in files(*directories) if lines(path) > limit] == []
 
 
 def test_no_function_is_too_long() -> None:
@@ -120,23 +120,28 @@ def test_a_test_stands_at_the_path_of_what_it_tests() -> None:
     for path in files(*(f"tests/{tier}" for tier in TIERS)):
         if not path.name.startswith("test_") or path == Path(__file__):
             continue
-        folder = "/".join(path.relative_to(ROOT).parts[2:-1])
+        directory = "/".join(path.relative_to(ROOT).parts[2:-1])
         words = path.stem.removeprefix("test_").split("_")
         names = ("_".join(words[:count]) for count in range(1, len(words) + 1))
-        if not any(f"{folder}/{name}".removeprefix("/") in subjects for name in names):
+        if not any(f"{directory}/{name}".removeprefix("/") in subjects for name in names):
             found.append(relative(path))
     assert found == []
 
 
-@pytest.mark.parametrize("folder", CONTROLLERS)
-def test_each_controller_has_the_same_files(folder: str) -> None:
-    assert [step for step in STEPS if not (ROOT / folder / f"{step}.py").is_file()] == []
+@pytest.mark.parametrize("directory", CONTROLLERS)
+def test_each_controller_has_the_same_files(directory: str) -> None:
+    assert [step for step in STEPS if not (ROOT / directory / f"{step}.py").is_file()] == []
 
 
 def test_the_words_are_plain() -> None:
     texts = [
         *(path for path in files(*PRODUCTS, *TOOLS, "tests") if path != Path(__file__)),
-        *(path for folder in ("docs", "config") for kind in ("*.md", "*.yaml") for path in (ROOT / folder).rglob(kind)),
+        *(
+            path
+            for directory in ("docs", "config")
+            for kind in ("*.md", "*.yaml")
+            for path in (ROOT / directory).rglob(kind)
+        ),
         *ROOT.glob("*.md"),
         *(path for kind in ("*.md", "*.yml") for path in (ROOT / ".github").rglob(kind)),
         ROOT / "Makefile",
@@ -172,7 +177,7 @@ def test_no_code_is_dead() -> None:
 
 
 DECIDING = ("decide", "progress", "finalize", "target", "rollback", "act")
-"""The modules of a controller that decide; with them, those of the same folder that they import."""
+"""The modules of a controller that decide; with them, those of the same directory that they import."""
 OF_THE_PASS = ("error", "blocker", "missing", "outcome", "answer")
 """Names of what this pass has found: an error, or the answer of the Resolver. Its message becomes that of another error."""
 _CONTROLLER = "rukpak/bundledeployment"
@@ -191,10 +196,10 @@ MESSAGES_ALLOWED: Mapping[str, str] = {
 """Messages that are read in another way than by copying them, and why that decides nothing."""
 
 
-def deciding_modules(folder: str) -> set[Path]:
-    """The modules of a controller that decide, and all of its folder that they import."""
-    package, found = folder.replace("/", "."), set[Path]()
-    remaining = [path for path in files(folder) if path.stem in DECIDING]
+def deciding_modules(directory: str) -> set[Path]:
+    """The modules of a controller that decide, and all of its directory that they import."""
+    package, found = directory.replace("/", "."), set[Path]()
+    remaining = [path for path in files(directory) if path.stem in DECIDING]
     while remaining:
         path = remaining.pop()
         if path in found or not path.is_file():
@@ -250,19 +255,19 @@ def ancestors(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast
         yield node
 
 
-@pytest.mark.parametrize("folder", CONTROLLERS)
-def test_no_decision_reads_a_message(folder: str) -> None:
+@pytest.mark.parametrize("directory", CONTROLLERS)
+def test_no_decision_reads_a_message(directory: str) -> None:
     """What a pass needs of an earlier one is a typed field of the status, or is recomputed from what is watched: a message may
     change in any release, and is cut at its limit. A report copies messages, and compares none."""
-    deciding, found = deciding_modules(folder), []
-    for path in files(folder):
+    deciding, found = deciding_modules(directory), []
+    for path in files(directory):
         parents = {child: node for node in ast.walk(tree(path)) for child in ast.iter_child_nodes(node)}
         read = (
             node for node in parents if is_message(node) and not is_copy(node, parents, is_deciding=path in deciding)
         )
         found += [f"{relative(path)}: {ast.unparse(node)}" for node in read]
     assert len(deciding) >= 2
-    assert sorted(found) == sorted(name for name in MESSAGES_ALLOWED if name.startswith(f"{folder}/"))
+    assert sorted(found) == sorted(name for name in MESSAGES_ALLOWED if name.startswith(f"{directory}/"))
 
 
 # --- observe only reads, act and publish record
@@ -316,19 +321,19 @@ def changes(function: Function) -> Iterator[str]:
             yield ast.unparse(node)
 
 
-@pytest.mark.parametrize("folder", CONTROLLERS)
-def test_observe_only_reads(folder: str) -> None:
+@pytest.mark.parametrize("directory", CONTROLLERS)
+def test_observe_only_reads(directory: str) -> None:
     """What a pass finds out and a later one needs is part of the World: an observation can be cut short, and repeated."""
-    observing = [path for path in files(folder) if "observe" in functions(path)]
+    observing = [path for path in files(directory) if "observe" in functions(path)]
     assert len(observing) == 1
     found = reached(observing[0], "observe")
     assert {f"{name}: {each}" for name, function in found.items() for each in changes(function)} == set()
 
 
-@pytest.mark.parametrize("folder", CONTROLLERS)
-def test_what_is_kept_between_passes_is_recorded_by_act_and_publish(folder: str) -> None:
+@pytest.mark.parametrize("directory", CONTROLLERS)
+def test_what_is_kept_between_passes_is_recorded_by_act_and_publish(directory: str) -> None:
     found = set[str]()
-    for path in files(folder):
+    for path in files(directory):
         recording = reached(path, *PUBLISHES)
         for name, function in functions(path).items():
             if path.stem != "act" and name not in recording:

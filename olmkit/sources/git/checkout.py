@@ -1,7 +1,7 @@
 """Writes the files of one commit into a Tree, under the same rules as the files of an image layer.
 
-Regular files and folders only; symbolic links become hard links to their targets. Within the selected folder, submodules are
-refused, and names that git refuses on any file system.
+Regular files and directories only; symbolic links become hard links to their targets. Within the selected directory,
+submodules are refused, and names that git refuses on any file system.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ MISSING_OBJECT_ERROR = "sent a pack without a part of the commit"
 
 
 def check_out(objects: PackObjects, root: bytes, tree: Tree) -> None:
-    """Fill `tree` from the folder `root`. Raises TreeError, whose detail follows "commit C of X ", and PACK_ERRORS."""
+    """Fill `tree` from the directory `root`. Raises TreeError, whose detail follows "commit C of X ", and PACK_ERRORS."""
     tree.layer = 1
     left = tree.limits.files
-    folders: list[tuple[bytes, str, int]] = [(root, "", 0)]
-    while folders:
-        name, path, depth = folders.pop()
+    directories: list[tuple[bytes, str, int]] = [(root, "", 0)]
+    while directories:
+        name, path, depth = directories.pop()
         for entry, mode, value in _entries(objects, name, path):
             left -= 1
             if left < 0:
-                words = f"contains more than {tree.limits.files:,} files and folders, the most that are read"
+                words = f"contains more than {tree.limits.files:,} files and directories, the most that are read"
                 raise TreeError(SourceReason.TOO_LARGE, words)
             below = f"{path}/{_entry_name(entry, path)}" if path else _entry_name(entry, path)
             if not (tree.selects(below) or tree.leads_to_selection(below)):
                 continue
             _check_name(entry, below, depth, tree)
             if S_ISDIR(mode):
-                tree.folder(below)
-                folders.append((value, below, depth + 1))
+                tree.directory(below)
+                directories.append((value, below, depth + 1))
             else:
                 _add_file(objects, value, mode, below, tree)
     tree.finish()
@@ -48,7 +48,7 @@ def check_out(objects: PackObjects, root: bytes, tree: Tree) -> None:
 def _entries(objects: PackObjects, name: bytes, path: str) -> Iterator[tuple[bytes, int, bytes]]:
     entries = objects.tree(name)
     if entries is None:
-        raise TreeError(SourceReason.SOURCE_UNAVAILABLE, f"{MISSING_OBJECT_ERROR}: the folder {quoted(path or '/')}")
+        raise TreeError(SourceReason.SOURCE_UNAVAILABLE, f"{MISSING_OBJECT_ERROR}: the directory {quoted(path or '/')}")
     return entries
 
 
@@ -57,7 +57,7 @@ def _add_file(objects: PackObjects, value: bytes, mode: int, path: str, tree: Tr
         words = f"contains {quoted(path)}, a submodule: submodules are not fetched: add their files to the repository"
         raise TreeError(SourceReason.UNSUPPORTED_CONTENT, words)
     if not S_ISREG(mode) and not S_ISLNK(mode):
-        raise TreeError(SourceReason.UNSAFE, f"contains {quoted(path)}, which is neither a file nor a folder")
+        raise TreeError(SourceReason.UNSAFE, f"contains {quoted(path)}, which is neither a file nor a directory")
     data = objects.file(value)
     if data is None:
         raise TreeError(SourceReason.SOURCE_UNAVAILABLE, f"{MISSING_OBJECT_ERROR}: {quoted(path)}")
@@ -86,5 +86,5 @@ def _check_name(entry: bytes, path: str, depth: int, tree: Tree) -> None:
     if len(entry) > 255 or len(path.encode()) > tree.limits.path:
         raise TreeError(SourceReason.TOO_LARGE, f"contains {quoted(path, 60)}: a path too long")
     if depth >= tree.limits.depth:
-        words = f"contains {quoted(path, 60)}: a path more than {tree.limits.depth} folders deep"
+        words = f"contains {quoted(path, 60)}: a path more than {tree.limits.depth} directories deep"
         raise TreeError(SourceReason.TOO_LARGE, words)

@@ -52,11 +52,11 @@ class DulwichResponse:
 
 @dataclass(frozen=True)
 class GitExchange:
-    """Options of one exchange with a git server: the limit of a pack in bytes, a folder for temporary files (None: /tmp)."""
+    """Options of one exchange with a git server: the limit of a pack in bytes, a directory for temporary files (None: /tmp)."""
 
     insecure: bool
     limit: int = 0
-    folder: Path | None = None
+    directory: Path | None = None
     progress: Callable[[str], None] = lambda line: None
 
 
@@ -139,7 +139,7 @@ class HttpClient(AbstractHttpGitClient):
         if response.header("Content-Encoding").strip().lower() not in ("", "identity"):
             words = f"{response.server} sent a compressed response that was not requested"
             raise Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY)
-        body = tempfile.TemporaryFile(dir=self._exchange_options.folder)  # noqa: SIM115  closed by disconnect
+        body = tempfile.TemporaryFile(dir=self._exchange_options.directory)  # noqa: SIM115  closed by disconnect
         self._bodies.append(body)
         count = 0
         async for chunk in response.chunks():

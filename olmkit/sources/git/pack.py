@@ -142,7 +142,8 @@ def read_pack(
                 structure_size += len(text)
                 if structure_size > limits.structure_bytes:
                     raise PackError(
-                        SourceReason.TOO_LARGE, f"has more than {limits.structure_bytes:,} bytes of folders and history"
+                        SourceReason.TOO_LARGE,
+                        f"has more than {limits.structure_bytes:,} bytes of directories and history",
                     )
                 objects.structures[read.sha()] = (read.obj_type_num or 0, text)
             if number % 1000 == 0:
@@ -169,7 +170,8 @@ class _Reader(DeltaChainIterator[UnpackedObject]):
         self._pack.seek(0)
         _, self.count = read_pack_header(self._pack.read)
         if self.count > self._limits.objects:
-            words = f"has {self.count:,} files and folders with those of its history; at most {self._limits.objects:,} are read"
+            most = f"at most {self._limits.objects:,} are read"
+            words = f"has {self.count:,} files and directories with those of its history; {most}"
             raise PackError(SourceReason.TOO_LARGE, words)
         end = HEADER_BYTES
         for _ in range(self.count):

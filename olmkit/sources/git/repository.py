@@ -1,4 +1,5 @@
-"""Folders of git repositories: `resolve` turns a branch or tag into a commit, `fetch` downloads its pack, `unpack` writes files.
+"""Directories of git repositories: `resolve` turns a branch or tag into a commit, `fetch` downloads its pack, `unpack` writes
+files.
 
 Called by open.py and unpack.py in job children, because it blocks on disk and on decompression. Speaks git's own protocol over
 http, https and ssh. Starts no program, runs no hook or filter, fetches no submodule and reads no git configuration.
@@ -33,7 +34,7 @@ from olmkit.sources.git.http_client import GitExchange, HttpClient
 from olmkit.sources.git.pack import PACK_ERRORS, PackError, PackLimits, PackObjects, read_pack
 from olmkit.sources.http_auth import network
 from olmkit.sources.network import Timeouts
-from olmkit.sources.source import GitSource, RefKind, clean_folder
+from olmkit.sources.source import GitSource, RefKind, clean_directory
 from olmkit.sources.transport import Transport
 from olmkit.sources.tree import ContentLimits, Tree, TreeError
 from olmkit.sources.tree_storage import TreeStorage
@@ -48,15 +49,15 @@ logging.getLogger("dulwich").setLevel(logging.CRITICAL)
 PEELED_SUFFIX = b"^{}"
 HEAD = b"HEAD"
 MAX_OBJECTS_PER_FILE = 4
-"""The limit of objects per file that is allowed: folders and history need objects too."""
+"""The limit of objects per file that is allowed: directories and history need objects too."""
 PACK_TIMEOUT_FACTOR = 4
 """Timeouts are this many times longer while a server prepares a pack."""
 
 
 def digest(source: GitSource, commit: str) -> str:
     """The digest of the content: "sha256:<hex>" of repository, directory and commit."""
-    folder = clean_folder(source.directory)
-    text = json.dumps([source.repository, folder, commit])
+    directory = clean_directory(source.directory)
+    text = json.dumps([source.repository, directory, commit])
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
@@ -66,7 +67,7 @@ async def resolve(source: GitSource, access: Access) -> str:
     Raises BadReference, Blocked, Waiting.
     """
     address = parse(source.repository)
-    clean_folder(source.directory)
+    clean_directory(source.directory)
     if source.reference.kind is RefKind.COMMIT:
         return commit_name(source.reference)
     name = ref_name(source.reference)
@@ -101,19 +102,19 @@ async def fetch(
     source: GitSource,
     commit: str,
     access: Access,
-    folder: Path,
+    directory: Path,
     limits: ContentLimits,
     progress: Callable[[str], None],
 ) -> IO[bytes]:
-    """The pack with a commit, in a file without a name in `folder`, which the caller closes. It is not parsed yet.
+    """The pack with a commit, in a file without a name in `directory`, which the caller closes. It is not parsed yet.
 
     Raises BadReference, Blocked, Waiting, BadContent.
     """
-    clean_folder(source.directory)
-    pack = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  the caller closes it
+    clean_directory(source.directory)
+    pack = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115  the caller closes it
     try:
         progress("asking for the commit")
-        exchange = GitExchange(source.insecure_skip_verify, limits.bytes, folder, progress)
+        exchange = GitExchange(source.insecure_skip_verify, limits.bytes, directory, progress)
         await _fetch_pack(source, commit, access, pack, exchange)
     except BaseException as error:
         pack.close()
@@ -131,12 +132,13 @@ def unpack(
     limits: ContentLimits,
     progress: Callable[[str], None],
 ) -> str:
-    """The files of a commit below `into`, an empty folder, or in a storage, at their paths in the repository. Needs no network.
+    """The files of a commit below `into`, an empty directory, or in a storage, at their paths in the repository. Needs no
+    network.
 
     Returns the directory of the source, "" for the whole repository. Raises Waiting, BadContent; then `into` is incomplete.
     """
-    folder = clean_folder(source.directory)
-    tree = Tree(into, (folder,), limits, noun="repository")
+    directory = clean_directory(source.directory)
+    tree = Tree(into, (directory,), limits, noun="repository")
     try:
         with tempfile.TemporaryFile(dir=tree.scratch) as spool:
             pack.seek(0)
@@ -149,16 +151,16 @@ def unpack(
     except TreeError as error:
         words = f"commit {commit} of {_display_name(source)} {error.detail}"
         raise _content_error(source, commit, error.reason, words) from error
-    if folder and not tree.has_folder(folder):
-        words = f"commit {commit} of {_display_name(source)} has no folder {quoted(folder)}"
+    if directory and not tree.has_directory(directory):
+        words = f"commit {commit} of {_display_name(source)} has no directory {quoted(directory)}"
         raise _content_error(source, commit, SourceReason.MISSING_CONTENT, words)
-    return folder
+    return directory
 
 
 def ref(source: GitSource, commit: str) -> str:
     """The name of the content in status and messages: repository@commit, or repository@commit:directory."""
-    folder = clean_folder(source.directory)
-    return f"{source.repository}@{commit}" + (f":{folder}" if folder else "")
+    directory = clean_directory(source.directory)
+    return f"{source.repository}@{commit}" + (f":{directory}" if directory else "")
 
 
 @asynccontextmanager
@@ -276,7 +278,7 @@ def _check_out(source: GitSource, commit: str, objects: PackObjects, tree: Tree)
             raise _no_commit(source, commit, exists=objects.has(name))
         check_out(objects, root, tree)
     except PACK_ERRORS as error:
-        raise TreeError(SourceReason.UNSUPPORTED_CONTENT, "has folders that cannot be read") from error
+        raise TreeError(SourceReason.UNSUPPORTED_CONTENT, "has directories that cannot be read") from error
 
 
 def _no_commit(source: GitSource, commit: str, *, exists: bool) -> Waiting | BadContent:

@@ -162,27 +162,27 @@ async def pull(
     limits: ContentLimits = CATALOG_LIMITS,
     progress: Callable[[str], None] = lambda line: None,
 ) -> PulledImage:
-    """Unpack an image below `into`, an empty folder or a storage; files keep their paths within the image.
+    """Unpack an image below `into`, an empty directory or a storage; files keep their paths within the image.
 
     `only` selects paths; the others are skipped, but count for the limits. Symbolic links become hard links to their targets.
     Raises BadReference, BadContent (`ref` names the image by digest), Waiting. After an error `into` is incomplete.
     """
-    folder = into if isinstance(into, Path) else into.folder
-    fetched = await fetch(ref, folder, registries, only=only, limits=limits, progress=progress)
+    directory = into if isinstance(into, Path) else into.directory
+    fetched = await fetch(ref, directory, registries, only=only, limits=limits, progress=progress)
     with fetched.blob:
         return unpack(fetched, into, limits, progress)
 
 
 async def fetch(
     ref: str,
-    folder: Path,
+    directory: Path,
     registries: Registries,
     *,
     only: str | Sequence[str] | FromLabel | None = None,
     limits: ContentLimits = CATALOG_LIMITS,
     progress: Callable[[str], None] = lambda line: None,
 ) -> FetchedImage:
-    """The layers of an image in a file without a name in `folder`, which the caller closes; `only` as in pull().
+    """The layers of an image in a file without a name in `directory`, which the caller closes; `only` as in pull().
 
     Raises BadReference, BadContent, Waiting.
     """
@@ -196,7 +196,7 @@ async def fetch(
             words = f"is {sum(sizes):,} bytes compressed; at most {limits.bytes:,} are read"
             raise _content_error(found.ref, SourceReason.TOO_LARGE, words)
         with disk_errors_as_waiting(UNPACKED_CONTENT):
-            blob = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  the caller closes it
+            blob = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115  the caller closes it
             try:
                 await _fetch_layers(source, found, blob, progress)
             except BaseException:
@@ -208,7 +208,7 @@ async def fetch(
 def unpack(
     fetched: FetchedImage, into: Path | TreeStorage, limits: ContentLimits, progress: Callable[[str], None]
 ) -> PulledImage:
-    """The files of a fetched image below `into`, an empty folder, or in a storage. Raises BadContent, Waiting(DiskFull)."""
+    """The files of a fetched image below `into`, an empty directory, or in a storage. Raises BadContent, Waiting(DiskFull)."""
     tree = Tree(into, fetched.selection, limits)
     budget = layers.Budget(limits.bytes, limits.files)
     try:

@@ -212,11 +212,11 @@ def _decompressed(blob: IO[bytes]) -> Iterator[Callable[[int], bytes]]:
 
 def _add_member(stream: _Stream, info: tarfile.TarInfo, tree: Tree) -> None:
     path = _path(info.name, tree)
-    folder, _, name = path.rpartition("/")
-    if f"/{WHITEOUT_PREFIX}" in f"/{folder}":
+    directory, _, name = path.rpartition("/")
+    if f"/{WHITEOUT_PREFIX}" in f"/{directory}":
         return  # metadata of AUFS
     if name.startswith(WHITEOUT_PREFIX):
-        _white_out(tree, folder, name)
+        _white_out(tree, directory, name)
         return
     if not path or not (tree.selects(path) or tree.leads_to_selection(path)):
         return
@@ -226,7 +226,7 @@ def _add_member(stream: _Stream, info: tarfile.TarInfo, tree: Tree) -> None:
 
 def _operation(stream: _Stream, info: tarfile.TarInfo) -> Callable[[Tree, str], None]:
     if info.isdir():
-        return Tree.folder
+        return Tree.directory
     if info.isreg():
         return lambda tree, path: tree.file(path, _MemberData(stream, info.size))
     if info.issym():
@@ -238,20 +238,20 @@ def _operation(stream: _Stream, info: tarfile.TarInfo) -> Callable[[Tree, str], 
 
 def _refuse_kind(path: str, info: tarfile.TarInfo) -> None:
     kinds = ((info.ischr(), "a device"), (info.isblk(), "a device"), (info.isfifo(), "a named pipe"))
-    what = next((words for applies, words in kinds if applies), "neither a file nor a folder")
+    what = next((words for applies, words in kinds if applies), "neither a file nor a directory")
     raise TreeError(SourceReason.UNSAFE, f"contains {quoted(path)}, which is {what}")
 
 
-def _white_out(tree: Tree, folder: str, name: str) -> None:
+def _white_out(tree: Tree, directory: str, name: str) -> None:
     if name == OPAQUE_WHITEOUT:
-        tree.opaque(folder)
+        tree.opaque(directory)
         return
     if name.startswith(RESERVED_PREFIX):
         return
     hidden = name.removeprefix(WHITEOUT_PREFIX)
     if hidden in ("", ".", ".."):
         raise TreeError(SourceReason.UNSAFE, f"contains {quoted(name)}, a whiteout without a name")
-    tree.whiteout(f"{folder}/{hidden}" if folder else hidden)
+    tree.whiteout(f"{directory}/{hidden}" if directory else hidden)
 
 
 def _path(name: str, tree: Tree) -> str:
@@ -266,7 +266,8 @@ def _path(name: str, tree: Tree) -> str:
         raise TreeError(SourceReason.TOO_LARGE, f"contains {quoted(name, 60)}: a path too long")
     if len(parts) > tree.limits.depth:
         raise TreeError(
-            SourceReason.TOO_LARGE, f"contains {quoted(name, 60)}: a path more than {tree.limits.depth} folders deep"
+            SourceReason.TOO_LARGE,
+            f"contains {quoted(name, 60)}: a path more than {tree.limits.depth} directories deep",
         )
     return "/".join(parts)
 

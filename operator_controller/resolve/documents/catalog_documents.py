@@ -1,6 +1,6 @@
 """The resolution documents of catalogs, by the digest of the content that a ClusterSnapshot names.
 
-The Documents protocol is implemented over files by operator_controller/catalog_cache/stored_documents.py, and over a folder of
+The Documents protocol is implemented over files by operator_controller/catalog_cache/stored_documents.py, and over a directory of
 blobs by olmctl/offline_resolution.py. ParsedDocuments keeps what was parsed from one solve to the next. CatalogIndex lists what
 each package requires and owns, over all catalogs, made anew only for documents that changed. Pure.
 """

@@ -1,6 +1,6 @@
-"""Bundles as folders, and the output of `olm bundle render` for them. A bug report becomes a folder here.
+"""Bundles as directories, and the output of `olm bundle render` for them. A bug report becomes a directory here.
 
-<case>/bundle/ is the bundle, <case>/flags what is given on the command line (CASE is the folder of the case), and either
+<case>/bundle/ is the bundle, <case>/flags what is given on the command line (CASE is the directory of the case), and either
 <case>/objects.yaml is what is printed or <case>/faults.txt what goes to stderr with exit status 1; <case>/notes.txt is what goes
 to stderr in addition to objects.
 """
@@ -59,20 +59,20 @@ def test_an_empty_namespace_to_watch_means_all(capsys: pytest.CaptureFixture[str
 
 def test_several_bundles_are_printed_one_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     names = ("own-namespace", "no-usable-mode", "all-namespaces")
-    folders = [str(Path(__file__).parent / name / "bundle") for name in names]
-    assert main(["bundle", "render", *folders, "-o", "json"]) == 1
+    directories = [str(Path(__file__).parent / name / "bundle") for name in names]
+    assert main(["bundle", "render", *directories, "-o", "json"]) == 1
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
-    assert printed.err == f"{folders[1]}: {text_of(Path(folders[1]).parent / 'faults.txt')}"
+    assert printed.err == f"{directories[1]}: {text_of(Path(directories[1]).parent / 'faults.txt')}"
     assert lines[1] == "null"
     for name, line in zip((names[0], names[2]), (lines[0], lines[2]), strict=True):
         (objects,) = documents.read(line.encode())
         assert objects == documents.read((Path(__file__).parent / name / "objects.yaml").read_bytes())
 
-    assert main(["bundle", "render", *folders]) == 1
+    assert main(["bundle", "render", *directories]) == 1
     objects = documents.read(capsys.readouterr().out.encode())
     assert len(objects) == sum(len(orjson.loads(line) or ()) for line in lines), "a refused bundle has no documents"
-    assert main(["bundle", "render", *folders[::2], "-o", "json"]) == 0
+    assert main(["bundle", "render", *directories[::2], "-o", "json"]) == 0
 
 
 def test_a_bundle_that_is_not_there_is_null_and_the_others_are_printed(
@@ -82,7 +82,7 @@ def test_a_bundle_that_is_not_there_is_null_and_the_others_are_printed(
     assert main(["bundle", "render", str(tmp_path / "none"), found, "-o", "json"]) == 1
     printed = capsys.readouterr()
     assert [line[:4] for line in printed.out.splitlines()] == ["null", '[{"a']
-    assert printed.err == f"{tmp_path / 'none'}: no such folder\n"
+    assert printed.err == f"{tmp_path / 'none'}: no such directory\n"
 
 
 @pytest.mark.parametrize(
@@ -105,19 +105,21 @@ def test_a_config_that_cannot_be_used(
     assert capsys.readouterr().err.startswith(error.format(file=file))
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bundle", "render", str(tmp_path / "none")]) == 1
-    assert capsys.readouterr().err == f"{tmp_path / 'none'}: no such folder\n"
+    assert capsys.readouterr().err == f"{tmp_path / 'none'}: no such directory\n"
 
 
 @pytest.mark.parametrize("parts", [(), ("metadata",), ("manifests",)], ids=" ".join)
-def test_a_folder_that_is_no_bundle_is_called_a_folder(
+def test_a_directory_that_is_no_bundle_is_called_a_directory(
     parts: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for part in parts:
         (tmp_path / part).mkdir()
     assert main(["bundle", "render", str(tmp_path)]) == 1
-    message = f'{tmp_path} has no "manifests" folder with files in it: give the folder of one version of one bundle\n'
+    message = (
+        f'{tmp_path} has no "manifests" directory with files in it: give the directory of one version of one bundle\n'
+    )
     assert capsys.readouterr().err == message
 
 

@@ -238,7 +238,7 @@ async def _remove(client: Client, kind: Kind, prefix: str) -> None:
 
 
 def settings_of(world: World, cache: Path, *flags: str, role: Sequence[str] = ALONE) -> Settings:
-    """The settings of catalogd: that folder, the proxy of the registry, and the flags of its `role`; `flags` come last."""
+    """The settings of catalogd: that directory, the proxy of the registry, and the flags of its `role`; `flags` come last."""
     conf = cache.parent / f"{cache.name}.conf"
     conf.write_text(f'[[registry]]\nprefix = "{world.proxy.address}"\ninsecure = true\n')
     parser = make_parser("catalogd")
@@ -259,7 +259,7 @@ def settings_of(world: World, cache: Path, *flags: str, role: Sequence[str] = AL
 
 @contextlib.asynccontextmanager
 async def running(world: World, cache: Path, *flags: str, role: Sequence[str] = ALONE) -> AsyncIterator[Manager]:
-    """catalogd with that cache folder; yields its manager."""
+    """catalogd with that cache directory; yields its manager."""
     settings = settings_of(world, cache, *flags, role=role)
     async with await Client.connect(settings.kubeconfig) as client:
         manager = Manager("catalogd", settings, client)
@@ -277,7 +277,7 @@ async def running(world: World, cache: Path, *flags: str, role: Sequence[str] = 
 
 @pytest.fixture
 async def catalogd(world: World, tmp_path: Path) -> AsyncIterator[Path]:
-    """catalogd; yields its cache folder."""
+    """catalogd; yields its cache directory."""
     cache = tmp_path / "cache"
     async with running(world, cache):
         yield cache

@@ -32,8 +32,8 @@ class Replica:
 class Replicas:
     """The replicas of a test, each with the account and namespace of config/rbac."""
 
-    def __init__(self, world: World, suite: Suite, kubeconfig: Path, folder: Path, stack: AsyncExitStack) -> None:
-        self.world, self.folder = world, folder
+    def __init__(self, world: World, suite: Suite, kubeconfig: Path, directory: Path, stack: AsyncExitStack) -> None:
+        self.world, self.directory = world, directory
         self._suite, self._kubeconfig, self._stack = suite, kubeconfig, stack
         self._tls: ssl.SSLContext | None = None
 
@@ -48,7 +48,7 @@ class Replicas:
             "--replica-address": proxy.address,
         }
         given = [f"{flag}={value}" for flag, value in flags.items()]
-        replica = running(self.world, self.folder / name, *given, *more, role=())
+        replica = running(self.world, self.directory / name, *given, *more, role=())
         return Replica(await self._stack.enter_async_context(replica), port, proxy)
 
     async def ask(self, replica: Replica, path: str, token: str = "") -> tuple[int, Mapping[str, str], bytes]:

@@ -23,8 +23,8 @@ def environment(cluster: Cluster, tmp_path: Path) -> Iterator[dict[str, str]]:
         pytest.skip("OLM_KUBECONFIG names a cluster: there are no programs to start another")
     chosen = {"OLM_CACHE": str(tmp_path / "cache"), "KUBEBUILDER_ASSETS": cluster.state.programs}
     yield python_environment({**os.environ, **chosen})
-    for folder in (tmp_path / "cache" / "clusters").glob("*"):
-        run(python_environment({**os.environ, **chosen}), "down", "--name", folder.name)
+    for directory in (tmp_path / "cache" / "clusters").glob("*"):
+        run(python_environment({**os.environ, **chosen}), "down", "--name", directory.name)
 
 
 def run(
@@ -36,7 +36,7 @@ def run(
     )
 
 
-def run_folder(environment: Mapping[str, str], name: str) -> Path:
+def run_directory(environment: Mapping[str, str], name: str) -> Path:
     return Path(environment["OLM_CACHE"]) / "clusters" / name
 
 
@@ -52,7 +52,7 @@ def assert_ends(descriptors: list[int]) -> None:
 
 
 def known_state(environment: Mapping[str, str], name: str) -> State:
-    known = load(run_folder(environment, name))
+    known = load(run_directory(environment, name))
     assert known is not None
     assert known.ready
     return known
@@ -91,7 +91,7 @@ def test_up_status_env_down(environment: dict[str, str]) -> None:
     watched = [os.pidfd_open(process) for process in processes(known)]
     assert run(environment, "down", "--name", "shell").stdout == "Stopped the cluster 'shell'.\n"
     assert_ends(watched)
-    assert not run_folder(environment, "shell").exists()
+    assert not run_directory(environment, "shell").exists()
     assert run(environment, "status").stdout.startswith("No cluster is running")
     named = run(environment, "status", "--name", "shell")
     assert (named.returncode, named.stdout, named.stderr) == (1, "", "No cluster named 'shell' is running.\n")
@@ -154,7 +154,7 @@ def test_up_after_all_processes_were_killed(environment: dict[str, str]) -> None
     again = run(environment, "up", "--detach", "--name", "twice")
     assert again.returncode == 0, again.stderr
     assert run(environment, "down", "--name", "twice").returncode == 0
-    assert not run_folder(environment, "twice").exists()
+    assert not run_directory(environment, "twice").exists()
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,9 @@ def test_without_go_the_error_is_one_sentence(tmp_path: Path, command: list[str]
     assert done.stdout == ""
 
 
-def test_an_incomplete_folder_of_programs_is_reported_and_not_used(environment: dict[str, str], tmp_path: Path) -> None:
+def test_an_incomplete_directory_of_programs_is_reported_and_not_used(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     some = tmp_path / "some"
     some.mkdir()
     (some / "etcd").symlink_to(Path(environment["KUBEBUILDER_ASSETS"]) / "etcd")

@@ -65,7 +65,7 @@ def test_the_aggregation_layer_publishes_its_client_ca(own: Cluster) -> None:
     found = json.loads(
         own.kubectl("get", "configmap", "extension-apiserver-authentication", "--namespace=kube-system", "-o", "json")
     )
-    assert found["data"]["requestheader-client-ca-file"] == (own.folder / "keys" / "front-proxy-ca.crt").read_text()
+    assert found["data"]["requestheader-client-ca-file"] == (own.directory / "keys" / "front-proxy-ca.crt").read_text()
     assert found["data"]["requestheader-allowed-names"] == '["front-proxy-client"]'
 
 
@@ -169,7 +169,7 @@ def test_a_component_that_cannot_start_is_reported_with_its_log(
 
 
 def load_components(cluster: Cluster) -> dict[str, int]:
-    known = load(cluster.folder)
+    known = load(cluster.directory)
     assert known is not None
     return dict(known.components)
 

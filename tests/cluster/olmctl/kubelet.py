@@ -32,7 +32,7 @@ class Kubelet:
     def __init__(
         self,
         desk: Desk,
-        folder: Path,
+        directory: Path,
         certificate: certificate_authority.CertificateSet,
         ports: Mapping[str, int],
         server: Server,
@@ -46,9 +46,9 @@ class Kubelet:
         self._server = server
         self.namespace, self._node = namespace or desk.prefix, desk.prefix
         self._host_names = host_names or {}
-        self._desk, self._folder, self._pods = desk, folder, tuple(ports)
-        (folder / "tls.crt").write_bytes(certificate.leaf.chain)
-        (folder / "tls.key").write_bytes(certificate.leaf.key)
+        self._desk, self._directory, self._pods = desk, directory, tuple(ports)
+        (directory / "tls.crt").write_bytes(certificate.leaf.chain)
+        (directory / "tls.key").write_bytes(certificate.leaf.key)
         self._port = free_port()
         self._process = self._start(ports)
 
@@ -62,7 +62,7 @@ class Kubelet:
             }
             for pod, port in ports.items()
         ]
-        config = self._folder / "kwok.yaml"
+        config = self._directory / "kwok.yaml"
         config.write_text(yaml.safe_dump_all(forwards))
         command = [
             str(Path(self._desk.cluster.state.programs) / "kwok"),
@@ -70,10 +70,10 @@ class Kubelet:
             f"--config={config}",
             f"--manage-single-node={self._node}",
             f"--server-address=127.0.0.1:{self._port}",
-            f"--tls-cert-file={self._folder / 'tls.crt'}",
-            f"--tls-private-key-file={self._folder / 'tls.key'}",
+            f"--tls-cert-file={self._directory / 'tls.crt'}",
+            f"--tls-private-key-file={self._directory / 'tls.key'}",
         ]
-        return start_logged(command, self._folder / "kwok.log", {"HOME": str(self._folder)})
+        return start_logged(command, self._directory / "kwok.log", {"HOME": str(self._directory)})
 
     def add_pods(self) -> None:
         """Create the node and the pods, which are ready; returns when the kubelet answers too."""

@@ -31,10 +31,10 @@ def config_map(namespace: str, name: str, **data: str) -> Object:
 
 
 @contextlib.asynccontextmanager
-async def proxied(cluster: Cluster, folder: Path) -> AsyncIterator[tuple[Proxy, Client]]:
+async def proxied(cluster: Cluster, directory: Path) -> AsyncIterator[tuple[Proxy, Client]]:
     """A client whose connections go through a proxy that can interrupt them."""
     async with (
-        proxy.run(cluster.kubeconfig, folder) as between,
+        proxy.run(cluster.kubeconfig, directory) as between,
         await Client.connect(str(between.kubeconfig)) as client,
     ):
         yield between, client

@@ -153,8 +153,8 @@ def _wanted(deployment: Object, what: str) -> str:
 
 
 @contextlib.contextmanager
-def running_suite(cluster: Cluster, folder: Path) -> Iterator[Suite]:
-    with Suite(cluster, folder) as running:
+def running_suite(cluster: Cluster, directory: Path) -> Iterator[Suite]:
+    with Suite(cluster, directory) as running:
         running.install()
         running.start(*PROCESSES)
         yield running

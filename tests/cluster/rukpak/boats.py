@@ -110,8 +110,8 @@ async def secret_of(at: Harness) -> Object:
     return await at.client.get(SECRETS, secret_name(at), at.name)
 
 
-def server_of(at: Harness, folder: Path) -> WebhookServer:
-    return WebhookServer(at, secret_name(at), folder, kind_of(at.group), f"parts.{at.group}")
+def server_of(at: Harness, directory: Path) -> WebhookServer:
+    return WebhookServer(at, secret_name(at), directory, kind_of(at.group), f"parts.{at.group}")
 
 
 async def create_boat(at: Harness, name: str, color: str, version: str = "v1") -> Object:

@@ -15,9 +15,9 @@ NAME = "rukpak"
 class SharedRukpak(Services):
     """The process, with the settings of tests.cluster.rukpak.harness; it runs from `ensure` until `stop`."""
 
-    def __init__(self, cluster: Cluster, folder: Path) -> None:
+    def __init__(self, cluster: Cluster, directory: Path) -> None:
         """Starts nothing."""
-        super().__init__(folder)
+        super().__init__(directory)
         self._cluster = cluster
         self._probes = free_address()
 
@@ -28,7 +28,7 @@ class SharedRukpak(Services):
         arguments = ["-m", "rukpak", "--kubeconfig", str(self._cluster.kubeconfig), "--no-leader-elect"]
         arguments += [
             "--cache-dir",
-            str(self.folder / "cache"),
+            str(self.directory / "cache"),
             "--registries-conf",
             str(self._cluster.registries_conf),
         ]

@@ -51,9 +51,9 @@ def reachable_address() -> Iterator[str]:
 class WebhookServer:
     """Refuses, mutates and converts boats, and serves an API. Each answer closes its connection."""
 
-    def __init__(self, at: Harness, secret: str, folder: Path, kind: Kind, group: str) -> None:
+    def __init__(self, at: Harness, secret: str, directory: Path, kind: Kind, group: str) -> None:
         """`kind` is the boats' kind, `group` that of the API."""
-        self._at, self._secret, self._folder = at, secret, folder
+        self._at, self._secret, self._directory = at, secret, directory
         self._kind, self._group = kind, group
         self._context = self._current = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.sni_callback = self._choose
@@ -68,9 +68,9 @@ class WebhookServer:
         if digest in self.served:
             return
         for name, content in files.items():
-            (self._folder / name).write_bytes(content)
+            (self._directory / name).write_bytes(content)
         self._current = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._current.load_cert_chain(self._folder / "tls.crt", self._folder / "tls.key")
+        self._current.load_cert_chain(self._directory / "tls.crt", self._directory / "tls.key")
         self.served.append(digest)
 
     def _choose(self, connection: ssl.SSLObject, _name: str, _context: ssl.SSLContext) -> None:

@@ -70,7 +70,10 @@ async def put(
     catalog_store: CatalogStore, name: str, digest: str, blobs: Sequence[Mapping[str, Any]] = BLOBS, uid: str = ""
 ) -> None:
     """Write content and serve it under the name, for the Catalog with this uid."""
-    with Store(catalog_store.content_folder).publish(digest) as folder, ContentWriter(folder, digest) as writer:
+    with (
+        Store(catalog_store.content_directory).publish(digest) as directory,
+        ContentWriter(directory, digest) as writer,
+    ):
         for each in blobs:
             writer.add(parse_blob(Document(dict(each), b"", 1)))
         writer.finish()

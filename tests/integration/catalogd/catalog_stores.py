@@ -21,13 +21,13 @@ LARGE_BLOB_BYTES = 1024 * 1024
 
 def publish(root: Path, digest: str, name: str = "p", size: int = 0) -> None:
     """Store content of one package below `root`, with `size` bytes of other blobs."""
-    with Store(root / "content").publish(digest) as folder:
-        write(folder, digest, name, size)
+    with Store(root / "content").publish(digest) as directory:
+        write(directory, digest, name, size)
 
 
-def write(folder: Path, digest: str, name: str = "p", size: int = 0) -> None:
-    """Write the same content into a folder."""
-    with ContentWriter(folder, digest) as writer:
+def write(directory: Path, digest: str, name: str = "p", size: int = 0) -> None:
+    """Write the same content into a directory."""
+    with ContentWriter(directory, digest) as writer:
         writer.add(parse_blob(Document({"schema": "olm.package", "name": name}, b"", 1)))
         for line in range(0, size, LARGE_BLOB_BYTES):
             text = f"{digest} " * (LARGE_BLOB_BYTES // (len(digest) + 1))

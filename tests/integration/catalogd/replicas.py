@@ -50,7 +50,7 @@ class Replica:
         return {name: found.record for name in self.catalog_store.names if (found := self.catalog_store.get(name))}
 
     def files(self, digest: str) -> dict[str, bytes]:
-        """All files in the folder of a content, and its checksums file."""
+        """All files in the directory of a content, and its checksums file."""
         home = self.root / "content" / digest.replace(":", "-")
         return {str(each.relative_to(home)): each.read_bytes() for each in sorted(home.rglob("*")) if each.is_file()}
 

@@ -15,12 +15,12 @@ from devcluster.optional_programs import OPTIONAL_PROGRAMS
 NEEDS_GO = pytest.mark.skipif(find_go(os.environ) is None, reason="there is no Go")
 
 
-def go_of(package: str, folder: Path) -> tuple[int, ...]:
+def go_of(package: str, directory: Path) -> tuple[int, ...]:
     """The Go that the module of a command's package (`module/cmd/name@version`) accepts, as its go.mod says."""
     path, _, version = package.partition("@")
     command = ["go", "list", "-m", "-f", "{{.GoVersion}}", f"{path.partition('/cmd/')[0]}@{version}"]
     settings = {**os.environ, "GOWORK": "off", "GOFLAGS": "-mod=mod"}
-    done = subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=directory, env=settings, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         pytest.skip(f"the module cannot be read: {done.stderr.strip()}")
     return numbers(done.stdout.strip())

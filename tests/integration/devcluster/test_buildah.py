@@ -18,10 +18,10 @@ def test_without_buildah_and_apt_get_the_error_has_a_hint(tmp_path: Path, monkey
 
 
 APT_GET = """#!/bin/sh
-echo "$DEBIAN_FRONTEND $*" >> "{folder}/asked"
+echo "$DEBIAN_FRONTEND $*" >> "{directory}/asked"
 ! read answer || exit 1
-[ "$1" = update ] || printf '#!/bin/sh\n' > "{folder}/buildah"
-/bin/chmod -f +x "{folder}/buildah"
+[ "$1" = update ] || printf '#!/bin/sh\n' > "{directory}/buildah"
+/bin/chmod -f +x "{directory}/buildah"
 exit 0
 """
 
@@ -31,7 +31,7 @@ def test_buildah_is_installed_without_a_prompt_and_existing_configuration_is_kep
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The arguments of a fake apt-get. A real one would change the machine."""
-    (tmp_path / "apt-get").write_text(APT_GET.format(folder=tmp_path))
+    (tmp_path / "apt-get").write_text(APT_GET.format(directory=tmp_path))
     (tmp_path / "apt-get").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert buildah.find_or_install(print) == tmp_path / "buildah"

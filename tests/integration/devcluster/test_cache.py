@@ -14,11 +14,11 @@ import sys, time
 from pathlib import Path
 from devcluster.cache import publish_once
 target, mark = map(Path, sys.argv[1:])
-def fill(folder):
+def fill(directory):
     with mark.open("a") as log:
         log.write("x")
     time.sleep(0.2)
-    (folder / "file").write_text("whole")
+    (directory / "file").write_text("whole")
 print((publish_once(target, fill) / "file").read_text())
 """
 
@@ -33,18 +33,18 @@ def test_one_of_several_processes_fills_an_entry_and_all_see_it_complete(tmp_pat
 def test_the_incomplete_entry_of_a_killed_process_is_removed(tmp_path: Path) -> None:
     left = tmp_path / f"{STAGING_PREFIX}left"
     left.mkdir()
-    publish_once(tmp_path / "target", lambda folder: (folder / "file").touch())
+    publish_once(tmp_path / "target", lambda directory: (directory / "file").touch())
     assert not left.exists()
 
 
 def test_a_failed_fill_leaves_nothing_and_can_be_retried(tmp_path: Path) -> None:
-    def fail(folder: Path) -> None:
-        (folder / "half").touch()
+    def fail(directory: Path) -> None:
+        (directory / "half").touch()
         raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):
         publish_once(tmp_path / "target", fail)
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
-    assert list(publish_once(tmp_path / "target", lambda folder: (folder / "file").touch()).iterdir()) == [
+    assert list(publish_once(tmp_path / "target", lambda directory: (directory / "file").touch()).iterdir()) == [
         tmp_path / "target" / "file"
     ]

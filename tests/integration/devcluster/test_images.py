@@ -10,7 +10,7 @@ from devcluster.images import Content, main
 NOBODY = "127.0.0.1:1"
 
 
-def folder_with(tmp_path: Path, text: str, name: str = "catalog.json") -> Path:
+def directory_with(tmp_path: Path, text: str, name: str = "catalog.json") -> Path:
     (tmp_path / "bundles").mkdir()
     (tmp_path / "catalog" / "p").mkdir(parents=True)
     (tmp_path / "catalog" / "p" / name).write_text(text)
@@ -26,10 +26,10 @@ def refusal(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return output.err
 
 
-def test_a_missing_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = refusal([NOBODY, str(tmp_path / "none"), "x:latest"], capsys)
     assert output.startswith(
-        f"There is no folder {tmp_path / 'none' / 'catalog'}: the folder with the catalog contains "
+        f"There is no directory {tmp_path / 'none' / 'catalog'}: the directory with the catalog contains "
     )
 
 
@@ -37,7 +37,7 @@ def test_a_catalog_without_packages(tmp_path: Path, capsys: pytest.CaptureFixtur
     (tmp_path / "catalog").mkdir()
     (tmp_path / "bundles").mkdir()
     output = refusal([NOBODY, str(tmp_path), "x:latest"], capsys)
-    assert output == f"{tmp_path / 'catalog'} does not contain a folder of a package.\n"
+    assert output == f"{tmp_path / 'catalog'} does not contain a directory of a package.\n"
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_a_catalog_without_packages(tmp_path: Path, capsys: pytest.CaptureFixtur
     ],
 )
 def test_an_invalid_catalog_file_is_named(tmp_path: Path, name: str, text: str, words: str) -> None:
-    folder = folder_with(tmp_path, text, name)
+    directory = directory_with(tmp_path, text, name)
     with pytest.raises(DevclusterError, match=words) as output:
-        Content(folder / "catalog", folder / "bundles").blobs("p")
-    assert str(output.value).startswith(str(folder / "catalog" / "p" / name))
+        Content(directory / "catalog", directory / "bundles").blobs("p")
+    assert str(output.value).startswith(str(directory / "catalog" / "p" / name))
 
 
 @pytest.mark.parametrize(
@@ -65,11 +65,11 @@ def test_an_invalid_catalog_file_is_named(tmp_path: Path, name: str, text: str, 
     [(NOBODY, f"The registry {NOBODY} does not answer"), ("a:b", "There is no registry at 'a:b', as host:port")],
 )
 def test_an_unreachable_registry(registry: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = folder_with(tmp_path, '{"schema": "olm.package", "name": "p"}')
-    assert words in refusal([registry, str(folder), "x:latest"], capsys)
+    directory = directory_with(tmp_path, '{"schema": "olm.package", "name": "p"}')
+    assert words in refusal([registry, str(directory), "x:latest"], capsys)
 
 
 def test_an_excluded_bundle_that_does_not_exist(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = folder_with(tmp_path, '{"schema": "olm.package", "name": "p"}')
-    output = refusal([NOBODY, str(folder), "x:latest", "--without", "p.v1"], capsys)
+    directory = directory_with(tmp_path, '{"schema": "olm.package", "name": "p"}')
+    output = refusal([NOBODY, str(directory), "x:latest", "--without", "p.v1"], capsys)
     assert output == "The catalog has no bundle 'p.v1' that could be left out: 0 bundles have other names.\n"

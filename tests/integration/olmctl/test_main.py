@@ -135,7 +135,7 @@ def test_wrong_usage(arguments: list[str]) -> None:
         pytest.param("olm cat", ["plain,catalog"], id="a group"),
         pytest.param("olm catalog val", ["plain,validate"], id="a command"),
         pytest.param("olm catalog init p -o y", ["plain,yaml"], id="a value of an option"),
-        pytest.param("olm catalog validate x", ["dir,x"], id="a folder"),
+        pytest.param("olm catalog validate x", ["dir,x"], id="a directory"),
     ],
 )
 def test_completion(words: str, expected: list[str]) -> None:
@@ -154,7 +154,7 @@ def test_the_script_of_a_shell_runs_the_command(shell: str) -> None:
     [
         pytest.param(["cata"], "catalog\tWork with catalogs, without a cluster.\n:4\n", id="a command"),
         pytest.param(["graph", "x", "-o", "me"], "mermaid\n:4\n", id="a value of an option"),
-        pytest.param(["catalog", "validate", ""], ":0\n", id="a folder"),
+        pytest.param(["catalog", "validate", ""], ":0\n", id="a directory"),
         pytest.param(["why", ""], ":4\n", id="names of a cluster that is not there"),
     ],
 )

@@ -39,10 +39,10 @@ def blobs(package: str, versions: dict[str, list[tuple[str, Any]]]) -> list[dict
     ]  # fmt: skip
 
 
-def catalog(folder: Path, *packages: list[dict[str, Any]]) -> str:
-    folder.mkdir()
-    (folder / "catalog.json").write_text("\n".join(json.dumps(each) for package in packages for each in package))
-    return str(folder)
+def catalog(directory: Path, *packages: list[dict[str, Any]]) -> str:
+    directory.mkdir()
+    (directory / "catalog.json").write_text("\n".join(json.dumps(each) for package in packages for each in package))
+    return str(directory)
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def test_the_exit_status_of_the_process(packages: list[str], status: int, guide:
         ),
         pytest.param(["--installed", "d=1.0.0", "a"], "no catalog has the package", id="an unknown package"),
         pytest.param(["--kube-version", "new", "a"], "--kube-version new", id="a version of Kubernetes"),
-        pytest.param(["--catalog", "/nowhere", "a"], "/nowhere: there is no such folder", id="no folder"),
+        pytest.param(["--catalog", "/nowhere", "a"], "/nowhere: there is no such directory", id="no directory"),
         pytest.param([], "PACKAGE", id="no package at all"),
     ],
 )

@@ -90,8 +90,8 @@ def test_a_document_cannot_control_the_terminal_and_is_not_changed_elsewhere(tmp
 @pytest.mark.parametrize("link", ["manifests/a.yaml", "metadata"])
 def test_a_link_out_of_a_bundle_is_refused_by_name(command: list[str], link: str, tmp_path: Path) -> None:
     outside, bundle = tmp_path / "outside", tmp_path / "bundle"
-    for folder in (outside, bundle / "manifests", bundle / "metadata"):
-        folder.mkdir(parents=True)
+    for directory in (outside, bundle / "manifests", bundle / "metadata"):
+        directory.mkdir(parents=True)
     (outside / "annotations.yaml").write_text("secret: hunter2")
     if link == "metadata":
         (bundle / link).rmdir()

@@ -26,7 +26,7 @@ BUNDLE = "registry.example.com/bundle:v1"
 )
 def test_the_image_is_in_the_manifests_and_in_the_bundle(tmp_path: Path, image: str | None, expected: str) -> None:
     given = [] if image is None else ["--image", image]
-    assert main(["--folder", str(tmp_path), "--bundle-image", BUNDLE, *given]) == 0
+    assert main(["--directory", str(tmp_path), "--bundle-image", BUNDLE, *given]) == 0
     (csv,) = (tmp_path / "olm-v0/bundle/manifests").glob("*.clusterserviceversion.yaml")
     for path in (tmp_path / "install.yaml", csv):
         lines = [line.strip(" -") for line in path.read_text().splitlines()]
@@ -38,7 +38,7 @@ def test_the_image_is_in_the_manifests_and_in_the_bundle(tmp_path: Path, image: 
 
 def test_the_checksums_are_those_of_what_was_written_and_of_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "olm-suite-0.0.1.tgz").write_text("the chart of another version")
-    assert main(["--folder", str(tmp_path), "--bundle-image", BUNDLE]) == 0
+    assert main(["--directory", str(tmp_path), "--bundle-image", BUNDLE]) == 0
     lines = (line.split("  ") for line in (tmp_path / "SHA256SUMS").read_text().splitlines())
     listed = {name: digest for digest, name in lines}
     assert {"install.yaml", "crds.yaml", "olm-v0/prerequisites.yaml", "olm-v0/catalog/olm-suite/catalog.yaml"} <= set(
@@ -61,7 +61,7 @@ def test_what_is_no_image_is_refused_before_anything_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], flag: str, text: str
 ) -> None:
     with pytest.raises(SystemExit) as caught:
-        main(["--folder", str(tmp_path / "release"), flag, text])
+        main(["--directory", str(tmp_path / "release"), flag, text])
     assert caught.value.code == 2
     assert f'argument {flag}: image reference "{text}" cannot be read: ' in capsys.readouterr().err
     assert not (tmp_path / "release").exists()

@@ -10,15 +10,15 @@ from release.archive import Image, write_archive
 DIGEST = "sha256:" + "1" * 64
 
 
-def layout(folder: Path) -> Path:
+def layout(directory: Path) -> Path:
     """An image layout with one image, as a builder names it."""
-    blobs = folder / "blobs" / "sha256"
+    blobs = directory / "blobs" / "sha256"
     blobs.mkdir(parents=True)
     (blobs / ("1" * 64)).write_text(json.dumps({"config": {"digest": "sha256:" + "2" * 64}, "layers": []}))
     (blobs / ("2" * 64)).write_text(json.dumps({"config": {}}))
     manifest = {"digest": DIGEST, "annotations": {"org.opencontainers.image.ref.name": "of-the-builder"}}
-    (folder / "index.json").write_text(json.dumps({"manifests": [manifest]}))
-    return folder
+    (directory / "index.json").write_text(json.dumps({"manifests": [manifest]}))
+    return directory
 
 
 def test_each_tag_names_the_image_for_copying_and_for_the_nodes_that_it_is_loaded_to(tmp_path: Path) -> None:

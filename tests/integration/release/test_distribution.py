@@ -90,11 +90,11 @@ def link_packages(names: set[str], site: Path) -> None:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    folder = tmp_path_factory.mktemp("dist")
-    built = distribution.build(folder / "files")
-    venv.create(folder / "venv", symlinks=True)
-    programs = folder / "venv" / "bin"
-    site = folder / "venv" / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    directory = tmp_path_factory.mktemp("dist")
+    built = distribution.build(directory / "files")
+    venv.create(directory / "venv", symlinks=True)
+    programs = directory / "venv" / "bin"
+    site = directory / "venv" / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
     link_packages(required(metadata_of(built.wheel).get_all("Requires-Dist", [])), site)
     pip = [sys.executable, "-m", "pip", "--python", str(programs / "python"), "install", "--quiet", "--no-index"]
     ran = subprocess.run([*pip, str(built.wheel)], capture_output=True, text=True, check=False)

@@ -34,16 +34,16 @@ def by_name(objects: Iterable[dict[str, Any]]) -> dict[tuple[str, str, str], dic
     return {(each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]): each for each in objects}
 
 
-def objects_of_kubectl(programs: Path, folder: Path) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """The objects that kubectl prints for a folder."""
-    command = [str(programs / "kubectl"), "kustomize", str(folder)]
+def objects_of_kubectl(programs: Path, directory: Path) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """The objects that kubectl prints for a directory."""
+    command = [str(programs / "kubectl"), "kustomize", str(directory)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return by_name(each for each in yaml.safe_load_all(done.stdout) if each)
 
 
-@pytest.mark.parametrize("folder", ["default", "prometheus"])
-def test_the_objects_are_those_of_kubectl(cluster_programs: Path, folder: str) -> None:
-    assert by_name(objects_of(CONFIG / folder)) == objects_of_kubectl(cluster_programs, CONFIG / folder)
+@pytest.mark.parametrize("directory", ["default", "prometheus"])
+def test_the_objects_are_those_of_kubectl(cluster_programs: Path, directory: str) -> None:
+    assert by_name(objects_of(CONFIG / directory)) == objects_of_kubectl(cluster_programs, CONFIG / directory)
 
 
 @pytest.mark.parametrize(

@@ -116,10 +116,10 @@ def references(cluster: Cluster, suite_image: image.Built, tmp_path: Path) -> li
     return [_pushed(registry, tmp_path / step.version, step, images[step.name]) for step in steps]
 
 
-def _pushed(registry: Registry, folder: Path, step: Bundle, container: str) -> str:
-    write_bundle(folder, step, container)
-    paths = [path for path in folder.rglob("*") if path.is_file()]
-    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+def _pushed(registry: Registry, directory: Path, step: Bundle, container: str) -> str:
+    write_bundle(directory, step, container)
+    paths = [path for path in directory.rglob("*") if path.is_file()]
+    files = {path.relative_to(directory).as_posix(): path.read_bytes() for path in paths}
     return f"{HOST}/bundles/{step.package}@{registry.push(f'bundles/{step.package}', step.version, files, {})}"
 
 

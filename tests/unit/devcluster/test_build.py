@@ -27,15 +27,15 @@ def test_an_optional_program_is_built_from_a_fixed_version(program: GoProgram) -
     if program.version:
         assert re.fullmatch(VERSION, program.version)
         return
-    folder = REPOSITORY / "devcluster" / "binaries" / program.module
-    required = re.findall(rf"(?m)^(?:require |\t)(\S+) ({VERSION})\b", (folder / "go.mod").read_text())
+    directory = REPOSITORY / "devcluster" / "binaries" / program.module
+    required = re.findall(rf"(?m)^(?:require |\t)(\S+) ({VERSION})\b", (directory / "go.mod").read_text())
     if program.package == ".":
-        sums = (folder / "go.sum").read_text() if required else ""
+        sums = (directory / "go.sum").read_text() if required else ""
         assert [module for module, version in required if f"{module} {version}" not in sums] == []
         return
     module, version = next(each for each in required if f"{program.package}/".startswith(f"{each[0]}/"))
-    assert re.search(rf"(?m)^tool {program.package}$|^\t{program.package}$", (folder / "go.mod").read_text())
-    assert f"{module} {version} h1:" in (folder / "go.sum").read_text()
+    assert re.search(rf"(?m)^tool {program.package}$|^\t{program.package}$", (directory / "go.mod").read_text())
+    assert f"{module} {version} h1:" in (directory / "go.sum").read_text()
 
 
 def test_kwok_is_built_from_a_fixed_version() -> None:

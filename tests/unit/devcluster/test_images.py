@@ -22,7 +22,7 @@ def _channel(name: str, *versions: str) -> dict[str, Any]:
     return {"schema": "olm.channel", "package": "p", "name": name, "entries": [{"name": f"p.v{v}"} for v in versions]}
 
 
-def test_a_layer_contains_files_and_folders_in_order() -> None:
+def test_a_layer_contains_files_and_directories_in_order() -> None:
     with tarfile.open(fileobj=io.BytesIO(layer({"b/c/x": b"2", "a": b"1"}))) as tar:
         assert [(entry.name, entry.isdir()) for entry in tar] == [
             ("b", True),

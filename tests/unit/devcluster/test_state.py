@@ -3,12 +3,12 @@
 import pytest
 
 from devcluster.errors import DevclusterError
-from devcluster.state import clusters_folder, run_folder
+from devcluster.state import clusters_directory, run_directory
 
 
 @pytest.mark.parametrize("name", ["default", "a", "test-1", "x" * 40])
 def test_valid_names(name: str) -> None:
-    assert run_folder(name) == clusters_folder() / name
+    assert run_directory(name) == clusters_directory() / name
 
 
 @pytest.mark.parametrize(
@@ -24,4 +24,4 @@ def test_valid_names(name: str) -> None:
 )
 def test_invalid_names_are_refused(name: str) -> None:
     with pytest.raises(DevclusterError, match="is no name for a cluster"):
-        run_folder(name)
+        run_directory(name)

@@ -54,8 +54,8 @@ KNOWN = {
 
 def test_no_time_is_subtracted_from_the_present_one_but_by_the_shared_rule() -> None:
     found: set[str] = set()
-    for folder in ("olmkit", "catalogd", "rukpak", "operator_controller", "olmctl"):
-        for path in (ROOT / folder).rglob("*.py"):
+    for directory in ("olmkit", "catalogd", "rukpak", "operator_controller", "olmctl"):
+        for path in (ROOT / directory).rglob("*.py"):
             text = path.read_text()
             if ("datetime" in text or "world.now" in text) and any(map(_subtracts_now, ast.walk(ast.parse(text)))):
                 found.add(str(path.relative_to(ROOT)))

@@ -15,9 +15,9 @@ KNOWN = {
 @pytest.mark.parametrize(
     ("page", "text", "expected"),
     [
-        pytest.param("README.md", "[c](docs/cli.md#x)", "[c](cli.md#x)", id="a page of docs loses its folder"),
-        pytest.param("docs/a/b.md", "[c](../cli.md)", "[c](../cli.md)", id="a page in a folder"),
-        pytest.param("docs/cli.md", "[s](../config/samples)", "[s](samples.md)", id="a folder is its README.md"),
+        pytest.param("README.md", "[c](docs/cli.md#x)", "[c](cli.md#x)", id="a page of docs loses its directory"),
+        pytest.param("docs/a/b.md", "[c](../cli.md)", "[c](../cli.md)", id="a page in a directory"),
+        pytest.param("docs/cli.md", "[s](../config/samples)", "[s](samples.md)", id="a directory is its README.md"),
         pytest.param("docs/cli.md", "[m](../Makefile)", "m", id="a file that is no page becomes text"),
         pytest.param("docs/cli.md", "[`a`](a/b.md)", "[`a`](a/b.md)", id="a label of code"),
         pytest.param("docs/cli.md", "`[x](nothing)`", "`[x](nothing)`", id="code has no links"),

@@ -1,4 +1,4 @@
-"""Content that others remove from the cache folder while it is served: it is read again at once, and then with a delay."""
+"""Content that others remove from the cache directory while it is served: it is read again at once, and then with a delay."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cluster.catalogd.conftest import Object, World, lines, package
 from tests.conditions import triple
 
 CATALOG = lines(package("p", "1.0.0"), package("q", "1.0.0"))
-LOST_AGAIN = "content that was read again is lost from the cache folder again"
+LOST_AGAIN = "content that was read again is lost from the cache directory again"
 
 
 def remove_content(cache: Path) -> None:

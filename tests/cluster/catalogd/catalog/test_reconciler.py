@@ -19,7 +19,7 @@ from olmkit.runtime.metrics import RECONCILE_TOTAL
 from olmkit.store.store import Store
 from tests.cluster.catalogd.conftest import World, lines, package, running
 from tests.conditions import triple
-from tests.images import Entry, file, folder, link, tar
+from tests.images import Entry, directory, file, link, tar
 from tests.integration.disk import fill_up, small_disk
 from tests.servers.registry_proxy import silence, status
 
@@ -229,7 +229,7 @@ async def test_the_old_content_is_served_while_a_new_reference_is_read(world: Wo
     assert (await world.get(f"{world.name}/all.json"))[0] == 200
 
 
-OUTSIDE = folder("configs"), file("configs/catalog.json", FOUR["configs/catalog.json"])
+OUTSIDE = directory("configs"), file("configs/catalog.json", FOUR["configs/catalog.json"])
 
 
 @pytest.mark.parametrize(
@@ -238,8 +238,10 @@ OUTSIDE = folder("configs"), file("configs/catalog.json", FOUR["configs/catalog.
         pytest.param([*OUTSIDE, file("../evil")], '"../evil"', id="a path with dots"),
         pytest.param([*OUTSIDE, file("/evil")], '"/evil"', id="an absolute path"),
         pytest.param([*OUTSIDE, link("configs/evil", "../../../etc/passwd")], '"configs/evil"', id="a link out"),
-        pytest.param([folder("configs")], "load FBC from filesystem: the catalog has no blobs", id="an empty catalog"),
-        pytest.param([file("other/a")], '"/configs"', id="no folder of that name"),
+        pytest.param(
+            [directory("configs")], "load FBC from filesystem: the catalog has no blobs", id="an empty catalog"
+        ),
+        pytest.param([file("other/a")], '"/configs"', id="no directory of that name"),
         pytest.param(
             [file("configs/a.json", '{"schema": "x"')], "a.json: line 1, column", id="JSON that does not parse"
         ),
@@ -352,7 +354,7 @@ async def is_known(world: World) -> bool:
 
 
 def _is_locked(work: Path) -> bool:
-    """Whether a process works in that folder of a store."""
+    """Whether a process works in that directory of a store."""
     try:
         lock = os.open(work, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:

@@ -29,7 +29,7 @@ WRONG = "n0t-the-password"
 
 
 def files(*names: str) -> dict[str, bytes]:
-    """A catalog of these packages as files without a folder."""
+    """A catalog of these packages as files without a directory."""
     return {"catalog.json": lines(*(package(name, "1.0.0") for name in names))["configs/catalog.json"]}
 
 
@@ -163,7 +163,7 @@ async def test_an_archive_over_tls_is_followed_and_not_read_twice(world: World, 
 
     async with (
         WebServer(served, login=("robot", PASSWORD), tls=authority.server_context(tmp_path)) as server,
-        running(world, tmp_path / "cache", "--pull-cas-dir", str(authority.folder(tmp_path))),
+        running(world, tmp_path / "cache", "--pull-cas-dir", str(authority.directory(tmp_path))),
     ):
         server.fault = record
         values = {"username": "robot", "password": PASSWORD}

@@ -42,13 +42,13 @@ OTHER = lines(package("q", "1.0.0"))
 class Setting:
     """A store, a registry and the job."""
 
-    def __init__(self, cluster: Cluster, proxy: RegistryProxy, folder: Path, name: str) -> None:
-        self.folder = folder / "store"
-        self.store = Store(self.folder)
+    def __init__(self, cluster: Cluster, proxy: RegistryProxy, directory: Path, name: str) -> None:
+        self.directory = directory / "store"
+        self.store = Store(self.directory)
         self.proxy = proxy
         self.repository = f"loading/{name}"
         self._registry = cluster.registry
-        configuration = folder / "registries.conf"
+        configuration = directory / "registries.conf"
         configuration.write_text(f'[[registry]]\nlocation = "{proxy.address}"\ninsecure = true\n')
         self._access = Access(registries_conf=configuration, allowed_cidrs=("127.0.0.0/8",))
 
@@ -81,21 +81,21 @@ class Setting:
         answered: bool = False,
     ) -> LoadResult:
         record = Record("", "", known, "") if known else None
-        loader = LoadTaskFactory(self.folder, self._access)
+        loader = LoadTaskFactory(self.directory, self._access)
         task = loader.task(source, Credentials(), record, bad, answered=answered)
         assert task.staging is not None
-        with task.staging.open() as folder:
+        with task.staging.open() as directory:
             request = codec.decode(LoadRequest, through_json(task.request))
-            found = await load(request, JobContext(folder, parse=parse_here))
-            task.staging.finish(folder, found)
+            found = await load(request, JobContext(directory, parse=parse_here))
+            task.staging.finish(directory, found)
         assert sys.getswitchinterval() > SWITCH_INTERVAL_SECONDS
         return found
 
     def content(self, digest: str) -> Content:
-        folder = self.store.path(digest)
-        assert folder is not None
+        directory = self.store.path(digest)
+        assert directory is not None
         assert self.store.verify(digest)
-        return Content(folder)
+        return Content(directory)
 
     def blobs_asked(self) -> int:
         return sum("/blobs/" in path for path in self.proxy.paths())
@@ -127,10 +127,10 @@ async def test_an_image_is_loaded_once_per_digest(setting: Setting) -> None:
 async def test_damaged_content_is_loaded_again(setting: Setting) -> None:
     digest = setting.push(FILES)
     await setting.load(setting.image)
-    folder = setting.store.path(digest)
-    assert folder is not None
-    data = (folder / "all.jsonl").read_bytes()
-    (folder / "all.jsonl").write_bytes(b"X" + data[1:])
+    directory = setting.store.path(digest)
+    assert directory is not None
+    data = (directory / "all.jsonl").read_bytes()
+    (directory / "all.jsonl").write_bytes(b"X" + data[1:])
     assert setting.store.check_integrity(digest).state is Integrity.CORRUPT
     await setting.load(setting.image)
     assert setting.content(digest).blobs_path.read_bytes().startswith(b"{")
@@ -242,6 +242,6 @@ async def test_a_catalog_that_grows_by_aliases_is_refused_for_good(setting: Sett
         await setting.load(source)
     assert caught.value.reason == "NotACatalog"
     assert setting.store.digests() == set()
-    assert os.listdir(setting.folder / ".staging") == []
+    assert os.listdir(setting.directory / ".staging") == []
     small = ConfigMapsSource((("a.yaml", repeated(1)),))
     assert setting.content((await setting.load(small)).digest).index.size > 10**7

@@ -110,7 +110,7 @@ async def roles(world: World, suite: Suite) -> tuple[str, str]:
 
 def files(suite: Suite, name: str, digest: str) -> dict[str, bytes]:
     """A replica's copy of a content."""
-    home = suite.folder / f"{name}-cache" / "content" / digest.replace(":", "-")
+    home = suite.directory / f"{name}-cache" / "content" / digest.replace(":", "-")
     return {str(each.relative_to(home)): each.read_bytes() for each in sorted(home.rglob("*")) if each.is_file()}
 
 

@@ -40,15 +40,15 @@ _NO_IMAGE = "registry.example.com/operators:none"
 
 
 class OperatorProcess(Services):
-    """The operator of a bundle in a namespace, with its certificate in the folder `certificates`."""
+    """The operator of a bundle in a namespace, with its certificate in the directory `certificates`."""
 
-    def __init__(self, cluster: Cluster, bundle: Bundle, namespace: str, folder: Path) -> None:
+    def __init__(self, cluster: Cluster, bundle: Bundle, namespace: str, directory: Path) -> None:
         """Starts nothing."""
-        super().__init__(folder)
+        super().__init__(directory)
         self.cluster = cluster
         self.bundle = bundle
         self.namespace = namespace
-        self.certificates = folder / "certificates"
+        self.certificates = directory / "certificates"
         self.certificates.mkdir()
         self._rendered: dict[tuple[str, ...], list[Object]] = {}
         self.port = free_port()
@@ -59,7 +59,7 @@ class OperatorProcess(Services):
     def rendered(self, *watched: str) -> list[Object]:
         """The objects of the bundle as `olm bundle render` prints them, for these watched namespaces."""
         if watched not in self._rendered:
-            source = self.folder / f"bundle-{len(self._rendered)}"
+            source = self.directory / f"bundle-{len(self._rendered)}"
             write_bundle(source, self.bundle, _NO_IMAGE)
             flags = [flag for each in watched for flag in ("--watch-namespace", each)]
             command = [

@@ -1,4 +1,4 @@
-"""reservations as a process: it refuses, sets defaults and converts, with each certificate that its folder gets."""
+"""reservations as a process: it refuses, sets defaults and converts, with each certificate that its directory gets."""
 
 from __future__ import annotations
 

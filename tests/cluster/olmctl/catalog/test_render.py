@@ -151,7 +151,7 @@ def test_an_image_that_is_not_there(shelf: Shelf, cluster: Cluster) -> None:
     ],
 )
 @pytest.mark.parametrize("blocked", [False, True], ids=["not there", "not to be had"])
-def test_what_may_be_a_folder_that_is_missing_or_an_image_without_its_registry(
+def test_what_may_be_a_directory_that_is_missing_or_an_image_without_its_registry(
     reference: str,
     meant: str,
     blocked: bool,
@@ -170,7 +170,8 @@ def test_what_may_be_a_folder_that_is_missing_or_an_image_without_its_registry(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith(
-        f'render "{reference}": there is no such folder; an image is written with its registry, and "{meant}" cannot be pulled: '
+        f'render "{reference}": there is no such directory; an image is written with its registry, '
+        f'and "{meant}" cannot be pulled: '
     )
     assert len(err.splitlines()) == 1
 

@@ -27,7 +27,7 @@ UNGUARDED = f"warning: {guard_of([], []).problem}\n"
 
 @pytest.fixture(scope="package")
 def bare_cluster(cluster_programs: object) -> Iterator[Cluster]:
-    """The cluster of this folder's tests. Each test leaves it without the suite, or installs over what it finds."""
+    """The cluster of this directory's tests. Each test leaves it without the suite, or installs over what it finds."""
     with start(ClusterOptions(f"suite-{os.getpid()}"), print) as running:
         yield running
 

@@ -114,7 +114,7 @@ REFUSED = {
         catalog("x", type="git", git={"repository": "https://me:secret@git.example/r", "ref": {"branch": "main"}}),
         "must be https://host/path",
     ),
-    "a Catalog whose folder leads out of the repository": (
+    "a Catalog whose directory leads out of the repository": (
         catalog("x", type="git", git={"repository": GIT, "ref": {"branch": "main"}, "directory": "../x"}),
         "spec.source.git.directory",
     ),

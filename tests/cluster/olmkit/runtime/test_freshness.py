@@ -53,12 +53,12 @@ class Replica:
 
 @contextlib.asynccontextmanager
 async def replica(
-    cluster: Cluster, namespace: str, folder: Path, *, leader_elect: bool = True
+    cluster: Cluster, namespace: str, directory: Path, *, leader_elect: bool = True
 ) -> AsyncIterator[tuple[Replica, RefusingProxy]]:
     """A replica that runs, and the proxy that it reaches the API server by."""
-    await asyncio.to_thread(folder.mkdir)
+    await asyncio.to_thread(directory.mkdir)
     async with (
-        run_as(RefusingProxy, cluster.kubeconfig, folder) as between,
+        run_as(RefusingProxy, cluster.kubeconfig, directory) as between,
         await Client.connect(str(between.kubeconfig)) as client,
     ):
         made = Replica(client, namespace, leader_elect=leader_elect)

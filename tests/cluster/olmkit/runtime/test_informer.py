@@ -31,9 +31,9 @@ def selected(client: Client, namespace: str, **options: bool) -> Informer:
 
 
 @asynccontextmanager
-async def watched(cluster: Cluster, folder: Path, namespace: str) -> AsyncIterator[tuple[Proxy, Informer, View]]:
+async def watched(cluster: Cluster, directory: Path, namespace: str) -> AsyncIterator[tuple[Proxy, Informer, View]]:
     """An informer behind a proxy, synced and watching, and its subscriber."""
-    async with proxied(cluster, folder) as (between, client):
+    async with proxied(cluster, directory) as (between, client):
         informer = selected(client, namespace)
         view = View(informer)
         async with running(informer):

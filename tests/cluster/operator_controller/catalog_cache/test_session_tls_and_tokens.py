@@ -24,28 +24,28 @@ from tests.cluster.operator_controller.conftest import PROCESSES, Scene
 Flags = Mapping[str, Sequence[str]]
 
 
-def own_certificate(folder: Path) -> Flags:
+def own_certificate(directory: Path) -> Flags:
     return {}
 
 
-def tokens(folder: Path) -> Flags:
+def tokens(directory: Path) -> Flags:
     return {"catalogd": ["--authenticate-requests"], "operator-controller": ["--catalogs-token"]}
 
 
-def mounted(folder: Path) -> Flags:
+def mounted(directory: Path) -> Flags:
     """A certificate of a CA that is only in a file, while the ConfigMap contains another one."""
     certificates = create(("127.0.0.1",), datetime.now(UTC))
-    folder.mkdir()
-    (folder / "tls.crt").write_bytes(certificates.leaf.chain)
-    (folder / "tls.key").write_bytes(certificates.leaf.key)
-    (folder / "ca.crt").write_bytes(certificates.ca_bundle())
+    directory.mkdir()
+    (directory / "tls.crt").write_bytes(certificates.leaf.chain)
+    (directory / "tls.key").write_bytes(certificates.leaf.key)
+    (directory / "ca.crt").write_bytes(certificates.ca_bundle())
     return {
-        "catalogd": ["--tls-cert-dir", str(folder)],
-        "operator-controller": ["--catalogs-ca-file", str(folder / "ca.crt")],
+        "catalogd": ["--tls-cert-dir", str(directory)],
+        "operator-controller": ["--catalogs-ca-file", str(directory / "ca.crt")],
     }
 
 
-def plain(folder: Path) -> Flags:
+def plain(directory: Path) -> Flags:
     return {"catalogd": ["--insecure-http", "--no-leader-elect"]}
 
 
@@ -110,7 +110,7 @@ def test_content_requires_an_authorized_token(scene: Scene) -> None:
 @pytest.mark.parametrize("scene", [tokens], indirect=True)
 def test_a_missing_token_is_reported(scene: Scene) -> None:
     scene.suite.stop("operator-controller")
-    with Suite(scene.cluster, scene.suite.folder.parent / "other") as other:
+    with Suite(scene.cluster, scene.suite.directory.parent / "other") as other:
         other.start("operator-controller")
         scene.ready_catalog(scene.catalog_of("1.0.0"))
         name = scene.operator(scene.name)
@@ -151,7 +151,7 @@ def get_status(scene: Scene, url: str, token: str | None) -> tuple[int, Object]:
 
 def trust(scene: Scene) -> ssl.SSLContext:
     """The TLS context that trusts catalogd with the flags of the test's parameter."""
-    file = scene.suite.folder.parent / "flags" / "ca.crt"
+    file = scene.suite.directory.parent / "flags" / "ca.crt"
     if file.exists():
         return ssl.create_default_context(cafile=file)
     return ssl.create_default_context() if content_url(scene).startswith("http:") else scene.suite.tls_context()

@@ -90,9 +90,9 @@ async def site(cluster: Cluster, tmp_path: Path) -> AsyncIterator[Site]:
         yield Site(http, f"https://localhost:{port}", client, keys, tokens)
 
 
-def _settings(cluster: Cluster, folder: Path, namespace: str, keys: str) -> Settings:
+def _settings(cluster: Cluster, directory: Path, namespace: str, keys: str) -> Settings:
     return Settings(
-        cache_dir=folder,
+        cache_dir=directory,
         kubeconfig=str(cluster.kubeconfig),
         system_namespace=namespace,
         keys_namespace=keys,

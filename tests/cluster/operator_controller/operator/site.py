@@ -51,11 +51,11 @@ CHAIN: dict[str, Requirements] = {"a": {"1.0.0": ["b >=1.0.0"]}, "b": {"1.0.0": 
 class Site:
     """The cluster's side of a test. Whatever it makes bears its name."""
 
-    def __init__(self, cluster: Cluster, client: InformingClient, folder: Path) -> None:
+    def __init__(self, cluster: Cluster, client: InformingClient, directory: Path) -> None:
         self.cluster = cluster
         self.client = client
         self.name = f"dep-{uuid.uuid4().hex[:6]}"
-        self._folder = folder
+        self._directory = directory
         self._kubeconfig = cluster.token_kubeconfig(NAMESPACE, "operator-controller")
         kinds = (operators.KIND, bundledeployments.KIND, catalogs.KIND, customresourcedefinitions.KIND)
         self.operators, self.deployments, self.catalogs, self.definitions = (Informer(client, kind) for kind in kinds)
@@ -234,7 +234,7 @@ class Site:
     def settings(self, **changes: Any) -> Settings:
         """Those of operator-controller: alone, without ports; `changes` are others."""
         made = Settings(
-            cache_dir=self._folder / "cache",
+            cache_dir=self._directory / "cache",
             kubeconfig=str(self._kubeconfig),
             system_namespace=NAMESPACE,
             metrics_bind_address="0",
@@ -254,13 +254,13 @@ class Site:
     @contextlib.asynccontextmanager
     async def replica(self, number: int) -> AsyncIterator[tuple[Manager, RefusingProxy]]:
         """Run a replica of operator-controller, which stands for election, behind a proxy; it stops in order at the end."""
-        folder = self._folder / f"replica-{number}"
-        await asyncio.to_thread(folder.mkdir)
+        directory = self._directory / f"replica-{number}"
+        await asyncio.to_thread(directory.mkdir)
         async with (
-            run_as(RefusingProxy, self._kubeconfig, folder) as between,
+            run_as(RefusingProxy, self._kubeconfig, directory) as between,
             await Client.connect(str(between.kubeconfig)) as client,
         ):
-            changes = {"kubeconfig": str(between.kubeconfig), "cache_dir": folder / "cache", "leader_elect": True}
+            changes = {"kubeconfig": str(between.kubeconfig), "cache_dir": directory / "cache", "leader_elect": True}
             manager = Manager("operator-controller", self.settings(**changes), client)
             try:
                 await build(manager)
@@ -304,12 +304,12 @@ class Site:
 
 
 @contextlib.asynccontextmanager
-async def make_site(cluster: Cluster, suite: Suite, folder: Path) -> AsyncIterator[Site]:
+async def make_site(cluster: Cluster, suite: Suite, directory: Path) -> AsyncIterator[Site]:
     """A Site with catalogd and rukpak running."""
     suite.stop("operator-controller")
     suite.start("catalogd", "rukpak")
     async with await InformingClient.connect(str(cluster.kubeconfig)) as client:
-        site = Site(cluster, client, folder)
+        site = Site(cluster, client, directory)
         tasks = [asyncio.create_task(informer.run()) for informer in site.informers]
         try:
             for informer in site.informers:

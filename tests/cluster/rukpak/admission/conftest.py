@@ -33,7 +33,7 @@ class Place:
     """Namespaces for the keys of a rukpak of a test, and the configuration that names its address."""
 
     at: Harness
-    folder: Path
+    directory: Path
     address: str
     system: str
     keys: str
@@ -42,7 +42,7 @@ class Place:
     async def rukpak(self, replica: str = "a", address: str = "", **changes: Any) -> AsyncIterator[Client]:
         where = {"system_namespace": self.system, "keys_namespace": self.keys, **changes}
         where["webhook_bind_address"] = address or self.address
-        async with rukpak(self.at.cluster, self.folder / replica, **where) as client:
+        async with rukpak(self.at.cluster, self.directory / replica, **where) as client:
             yield client
 
     def configuration(self) -> Object:

@@ -65,12 +65,12 @@ async def private(at: Harness, tmp_path: Path) -> AsyncIterator[Private]:
 
 
 @asynccontextmanager
-async def _private(at: Harness, folder: Path) -> AsyncIterator[Private]:
+async def _private(at: Harness, directory: Path) -> AsyncIterator[Private]:
     objects = plain(namespace(at.name), config_map("c", at.name, k="v"))
-    async with own_registry(folder / "images") as opened:
+    async with own_registry(directory / "images") as opened:
         push(opened, "b", "v1", [tar(objects)], {})
-    async with own_registry(folder / "images", basic_auth(folder / "users")) as host:
-        conf = folder / "registries.conf"
+    async with own_registry(directory / "images", basic_auth(directory / "users")) as host:
+        conf = directory / "registries.conf"
         conf.write_text(f'[[registry]]\nprefix = "{host}"\ninsecure = true\n')
         try:
             yield Private(at, host, conf)

@@ -28,7 +28,7 @@ from rukpak.bundle.storage import load
 from rukpak.bundle.unpack_request import UNPACK, UnpackResult
 from rukpak.format import PlainBundle, RegistryBundle, from_json
 from rukpak.format.bundle import FORMAT_VERSION
-from rukpak.setup import bundle_controller, store_folder
+from rukpak.setup import bundle_controller, store_directory
 from tests import images
 from tests.cluster.rukpak.harness import Object
 from tests.conditions import triple
@@ -115,8 +115,8 @@ async def unpacking(
     )
     async with await Client.connect(settings.kubeconfig) as client:
         manager = Manager("rukpak", settings, client)
-        store = Store(store_folder(settings))
-        sandbox = Sandbox(reads=(settings.registries_conf or cache, store_folder(settings)))
+        store = Store(store_directory(settings))
+        sandbox = Sandbox(reads=(settings.registries_conf or cache, store_directory(settings)))
         jobs = Jobs[UnpackResult](lambda key: built[0].enqueue(key), preload=[UNPACK.module], sandbox=sandbox)
         built.append(bundle_controller(manager, jobs, store))
         run = asyncio.create_task(manager.run())
@@ -134,9 +134,9 @@ def digest_of(found: Object) -> str:
 
 
 def content(store: Store, digest: str) -> Path:
-    folder = store.path(digest)
-    assert folder is not None
-    return folder
+    directory = store.path(digest)
+    assert directory is not None
+    return directory
 
 
 def is_removed(store: Store, digest: str) -> bool:
@@ -150,7 +150,7 @@ def is_published(store: Store, digest: str) -> bool:
 
 
 def _wait_for(condition: Callable[[], bool], *, within: float = 60) -> bool:
-    """Polls, because changes of folders are not events."""
+    """Polls, because changes of directories are not events."""
     end = time.monotonic() + within
     while not condition():
         if time.monotonic() > end:
@@ -169,11 +169,13 @@ async def test_a_registry_bundle_is_unpacked_by_digest(cluster: Cluster, stage: 
     assert {each["type"] for each in found["status"]["conditions"]} == {"Unpacked", "Ready"}
     assert found["status"]["observedGeneration"] == found["metadata"]["generation"]
     assert found["status"]["resolvedSource"] == {"type": "image", "image": {"ref": stage.image(f"@{digest}")}}
-    folder = content(store, digest)
-    bundle = from_json((folder / "bundle.json").read_bytes())
+    directory = content(store, digest)
+    bundle = from_json((directory / "bundle.json").read_bytes())
     assert isinstance(bundle, RegistryBundle)
     assert (bundle.package, bundle.csv_name) == ("things", "things.v1.0.0")
-    assert (folder / "files" / "manifests" / "00.json").read_bytes() == registry_bundle("things")["manifests/00.json"]
+    assert (directory / "files" / "manifests" / "00.json").read_bytes() == registry_bundle("things")[
+        "manifests/00.json"
+    ]
 
 
 async def test_a_plain_bundle_is_unpacked(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ async def test_what_the_installed_version_needs_stays_until_the_new_one_converts
         await at.until(waits_for(old))
         crd = await at.client.get(CRDS, name)
         assert (storage(crd), field(crd, "spec", "conversion")) == ("v1", {"strategy": "None"})
-        first = WebhookServer(at, f"{old}-service-cert", _folder(tmp_path, "first"), v1, "parts.example.com")
+        first = WebhookServer(at, f"{old}-service-cert", _directory(tmp_path, "first"), v1, "parts.example.com")
         await servers.enter_async_context(first.running(address, f"{old}-service", PORT))
         await at.until(READY)
         crd = await at.client.get(CRDS, name)
@@ -86,7 +86,7 @@ async def test_what_the_installed_version_needs_stays_until_the_new_one_converts
         crd = await at.client.get(CRDS, name)
         assert (storage(crd), service(crd)) == ("v2", f"{old}-service")
         assert [each["name"] for each in field(crd, "spec", "versions") if each["served"]] == ["v1", "v2", "v3"]
-        second = WebhookServer(at, f"{new}-service-cert", _folder(tmp_path, "second"), v1, "others.example.com")
+        second = WebhookServer(at, f"{new}-service-cert", _directory(tmp_path, "second"), v1, "others.example.com")
         await servers.enter_async_context(second.running(address, f"{new}-service", PORT + 1))
         await at.when(CRDS, name, "", lambda obj: service(obj) == f"{new}-service")
         await at.until(READY)
@@ -95,6 +95,6 @@ async def test_what_the_installed_version_needs_stays_until_the_new_one_converts
         assert errors == []
 
 
-def _folder(parent: Path, name: str) -> Path:
+def _directory(parent: Path, name: str) -> Path:
     (parent / name).mkdir()
     return parent / name

@@ -27,7 +27,7 @@ from rukpak.bundledeployment.rendered_bundle import MissingContent
 from rukpak.bundledeployment.rest_mapper import NAMESPACES
 from rukpak.bundledeployment.world import World
 from rukpak.format.objects import ObjectKey
-from rukpak.setup import bundle_deployment_controller, store_folder
+from rukpak.setup import bundle_deployment_controller, store_directory
 from tests.cluster.proxy import run_as
 from tests.cluster.refusing_proxy import RefusingProxy
 from tests.cluster.rukpak.harness import (
@@ -123,7 +123,7 @@ async def standby(at: Harness, cache: Path, **changes: Any) -> AsyncIterator[Sta
         client.changes = []
         manager, missing = Manager("rukpak", made, client), list[str]()
         controller = bundle_deployment_controller(
-            manager, Store(store_folder(made)), job_memory_budget(made.jobs_memory), missing.append
+            manager, Store(store_directory(made)), job_memory_budget(made.jobs_memory), missing.append
         )
         run = asyncio.create_task(manager.run())
         try:

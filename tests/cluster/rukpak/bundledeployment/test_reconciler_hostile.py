@@ -111,8 +111,8 @@ async def test_content_that_was_damaged_is_unpacked_again_when_it_is_needed(at: 
 
 def _damage(cache: Path, ref: str) -> None:
     """Of this bundle alone: of other tests there may be content too, which goes at any moment with its Bundle."""
-    folder = ref.partition("@")[2].replace(":", "-")
-    (cache / "bundles" / folder / "content" / "bundle.json").write_bytes(b'{"objects": 7}')
+    directory = ref.partition("@")[2].replace(":", "-")
+    (cache / "bundles" / directory / "content" / "bundle.json").write_bytes(b'{"objects": 7}')
 
 
 async def test_a_namespace_that_a_bundle_writes_into_does_not_go_with_the_one_that_made_it(

@@ -1,6 +1,6 @@
 """rukpak is killed after each of its writes: the next process brings about the same world, and removes all of it again.
 
-Only its cache folder remains.
+Only its cache directory remains.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ async def test_webhooks_limits_and_the_labels_of_a_namespace_are_watched(
     """Each refuses in a Namespace of its own, and what refuses in all Namespaces is lifted last: no event helps another."""
     monkeypatch.setattr(apply_errors, "REJECTED_RETRY_DELAY", timedelta(hours=1))
     authority = Authority()
-    pem = (authority.folder(tmp_path) / "test.crt").read_bytes()
+    pem = (authority.directory(tmp_path) / "test.crt").read_bytes()
     limited, labelled = f"{at.name}-limited", f"{at.name}-labelled"
     hooked = {kind: f"{at.name}-{kind.plural[:8]}" for kind in WEBHOOKS}
     async with serve(authority.server_context(tmp_path), [deny]) as site:

@@ -238,11 +238,11 @@ async def test_small_files_are_not_compressed(tmp_path: Path) -> None:
     catalog_store = CatalogStore(tmp_path)
     await put(catalog_store, "c", DIGEST, BLOBS[:1])
     async with compressing(tmp_path, catalog_store), serving(catalog_store) as site:
-        folder = tmp_path / "encoded" / DIGEST.replace(":", "-") / "content"
+        directory = tmp_path / "encoded" / DIGEST.replace(":", "-") / "content"
         async with asyncio.timeout(MAKING):
-            while not folder.exists():  # noqa: ASYNC110
+            while not directory.exists():  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
-        assert [path.name for path in folder.iterdir() if path.name.startswith("all")] == []
+        assert [path.name for path in directory.iterdir() if path.name.startswith("all")] == []
         assert (await site.ask(ALL, Accept_Encoding="gzip"))[0] == 200
 
 
@@ -250,7 +250,7 @@ async def test_content_that_cannot_be_read_for_compression_is_still_served(
     tmp_path: Path, catalog_store: CatalogStore
 ) -> None:
     """The job fails; nothing else does."""
-    (Store(catalog_store.content_folder).path(DIGEST) or tmp_path).joinpath("all.jsonl").unlink()
+    (Store(catalog_store.content_directory).path(DIGEST) or tmp_path).joinpath("all.jsonl").unlink()
     async with compressing(tmp_path, catalog_store) as encodings:
         await put(catalog_store, "d", OTHER)
         await until_made(encodings, OTHER)

@@ -164,9 +164,9 @@ async def test_truncated_content_ends_the_download_and_is_not_served_again(tmp_p
     """No client takes a truncated response for a complete one; the next one gets 503 with Retry-After."""
     catalog_store = CatalogStore(tmp_path)
     await put(catalog_store, "c", DIGEST)
-    folder = Store(catalog_store.content_folder).path(DIGEST)
-    assert folder is not None
-    os.truncate(folder / "all.jsonl", len(WHOLE) // 2)
+    directory = Store(catalog_store.content_directory).path(DIGEST)
+    assert directory is not None
+    os.truncate(directory / "all.jsonl", len(WHOLE) // 2)
     async with serving(catalog_store) as site:
         with pytest.raises(aiohttp.ClientPayloadError):
             await site.ask("/catalogs/c/all.json")
@@ -177,9 +177,9 @@ async def test_truncated_content_ends_the_download_and_is_not_served_again(tmp_p
 async def test_a_small_response_from_truncated_content_is_503(tmp_path: Path) -> None:
     catalog_store = CatalogStore(tmp_path)
     await put(catalog_store, "c", DIGEST)
-    folder = Store(catalog_store.content_folder).path(DIGEST)
-    assert folder is not None
-    os.truncate(folder / "resolution.jsonl", 10)
+    directory = Store(catalog_store.content_directory).path(DIGEST)
+    assert directory is not None
+    os.truncate(directory / "resolution.jsonl", 10)
     async with serving(catalog_store) as site:
         status, body, _ = await site.ask("/catalogs/c/api/v1/resolution?package=p")
     assert (status, json.loads(body)) == (503, {"error": UNSERVED})

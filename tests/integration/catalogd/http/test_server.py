@@ -174,7 +174,7 @@ async def test_documents_of_all_packages_that_provide_a_kind(tmp_path: Path) -> 
         pytest.param("//catalogs/c/all.json", 404, NO_PATH, id="two slashes"),
         pytest.param("/catalogs/c/api/v1/../../all.json", 404, NO_PATH, id="dots in the path"),
         pytest.param("/catalogs/c/../c/all.json", 404, NO_PATH, id="dots instead of a name"),
-        pytest.param("/catalogs/../all.json", 400, f"{NO_NAME}{PARTS}", id="the name of the folder above"),
+        pytest.param("/catalogs/../all.json", 400, f"{NO_NAME}{PARTS}", id="the name of the directory above"),
         pytest.param("/catalogs/%2e%2e/all.json", 400, f"{NO_NAME}{PARTS}", id="the same in hex"),
         pytest.param("/catalogs/%2e%2e%2fc/all.json", 400, f"{NO_NAME}{LETTERS}; {PARTS}", id="a name that climbs"),
         pytest.param("/catalogs/c%2fall.json/all.json", 400, f"{NO_NAME}{LETTERS}", id="a name with a slash"),
@@ -269,7 +269,7 @@ async def test_a_removed_catalog_is_unavailable_immediately(site: Site) -> None:
 
 
 async def test_content_that_vanished_from_the_disk_is_unavailable(site: Site) -> None:
-    Store(site.catalog_store.content_folder).remove(DIGEST)
+    Store(site.catalog_store.content_directory).remove(DIGEST)
     assert (await site.ask("/catalogs/c/all.json"))[0] == 503
 
 

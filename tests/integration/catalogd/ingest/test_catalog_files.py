@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from catalogd.ingest.catalog_files import CatalogFiles
 from catalogd.ingest.content import BLOBS_FILE
 from catalogd.ingest.content_writer import ContentWriter
-from olmctl.authoring.folder import read_folder
+from olmctl.authoring.directory import read_directory
 from olmkit.fbc.errors import BadCatalog
 from olmkit.sources.oci.layers import Budget, unpack
 from olmkit.sources.tree import CATALOG_LIMITS, Tree, TreeError
-from tests.images import Entry, file, folder, hard_link, link, tar
+from tests.images import Entry, directory, file, hard_link, link, tar
 
 DIGEST = "sha256:" + "c" * 64
 
@@ -51,14 +51,16 @@ def a(path: str, *blobs: str) -> Entry:
     [
         pytest.param([[a("a", "1", "2"), a("b", "3")]], "123", id="files in order"),
         pytest.param([[a("b", "3"), a("a", "1", "2")]], "123", id="files in another order than a walk's"),
-        pytest.param([[a("a-b/c", "2"), a("a/c", "1"), a("a.b", "3")]], "123", id="a folder comes where its name does"),
+        pytest.param(
+            [[a("a-b/c", "2"), a("a/c", "1"), a("a.b", "3")]], "123", id="a directory comes where its name does"
+        ),
         pytest.param([[file("etc/passwd", "no catalog"), a("a", "1")]], "1", id="files elsewhere are not parsed"),
         pytest.param([[a("a", "1")], [a("b", "2")]], "12", id="two layers"),
         pytest.param([[a("a", "1"), a("b", "2")], [a("a", "3")]], "32", id="a later layer replaces a file"),
         pytest.param([[a("a", "1"), a("a", "2")]], "2", id="a file that is in an archive twice"),
-        pytest.param([[a("a/b", "1"), a("c", "2")], [a("a", "3")]], "32", id="a file replaces a folder"),
+        pytest.param([[a("a/b", "1"), a("c", "2")], [a("a", "3")]], "32", id="a file replaces a directory"),
         pytest.param([[a("a", "1"), a("b", "2")], [file("configs/.wh.a")]], "2", id="a whiteout"),
-        pytest.param([[a("a/b", "1")], [a("a/c", "2"), file("configs/a/.wh..wh..opq")]], "2", id="an opaque folder"),
+        pytest.param([[a("a/b", "1")], [a("a/c", "2"), file("configs/a/.wh..wh..opq")]], "2", id="an opaque directory"),
         pytest.param([[a("a", "1"), hard_link("configs/c", "configs/a"), a("b", "2")]], "121", id="a hard link"),
         pytest.param([[link("configs/b/z", "../a"), a("a", "1"), a("c", "2")]], "112", id="a symbolic link"),
         pytest.param([[a("a", "1")], [hard_link("configs/b", "configs/a")], [file("configs/.wh.a")]], "1", id="moved"),
@@ -89,7 +91,7 @@ def a(path: str, *blobs: str) -> Entry:
             "1",
             id="ignore files outside of the catalog have no effect",
         ),
-        pytest.param([[folder("configs"), folder("configs/empty")]], "", id="nothing"),
+        pytest.param([[directory("configs"), directory("configs/empty")]], "", id="nothing"),
     ],
 )
 def test_blobs_of_layers(tmp_path: Path, layers: list[list[Entry]], expected: str) -> None:
@@ -110,7 +112,7 @@ def test_blobs_of_layers(tmp_path: Path, layers: list[list[Entry]], expected: st
         pytest.param(
             [file("configs/x/.indexignore", "#" * 65537)], "x/.indexignore: is larger than 64 KiB", id="deeper"
         ),
-        pytest.param([file("configs", "{}")], "the catalog is a file, not a folder", id="a file in its place"),
+        pytest.param([file("configs", "{}")], "the catalog is a file, not a directory", id="a file in its place"),
     ],
 )
 def test_errors_name_the_file(tmp_path: Path, layer: list[Entry], fault: str) -> None:
@@ -144,7 +146,7 @@ IGNORES = st.sampled_from(["a\n", "/a\n", "!a\n", "*\n!b\n", "a/\n", "**/z\n", "
 
 @settings(deadline=None, max_examples=100)
 @given(st.lists(st.tuples(PATHS, TEXTS, IGNORES), max_size=6))
-def test_a_streamed_catalog_equals_one_in_a_folder(members: list[tuple[str, str, str]]) -> None:
+def test_a_streamed_catalog_equals_one_in_a_directory(members: list[tuple[str, str, str]]) -> None:
     """The order of an archive, ignore files included, makes no difference."""
     taken: dict[str, str] = {}
     for path, text, ignore in members:
@@ -161,7 +163,7 @@ def test_a_streamed_catalog_equals_one_in_a_folder(members: list[tuple[str, str,
             (on_disk / path).write_text(text)
         expected: list[str] | str
         try:
-            expected = [blob.name for blob in read_folder(on_disk)]
+            expected = [blob.name for blob in read_directory(on_disk)]
         except BadCatalog as error:
             expected = str(error)
         found: list[str] | str

@@ -65,13 +65,13 @@ def blobs(values: Iterable[Mapping[str, Any]]) -> list[Blob]:
     return [parse_blob(Document(dict(value), b"", 1)) for value in values]
 
 
-def content(folder: Path, *values: Mapping[str, Any]) -> Content:
+def content(directory: Path, *values: Mapping[str, Any]) -> Content:
     """What is found after these blobs were written."""
-    with ContentWriter(folder, DIGEST) as writer:
+    with ContentWriter(directory, DIGEST) as writer:
         for each in blobs(values):
             writer.add(each)
         summary = writer.finish()
-    found = Content(folder)
+    found = Content(directory)
     assert found.summary == summary
     return found
 
@@ -92,7 +92,7 @@ def test_blobs_are_kept_as_their_lines_in_their_order(tmp_path: Path) -> None:
     assert (tmp_path / BLOBS_FILE).read_bytes() == b"".join(each.line for each in blobs(GOOD))
 
 
-def test_nothing_but_the_content_is_left_in_the_folder(tmp_path: Path) -> None:
+def test_nothing_but_the_content_is_left_in_the_directory(tmp_path: Path) -> None:
     content(tmp_path, *GOOD)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         *("all.jsonl", "content.json", "icons", "index.json", "packages.jsonl", "resolution.jsonl", "summaries.json")
@@ -259,14 +259,14 @@ def test_a_package_that_is_too_large_for_an_object_names_what_was_left_out(tmp_p
     assert "icon" not in found.package_object("p")["spec"]
 
 
-def written(folder: Path, ranges: list[range], *values: Value) -> Content:
+def written(directory: Path, ranges: list[range], *values: Value) -> Content:
     """The same blobs in another order than they came."""
-    with ContentWriter(folder, DIGEST) as writer:
+    with ContentWriter(directory, DIGEST) as writer:
         for each in blobs(values):
             writer.add(each)
         writer.finish(ranges)
-        assert writer.checksums[BLOBS_FILE] == compute_checksums(folder, DIGEST).files[BLOBS_FILE]
-    return Content(folder)
+        assert writer.checksums[BLOBS_FILE] == compute_checksums(directory, DIGEST).files[BLOBS_FILE]
+    return Content(directory)
 
 
 @pytest.mark.parametrize(
@@ -356,8 +356,8 @@ def test_inconsistent_files_are_rejected(tmp_path: Path) -> None:
         Content(tmp_path)
 
 
-def write(folder: Path, values: Iterable[Blob], ranges: Sequence[range] | None = None) -> None:
-    with ContentWriter(folder, DIGEST) as writer:
+def write(directory: Path, values: Iterable[Blob], ranges: Sequence[range] | None = None) -> None:
+    with ContentWriter(directory, DIGEST) as writer:
         for each in values:
             writer.add(each)
         writer.finish(ranges)

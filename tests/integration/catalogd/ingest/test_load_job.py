@@ -37,13 +37,13 @@ def catalog(channel: str) -> ConfigMapsSource:
 class Loader:
     """The load jobs of catalogd with a store."""
 
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir()
-        self._folder, self.store = folder, Store(folder)
-        self._tasks = LoadTaskFactory(folder, Access())
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir()
+        self._directory, self.store = directory, Store(directory)
+        self._tasks = LoadTaskFactory(directory, Access())
         self._ends: asyncio.Queue[str] = asyncio.Queue()
         self.jobs = Jobs[LoadResult](
-            self._ends.put_nowait, limits=LOAD_LIMITS, preload=[LOAD.module], sandbox=Sandbox(reads=(folder,))
+            self._ends.put_nowait, limits=LOAD_LIMITS, preload=[LOAD.module], sandbox=Sandbox(reads=(directory,))
         )
 
     async def load(self, source: ConfigMapsSource) -> LoadResult:
@@ -53,8 +53,8 @@ class Loader:
         return await next_result(self.jobs, self._ends)
 
     def staged(self) -> list[Path]:
-        """What jobs left in the folder in which they work."""
-        return staged(self._folder)
+        """What jobs left in the directory in which they work."""
+        return staged(self._directory)
 
 
 @pytest.fixture

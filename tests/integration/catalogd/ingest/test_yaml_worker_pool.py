@@ -47,8 +47,8 @@ Layers = Sequence[Sequence[Entry]]
 
 def found(layers: Layers, workers: YamlWorkerPool | None) -> dict[str, bytes] | str:
     """All files of the content, or the error."""
-    with tempfile.TemporaryDirectory() as folder, ContentWriter(Path(folder), DIGEST) as writer:
-        files = CatalogFiles(writer, Path(folder), workers)
+    with tempfile.TemporaryDirectory() as directory, ContentWriter(Path(directory), DIGEST) as writer:
+        files = CatalogFiles(writer, Path(directory), workers)
         tree = Tree(files, ("configs",), CATALOG_LIMITS)
         for number, layer in enumerate(layers, start=1):
             tree.layer = number
@@ -58,7 +58,7 @@ def found(layers: Layers, workers: YamlWorkerPool | None) -> dict[str, bytes] | 
             writer.finish(files.ranges("configs"))
         except BadCatalog as error:
             return str(error)
-        return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+        return {path.name: path.read_bytes() for path in Path(directory).iterdir()}
 
 
 def bundle(number: int) -> str:
@@ -216,11 +216,11 @@ def send_large_documents(workers: YamlWorkerPool) -> None:
 class JobRunner:
     """Jobs, one at a time."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, directory: Path) -> None:
         self.ends: asyncio.Queue[str] = asyncio.Queue()
         limits = Limits(memory_bytes=768 << 20, cpu_seconds=60, timeout=timedelta(seconds=60))
         preload = [LOAD.module, READ_ONE.module]
-        sandbox = Sandbox(writes=(folder,))
+        sandbox = Sandbox(writes=(directory,))
         self._mine = set(children(os.getpid()))
         self.jobs = Jobs[LoadResult](
             self.ends.put_nowait, max_concurrent=1, limits=limits, preload=preload, sandbox=sandbox
@@ -257,10 +257,10 @@ async def runner(tmp_path: Path) -> AsyncIterator[JobRunner]:
 LOTS = "---\n".join(f"schema: x\nname: '{number}'\ntext: {'x' * 500}\n" for number in range(6000))
 
 
-def load(folder: Path, text: str) -> Task[LoadRequest, LoadResult]:
+def load(directory: Path, text: str) -> Task[LoadRequest, LoadResult]:
     """The job that reads a catalog of two files."""
     source = ConfigMapsSource((("a.yaml", text.encode()), ("b.yaml", b"schema: x\nname: last\n")))
-    return LoadTaskFactory(folder, Access()).task(source, Credentials(), None, None)
+    return LoadTaskFactory(directory, Access()).task(source, Credentials(), None, None)
 
 
 async def test_a_job_parses_yaml_with_its_workers(runner: JobRunner, tmp_path: Path) -> None:
@@ -269,9 +269,9 @@ async def test_a_job_parses_yaml_with_its_workers(runner: JobRunner, tmp_path: P
         os.kill(pid, signal.SIGCONT)
     state = await runner.end()
     assert isinstance(state, Finished)
-    folder = Store(tmp_path / "store").path(state.result.digest)
-    assert folder is not None
-    names = [json.loads(line)["name"] for line in (folder / "all.jsonl").read_bytes().splitlines()]
+    directory = Store(tmp_path / "store").path(state.result.digest)
+    assert directory is not None
+    names = [json.loads(line)["name"] for line in (directory / "all.jsonl").read_bytes().splitlines()]
     assert names == [*map(str, range(6000)), "last"]
 
 

@@ -130,7 +130,7 @@ async def test_a_replica_without_access_to_the_leader_reports_what_is_missing(
         await until(lambda: f"the leader answered {status}: {expected}" in log_text(caplog))
 
 
-async def test_a_leader_that_lists_files_outside_of_the_folder_writes_nothing(
+async def test_a_leader_that_lists_files_outside_of_the_directory_writes_nothing(
     follower: Replica, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def records(_: web.Request) -> web.Response:

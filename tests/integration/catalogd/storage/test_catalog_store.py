@@ -72,8 +72,8 @@ async def test_content_that_was_damaged_is_not_served_but_reported(
 
 async def test_intact_content_with_an_invalid_index_is_not_served(tmp_path: Path) -> None:
     await fill_catalog_store(tmp_path, b=TWO)
-    with Store(tmp_path / "content").publish(ONE) as folder:
-        (folder / "index.json").write_text("[]")
+    with Store(tmp_path / "content").publish(ONE) as directory:
+        (directory / "index.json").write_text("[]")
     catalog_store = CatalogStore(tmp_path)
     await catalog_store.restore()
     with pytest.raises(LookupError):
@@ -104,7 +104,7 @@ async def test_a_record_of_another_version_affects_only_its_own_catalog(tmp_path
     assert await served(tmp_path) == {"b": TWO}
 
 
-async def test_a_folder_in_place_of_the_state_file_is_survived(tmp_path: Path) -> None:
+async def test_a_directory_in_place_of_the_state_file_is_survived(tmp_path: Path) -> None:
     (tmp_path / "catalogs.json").mkdir()
     catalog_store = CatalogStore(tmp_path)
     await catalog_store.restore()
@@ -332,17 +332,17 @@ async def test_each_change_of_what_is_served_is_reported_once_by_name(tmp_path: 
     assert changes == ["a", "b"]
 
 
-@pytest.mark.parametrize("how", ["folder removed", "index torn"])
+@pytest.mark.parametrize("how", ["directory removed", "index torn"])
 async def test_content_that_is_found_lost_when_its_record_changes_is_served_under_no_name(
     tmp_path: Path, how: str
 ) -> None:
     catalog_store = await fill_catalog_store(tmp_path, a=ONE, b=ONE, c=TWO)
-    folder = blobs_of(catalog_store, "a").parent
-    if how == "folder removed":
-        await asyncio.to_thread(shutil.rmtree, folder.parent)
+    directory = blobs_of(catalog_store, "a").parent
+    if how == "directory removed":
+        await asyncio.to_thread(shutil.rmtree, directory.parent)
     else:
-        (folder / "index.json").write_text("[]")
-        (folder / "content.json").touch()
+        (directory / "index.json").write_text("[]")
+        (directory / "content.json").touch()
     changed: list[str] = []
     catalog_store.on_catalog_change(changed.append)
     with pytest.raises(LookupError):

@@ -97,8 +97,8 @@ def test_a_store_that_is_killed_at_any_line(tmp_path: Path) -> None:
         ours = CatalogStore(root)
         await ours.restore()
         with ours.content_store.stage() as work:
-            with store.fill_staging(work, THREE) as folder:
-                write(folder, THREE)
+            with store.fill_staging(work, THREE) as directory:
+                write(directory, THREE)
             ours.content_store.publish_staged(work, THREE)
         await ours.put("a", record(THREE))
         await ours.remove("b")

@@ -82,7 +82,7 @@ async def test_a_disk_that_became_read_only_is_served_from_and_reported(
     assert await served(disk) == {}
 
 
-def test_a_folder_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(OlmError, match="name a folder that can be written"):
+    with pytest.raises(OlmError, match="name a directory that can be written"):
         CatalogStore(tmp_path / "file")

@@ -55,6 +55,6 @@ async def test_without_a_valid_state_file_nothing_is_verified(tmp_path: Path, st
     assert StartupVerifier(tmp_path).check(ONE) is None
 
 
-def test_a_folder_that_cannot_be_used_raises_nothing(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_used_raises_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert StartupVerifier(tmp_path / "file").check(ONE) is None

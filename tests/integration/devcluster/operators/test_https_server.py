@@ -22,11 +22,11 @@ from olmkit.tls import certificate_authority
 from olmkit.tls.certificate_authority import CertificateSet
 
 
-def write(folder: Path) -> CertificateSet:
+def write(directory: Path) -> CertificateSet:
     """Write a new certificate for loopback."""
     found = certificate_authority.create(["127.0.0.1"], datetime.now(UTC))
-    (folder / "tls.crt").write_bytes(found.leaf.chain)
-    (folder / "tls.key").write_bytes(found.leaf.key)
+    (directory / "tls.crt").write_bytes(found.leaf.chain)
+    (directory / "tls.key").write_bytes(found.leaf.key)
     return found
 
 

@@ -1,4 +1,4 @@
-"""A folder is validated as by opm: files and their order, and errors with file and line."""
+"""A directory is validated as by opm: files and their order, and errors with file and line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def test_a_catalog_as_yaml(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("files", [{}, {"a": ""}], ids=["no file", "an empty file"])
-def test_a_folder_without_a_blob_is_refused_as_by_catalogd(tmp_path: Path, files: dict[str, list[Value] | str]) -> None:
+def test_a_directory_without_a_blob_is_refused_as_by_catalogd(
+    tmp_path: Path, files: dict[str, list[Value] | str]
+) -> None:
     assert validate(make(tmp_path, **files)) == ValidationFailure(NO_BLOBS_MESSAGE)
 
 
@@ -92,7 +94,7 @@ def test_errors_that_stop_the_reading_have_file_and_line(tmp_path: Path, text: s
     assert refusal.place == place
 
 
-def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+def test_a_link_out_of_the_directory_is_refused(tmp_path: Path) -> None:
     outside = tmp_path / "outside.json"
     outside.write_text("{}")
     (tmp_path / "catalog").mkdir()

@@ -17,31 +17,31 @@ def lines(path: Path) -> list[str]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     made = tmp_path / "my-catalog"
     made.mkdir()
     return made
 
 
-def test_it_is_written_next_to_the_folder_and_builds_on_scratch(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+def test_it_is_written_next_to_the_directory_and_builds_on_scratch(
+    directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["catalog", "generate", "dockerfile", str(folder)]) == 0
+    assert main(["catalog", "generate", "dockerfile", str(directory)]) == 0
     assert capsys.readouterr() == ("", "")
-    assert lines(folder.parent / "my-catalog.Dockerfile") == ["FROM scratch", "ADD my-catalog /configs", LABEL]
+    assert lines(directory.parent / "my-catalog.Dockerfile") == ["FROM scratch", "ADD my-catalog /configs", LABEL]
 
 
 @pytest.mark.parametrize("flag", ["-i", "--binary-image"])
-def test_an_image_to_build_on(folder: Path, flag: str) -> None:
+def test_an_image_to_build_on(directory: Path, flag: str) -> None:
     image = "registry.redhat.io/openshift4/ose-operator-registry:v4.14"
-    assert main(["catalog", "generate", "dockerfile", f"{folder}/", flag, image]) == 0
-    assert lines(folder.parent / "my-catalog.Dockerfile")[0] == f"FROM {image}"
+    assert main(["catalog", "generate", "dockerfile", f"{directory}/", flag, image]) == 0
+    assert lines(directory.parent / "my-catalog.Dockerfile")[0] == f"FROM {image}"
 
 
-def test_the_current_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(folder)
+def test_the_current_directory(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(directory)
     assert main(["catalog", "generate", "dockerfile", "."]) == 0
-    assert "ADD my-catalog /configs" in lines(folder.parent / "my-catalog.Dockerfile")
+    assert "ADD my-catalog /configs" in lines(directory.parent / "my-catalog.Dockerfile")
 
 
 def test_a_name_with_blanks(tmp_path: Path) -> None:
@@ -50,21 +50,21 @@ def test_a_name_with_blanks(tmp_path: Path) -> None:
     assert 'ADD ["my catalog", "/configs"]' in lines(tmp_path / "my catalog.Dockerfile")
 
 
-def test_an_existing_dockerfile_is_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = folder.parent / "my-catalog.Dockerfile"
+def test_an_existing_dockerfile_is_kept(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = directory.parent / "my-catalog.Dockerfile"
     path.write_text("mine")
-    assert main(["catalog", "generate", "dockerfile", str(folder)]) == 1
+    assert main(["catalog", "generate", "dockerfile", str(directory)]) == 1
     assert capsys.readouterr().err == f'path "{path}": file already exists: remove it to write it again\n'
     assert path.read_text() == "mine"
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["catalog", "generate", "dockerfile", str(tmp_path / "x")]) == 1
     assert capsys.readouterr().err == f"stat {tmp_path / 'x'}: no such file or directory\n"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_is_no_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "x").touch()
     assert main(["catalog", "generate", "dockerfile", str(tmp_path / "x")]) == 1
     assert capsys.readouterr().err == f'provided root path "{tmp_path / "x"}" is not a directory\n'
@@ -83,14 +83,14 @@ def test_names_with_special_characters_of_a_dockerfile(
 ) -> None:
     (tmp_path / name).mkdir()
     assert main(["catalog", "generate", "dockerfile", str(tmp_path / name)]) == 1
-    assert capsys.readouterr().err == f"a Dockerfile cannot name a folder {shown}: give it another name\n"
+    assert capsys.readouterr().err == f"a Dockerfile cannot name a directory {shown}: give it another name\n"
 
 
 @pytest.mark.parametrize("image", ["a b", "x\nRUN y", "$X", "UPPER/case"])
-def test_invalid_images(image: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["catalog", "generate", "dockerfile", str(folder), "-i", image]) == 1
+def test_invalid_images(image: str, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["catalog", "generate", "dockerfile", str(directory), "-i", image]) == 1
     assert capsys.readouterr().err.startswith("invalid image pull spec ")
-    assert list(folder.parent.iterdir()) == [folder]
+    assert list(directory.parent.iterdir()) == [directory]
 
 
 def test_a_command_is_required(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,28 +21,28 @@ BLOBS: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     (tmp_path / "catalog.json").write_text("\n".join(json.dumps(each) for each in BLOBS))
     return tmp_path
 
 
-def test_all_channels_for_mermaid(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["catalog", "graph", str(folder), "--package", "p"]) == 0
+def test_all_channels_for_mermaid(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["catalog", "graph", str(directory), "--package", "p"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("flowchart LR\n")
     assert ("a (default)" in out, '"b"' in out) == (True, True)
 
 
-def test_one_channel_for_graphviz(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["catalog", "graph", str(folder), "--package", "p", "--channel", "b", "--output", "dot"]) == 0
+def test_one_channel_for_graphviz(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["catalog", "graph", str(directory), "--package", "p", "--channel", "b", "--output", "dot"]) == 0
     out = capsys.readouterr().out
     assert out.startswith('digraph "p" {\n')
     assert ("default" in out, 'label="b"' in out) == (False, True)
 
 
-def test_text_for_people_never_controls_a_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "x.json").write_text(json.dumps({**BLOBS[1], "name": "\x1b[31m\u202e"}))
-    assert main(["catalog", "graph", str(folder), "--package", "p", "-o", "text"]) == 0
+def test_text_for_people_never_controls_a_terminal(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (directory / "x.json").write_text(json.dumps({**BLOBS[1], "name": "\x1b[31m\u202e"}))
+    assert main(["catalog", "graph", str(directory), "--package", "p", "-o", "text"]) == 0
     assert capsys.readouterr().out == (
         "p\n  \ufffd[31m\ufffd\n    p.v1 (head)\n  a (default)\n    p.v1 (head)\n  b\n    p.v1 (head)\n"
     )
@@ -60,30 +60,32 @@ def test_text_for_people_never_controls_a_terminal(folder: Path, capsys: pytest.
         pytest.param(["--package", "q", "--channel", "x"], "parse bundle: json: cannot unmarshal", id="no bundle"),
     ],
 )
-def test_what_is_not_there(arguments: list[str], words: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["catalog", "graph", str(folder), *arguments]) == 1
+def test_what_is_not_there(
+    arguments: list[str], words: str, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["catalog", "graph", str(directory), *arguments]) == 1
     out, err = capsys.readouterr()
     assert (out, words in err) == ("", True)
 
 
-def test_a_file_that_cannot_be_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "x.json").write_text("[]")
-    assert main(["catalog", "graph", str(folder), "--package", "p"]) == 1
+def test_a_file_that_cannot_be_read(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (directory / "x.json").write_text("[]")
+    assert main(["catalog", "graph", str(directory), "--package", "p"]) == 1
     assert capsys.readouterr().err.startswith("x.json: line 1: ")
 
 
-def test_no_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["catalog", "graph", str(folder / "x"), "--package", "p"]) == 1
-    assert main(["catalog", "graph", str(folder / "catalog.json"), "--package", "p"]) == 1
+def test_no_directory(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["catalog", "graph", str(directory / "x"), "--package", "p"]) == 1
+    assert main(["catalog", "graph", str(directory / "catalog.json"), "--package", "p"]) == 1
     assert capsys.readouterr().err.splitlines() == [
-        f"stat {folder / 'x'}: no such file or directory",
-        f'"{folder / "catalog.json"}" is not a directory',
+        f"stat {directory / 'x'}: no such file or directory",
+        f'"{directory / "catalog.json"}" is not a directory',
     ]
 
 
 @pytest.mark.parametrize("arguments", [[], ["--package", "p", "-o", "svg"]])
-def test_wrong_use(arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_use(arguments: list[str], directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["catalog", "graph", str(folder), *arguments])
+        main(["catalog", "graph", str(directory), *arguments])
     assert ended.value.code == 2
     assert capsys.readouterr().out == ""

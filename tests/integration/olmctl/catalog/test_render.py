@@ -1,4 +1,4 @@
-"""`olm catalog render` of folders. Images are tested in tests/cluster/olmctl/catalog/test_render.py."""
+"""`olm catalog render` of directories. Images are tested in tests/cluster/olmctl/catalog/test_render.py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLAIN = {"manifests/n.yaml": dump({"apiVersion": "v1", "kind": "Namespace", "met
 FLAGS = ["--package", "p", "--version", "1.0.0", "--image", "quay.io/o/p:v1"]
 
 
-def folder(path: Path, files: Files) -> str:
+def directory(path: Path, files: Files) -> str:
     for name, text in files.items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_bytes(text)
@@ -38,7 +38,7 @@ def test_a_catalog_in_opms_order(tmp_path: Path, capsys: pytest.CaptureFixture[s
         {"schema": "olm.package", "name": "p"},
         {"schema": "my.own", "name": "x"},
     ]
-    catalog = folder(tmp_path, {f"{number}.json": json.dumps(each).encode() for number, each in enumerate(lines)})
+    catalog = directory(tmp_path, {f"{number}.json": json.dumps(each).encode() for number, each in enumerate(lines)})
     assert main(["catalog", "render", catalog]) == 0
     out = capsys.readouterr().out
     assert [each["schema"] for each in blobs(out)] == ["my.own", "olm.package", "olm.bundle"]
@@ -50,36 +50,36 @@ def test_a_catalog_in_opms_order(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_what_was_rendered_is_rendered_to_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["catalog", "render", folder(tmp_path / "b", bundle()), "--image", "quay.io/o/p:v1", "-o", "yaml"])
+    main(["catalog", "render", directory(tmp_path / "b", bundle()), "--image", "quay.io/o/p:v1", "-o", "yaml"])
     first = capsys.readouterr().out
-    assert main(["catalog", "render", folder(tmp_path / "c", {"x.yaml": first.encode()}), "-o", "yaml"]) == 0
+    assert main(["catalog", "render", directory(tmp_path / "c", {"x.yaml": first.encode()}), "-o", "yaml"]) == 0
     assert capsys.readouterr().out == first
 
 
 def test_a_bundle_and_a_catalog_make_a_valid_catalog(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     channel = {"schema": "olm.channel", "package": "p", "name": "c", "entries": [{"name": "p.v1.2.3"}]}
     made = tmp_path / "catalog"
-    folder(made, {"channel.json": json.dumps(channel).encode()})
+    directory(made, {"channel.json": json.dumps(channel).encode()})
     main(["catalog", "init", "p", "-c", "c"])
     (made / "package.json").write_text(capsys.readouterr().out)
-    bundle_folder = folder(tmp_path / "bundle", bundle())
-    assert main(["catalog", "render", str(made), bundle_folder]) == 0
+    bundle_directory = directory(tmp_path / "bundle", bundle())
+    assert main(["catalog", "render", str(made), bundle_directory]) == 0
     whole = tmp_path / "whole"
-    folder(whole, {"catalog.json": capsys.readouterr().out.encode()})
+    directory(whole, {"catalog.json": capsys.readouterr().out.encode()})
     assert validate(whole) is None
 
 
 def test_manifests_are_summarized_on_demand_in_bundles_and_catalogs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    files = folder(tmp_path / "b", bundle())
+    files = directory(tmp_path / "b", bundle())
     main(["catalog", "render", files, "--image", "quay.io/o/p:v1"])
     carrying = capsys.readouterr().out
     assert [each["type"] for each in blobs(carrying)[0]["properties"]][-2:] == ["olm.bundle.object"] * 2
     main(["catalog", "render", files, "--image", "quay.io/o/p:v1", "--migrate"])
     summarized = capsys.readouterr().out
     assert blobs(summarized)[0]["properties"][-1]["type"] == "olm.csv.metadata"
-    catalog = folder(tmp_path / "c", {"catalog.json": carrying.encode()})
+    catalog = directory(tmp_path / "c", {"catalog.json": carrying.encode()})
     assert main(["catalog", "render", catalog, "--migrate-level", "bundle-object-to-csv-metadata"]) == 0
     assert blobs(capsys.readouterr().out) == blobs(summarized)
 
@@ -93,7 +93,7 @@ def test_manifests_are_summarized_on_demand_in_bundles_and_catalogs(
     ],
 )
 def test_a_plain_bundle(files: Files, flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["catalog", "render", folder(tmp_path, files), *flags]) == 0
+    assert main(["catalog", "render", directory(tmp_path, files), *flags]) == 0
     (found,) = blobs(capsys.readouterr().out)
     assert list(found) == ["schema", "name", "package", "image", "properties"]
     assert (found["name"], found["image"]) == ("p.v1.0.0", "quay.io/o/p:v1")
@@ -104,7 +104,7 @@ def test_a_catalog_of_a_package_called_manifests_is_a_catalog(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     package = b'{"schema":"olm.package","name":"manifests"}'
-    catalog = folder(tmp_path, {"manifests/catalog.json": package, "other/catalog.json": b""})
+    catalog = directory(tmp_path, {"manifests/catalog.json": package, "other/catalog.json": b""})
     assert main(["catalog", "render", catalog]) == 0
     assert blobs(capsys.readouterr().out)[0]["name"] == "manifests"
 
@@ -154,13 +154,13 @@ def test_a_catalog_of_a_package_called_manifests_is_a_catalog(
 def test_references_that_cannot_be_rendered(
     files: Files, flags: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = folder(tmp_path, files)
+    path = directory(tmp_path, files)
     assert main(["catalog", "render", path, *flags]) == 1
     assert capsys.readouterr() == ("", f'render "{path}": {words}\n')
 
 
 def test_metadata_that_is_left_out_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = folder(tmp_path, bundle(dependencies=b"a:\n- b: c\n    d: e\n"))
+    path = directory(tmp_path, bundle(dependencies=b"a:\n- b: c\n    d: e\n"))
     assert main(["catalog", "render", path]) == 0
     out, err = capsys.readouterr()
     assert blobs(out)[0]["name"] == "p.v1.2.3"
@@ -170,12 +170,12 @@ def test_metadata_that_is_left_out_is_a_warning(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("reference", "words"),
     [
-        pytest.param("./nothing", "there is no such folder, and it is no image: ", id="no folder"),
-        pytest.param("a b", "there is no such folder, and it is no image: ", id="no image"),
-        pytest.param(__file__, "it is a file: give the folder that contains it", id="a file"),
+        pytest.param("./nothing", "there is no such directory, and it is no image: ", id="no directory"),
+        pytest.param("a b", "there is no such directory, and it is no image: ", id="no image"),
+        pytest.param(__file__, "it is a file: give the directory that contains it", id="a file"),
     ],
 )
-def test_paths_that_are_no_folder(reference: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_paths_that_are_no_directory(reference: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["catalog", "render", reference]) == 1
     out, err = capsys.readouterr()
     assert (out, err.startswith(f'render "{reference}": {words}')) == ("", True)

@@ -23,21 +23,21 @@ TREE = 'invalid index:\n└── invalid package "p":\n    └── default ch
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     """A valid catalog."""
     (tmp_path / "catalog.json").write_text(VALID)
     return tmp_path
 
 
 @pytest.fixture
-def refused(folder: Path) -> Path:
+def refused(directory: Path) -> Path:
     """A catalog without a default channel."""
-    (folder / "catalog.json").write_text(VALID.replace("defaultChannel", "default"))
-    return folder
+    (directory / "catalog.json").write_text(VALID.replace("defaultChannel", "default"))
+    return directory
 
 
-def test_nothing_is_printed_for_a_valid_catalog(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["catalog", "validate", str(folder)]) == 0
+def test_nothing_is_printed_for_a_valid_catalog(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["catalog", "validate", str(directory)]) == 0
     assert capsys.readouterr() == ("", "")
 
 
@@ -47,10 +47,10 @@ def test_a_refused_catalog_is_reported_on_stderr(refused: Path, capsys: pytest.C
 
 
 def test_a_blob_that_cannot_be_read_is_reported_with_file_and_line(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (folder / "catalog.json").write_text(VALID.replace('"c"}', "5}"))
-    assert main(["catalog", "validate", str(folder)]) == 1
+    (directory / "catalog.json").write_text(VALID.replace('"c"}', "5}"))
+    assert main(["catalog", "validate", str(directory)]) == 1
     assert capsys.readouterr().err.splitlines() == [
         "parse package: json: cannot unmarshal number into Go struct field Package.defaultChannel of type string",
         'in catalog.json, line 1: package "p"',
@@ -64,14 +64,14 @@ def test_json_is_opms_to_the_byte(refused: Path, flag: str, capsys: pytest.Captu
     assert capsys.readouterr() == (f'{{\n  "passed": false,\n  "error": {{\n    "message": "{text}"\n  }}\n}}\n', "")
 
 
-def test_json_of_a_valid_catalog(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["catalog", "validate", "-o", "json", str(folder)]) == 0
+def test_json_of_a_valid_catalog(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["catalog", "validate", "-o", "json", str(directory)]) == 0
     assert capsys.readouterr().out == '{\n  "passed": true\n}\n'
 
 
-def test_json_escapes_what_go_escapes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "catalog.json").write_text(VALID.replace('"name":"b"}]', '"name":"b","skipRange":"<v1"}]'))
-    assert main(["catalog", "validate", "-o", "json", str(folder)]) == 1
+def test_json_escapes_what_go_escapes(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (directory / "catalog.json").write_text(VALID.replace('"name":"b"}]', '"name":"b","skipRange":"<v1"}]'))
+    assert main(["catalog", "validate", "-o", "json", str(directory)]) == 1
     out = capsys.readouterr().out
     assert "\\u003cv1" in out
     assert "<" not in out
@@ -85,20 +85,20 @@ def test_yaml(refused: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert yaml.safe_load(out) == {"passed": False, "error": {"message": TREE}}
 
 
-def test_another_form_of_output(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["catalog", "validate", str(folder), "-o", "xml"]) == 1
+def test_another_form_of_output(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["catalog", "validate", str(directory), "-o", "xml"]) == 1
     assert capsys.readouterr() == ("", 'invalid --output value "xml", expected (json|yaml)\n')
 
 
-def test_a_file_is_no_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = folder / "catalog.json"
+def test_a_file_is_no_directory(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = directory / "catalog.json"
     assert main(["catalog", "validate", str(file)]) == 1
     assert capsys.readouterr().err == f'"{file}" is not a directory\n'
 
 
-def test_what_is_not_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["catalog", "validate", str(folder / "x")]) == 1
-    assert capsys.readouterr().err == f"stat {folder / 'x'}: no such file or directory\n"
+def test_what_is_not_there(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["catalog", "validate", str(directory / "x")]) == 1
+    assert capsys.readouterr().err == f"stat {directory / 'x'}: no such file or directory\n"
 
 
 def test_a_command_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

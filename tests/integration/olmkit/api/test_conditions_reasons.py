@@ -24,8 +24,8 @@ KINDS: dict[str, tuple[type[StrEnum], type[StrEnum], str, str]] = {
 }
 
 
-def sources(folder: str) -> str:
-    return "\n".join(path.read_text() for path in (REPOSITORY / folder).rglob("*.py") if path != Path(__file__))
+def sources(directory: str) -> str:
+    return "\n".join(path.read_text() for path in (REPOSITORY / directory).rglob("*.py") if path != Path(__file__))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -167,8 +167,8 @@ def write_large_file(arguments: Values, context: JobContext) -> Values:
 
 
 def write_raising(arguments: Values, context: JobContext) -> Values:
-    """Write a file in `folder`, "" for that of temporary files, and let errors pass."""
-    with tempfile.TemporaryFile(dir=arguments["folder"] or None) as file:
+    """Write a file in `directory`, "" for that of temporary files, and let errors pass."""
+    with tempfile.TemporaryFile(dir=arguments["directory"] or None) as file:
         file.write(bytes(arguments["bytes"]))
     return {}
 

@@ -63,7 +63,7 @@ def write_temporary() -> None:
 
 
 def nest(path: str) -> None:
-    """Create nested folders, deeper than the recursion limit of Python."""
+    """Create nested directories, deeper than the recursion limit of Python."""
     for _ in range(2 * sys.getrecursionlimit()):
         os.chdir(path)
         path = "a"
@@ -76,7 +76,7 @@ ACTIONS: dict[str, Callable[..., Any]] = {
     "write": lambda path: Path(path).write_bytes(b"x"),
     "remove": os.unlink,
     "rename": os.rename,
-    "make folder": os.mkdir,
+    "make directory": os.mkdir,
     "link": os.link,
     "nest": nest,
     "nest temporary": lambda: nest(tempfile.gettempdir()),
@@ -103,11 +103,12 @@ def attempt(arguments: Values, context: JobContext) -> Values:
     return {"outcomes": [_outcome(*action) for action in arguments["actions"]]}
 
 
-def fill_folder(arguments: Values, context: JobContext) -> Values:
-    """Fill the staging folder with content with the manifest of `manifest`; then try `actions`, and return `ref` and `digest`."""
-    staging, digest = context.folder, arguments["digest"]
-    with fill_staging(staging, str(arguments.get("manifest", digest))) as folder:
-        (folder / "type").write_text("left")
+def fill_directory(arguments: Values, context: JobContext) -> Values:
+    """Fill the staging directory with content with the manifest of `manifest`; then try `actions`, and return `ref` and
+    `digest`."""
+    staging, digest = context.directory, arguments["digest"]
+    with fill_staging(staging, str(arguments.get("manifest", digest))) as directory:
+        (directory / "type").write_text("left")
     if arguments.get("hang"):
         context.progress("filled")
         signal.pause()
@@ -117,15 +118,15 @@ def fill_folder(arguments: Values, context: JobContext) -> Values:
 
 
 async def parse_in_staging(arguments: Values, context: JobContext) -> Values:
-    """As parse, in a subfolder of the staging folder."""
-    folder = context.folder / "content"
-    return await parse({**_named(arguments, context), "folder": str(folder)}, context)
+    """As parse, in a subdirectory of the staging directory."""
+    directory = context.directory / "content"
+    return await parse({**_named(arguments, context), "directory": str(directory)}, context)
 
 
 def _named(arguments: Values, context: JobContext) -> Values:
-    """Replace {staging} in the actions by the staging folder."""
+    """Replace {staging} in the actions by the staging directory."""
     actions = [
-        [str(each).replace("{staging}", str(context.folder)) for each in action]
+        [str(each).replace("{staging}", str(context.directory)) for each in action]
         for action in arguments.get("actions", ())
     ]
     return {**arguments, "actions": actions}
@@ -159,12 +160,12 @@ def _outcome(name: str, *arguments: Any) -> str:
 
 async def parse(arguments: Values, context: JobContext) -> Values:
     """Run `function` in the parser process, with a file that contains "fetched"."""
-    folder = Path(arguments["folder"])
-    os.makedirs(folder, exist_ok=True)
+    directory = Path(arguments["directory"])
+    os.makedirs(directory, exist_ok=True)
     with tempfile.TemporaryFile() as file:
         file.write(b"fetched")
         file.flush()
-        result = await context.parse(job(arguments["function"]), arguments, [file], folder)
+        result = await context.parse(job(arguments["function"]), arguments, [file], directory)
     orphan = result.get("orphan")
     left = orphan is not None and exists(orphan)
     return {"job": os.getpid(), "parent of the job": os.getppid(), "orphan is left": left, **result}
@@ -231,7 +232,7 @@ def exit_in_parser(arguments: Values, context: JobContext) -> Values:
 
 
 def leave_orphan_in_parser(arguments: Values, context: JobContext) -> Values:
-    """Leave an orphaned process behind, which changes a file of the folder without end."""
+    """Leave an orphaned process behind, which changes a file of the directory without end."""
     ours, theirs = os.pipe()
     way = arguments["way"]
     if os.fork() == 0:
@@ -242,7 +243,7 @@ def leave_orphan_in_parser(arguments: Values, context: JobContext) -> Values:
             os.write(theirs, str(os.getpid()).encode())
             os.closerange(0, 256)
             while way == "end":
-                Path(arguments["folder"], "file").write_bytes(os.urandom(8))
+                Path(arguments["directory"], "file").write_bytes(os.urandom(8))
             while True:
                 signal.pause()
         os._exit(0)
@@ -279,7 +280,7 @@ def job(name: str) -> Job[Values, Values]:
 
 FUNCTIONS: tuple[Function[Values, Values], ...] = (
     attempt,
-    fill_folder,
+    fill_directory,
     parse_in_staging,
     describe,
     parse,

@@ -26,14 +26,14 @@ from olmkit.jobs.job import Role
 from olmkit.jobs.protocol import ChildSpec
 from {WORK} import job
 
-role, function, when, folder = Role(sys.argv[1]), sys.argv[2], sys.argv[3], Path(sys.argv[4])
+role, function, when, directory = Role(sys.argv[1]), sys.argv[2], sys.argv[3], Path(sys.argv[4])
 ours, theirs = socket.socketpair()
 parent = os.getpid()
 if not (pid := os.fork()):
-    child.run([theirs.detach()], parent, ChildSpec(role, Limits(), Sandbox()), folder)
+    child.run([theirs.detach()], parent, ChildSpec(role, Limits(), Sandbox()), directory)
 theirs.close()
 request = {{"until": "/", "probe": "probe_answer", "answer": {{}}}}
-message = {{"id": 1, "function": job(function).function, "request": request, "folder": str(folder)}}
+message = {{"id": 1, "function": job(function).function, "request": request, "directory": str(directory)}}
 line = orjson.dumps(message) + b"\\n"
 ours.sendall({{"before": b"", "cut": line[:-20]}}.get(when, line))
 if when == "answered":

@@ -1,4 +1,4 @@
-"""The scratch folder of one fork server, while other processes start and remove unlocked folders."""
+"""The scratch directory of one fork server, while other processes start and remove unlocked directories."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from olmkit.jobs import fork_client
-from olmkit.jobs.fork_client import ScratchFolder
+from olmkit.jobs.fork_client import ScratchDirectory
 
 
 @pytest.fixture(autouse=True)
@@ -22,12 +22,12 @@ def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def start_other_process(parent: Path) -> None:
-    """What another process does at its start: it removes unlocked folders."""
+    """What another process does at its start: it removes unlocked directories."""
     found = list(parent.iterdir())
-    for folder in found:
-        lock = os.open(folder, os.O_RDONLY)
+    for directory in found:
+        lock = os.open(directory, os.O_RDONLY)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        folder.rmdir()
+        directory.rmdir()
         os.close(lock)
 
 
@@ -53,16 +53,16 @@ def test_another_process_starts_concurrently(
         return result
 
     monkeypatch.setattr(module, name, disturbed)
-    made = ScratchFolder()
-    assert list(parent.iterdir()) == [made.folder]
+    made = ScratchDirectory()
+    assert list(parent.iterdir()) == [made.directory]
     fork_client._remove_abandoned(parent)
-    assert made.folder.is_dir(), "it is locked"
+    assert made.directory.is_dir(), "it is locked"
     made.close()
     assert list(parent.iterdir()) == []
 
 
-def test_folders_of_killed_processes_are_removed(parent: Path) -> None:
-    (parent / f"{fork_client.FOLDER_PREFIX}left" / "1").mkdir(parents=True)
-    made = ScratchFolder()
-    assert list(parent.iterdir()) == [made.folder]
+def test_directories_of_killed_processes_are_removed(parent: Path) -> None:
+    (parent / f"{fork_client.DIRECTORY_PREFIX}left" / "1").mkdir(parents=True)
+    made = ScratchDirectory()
+    assert list(parent.iterdir()) == [made.directory]
     made.close()

@@ -191,16 +191,16 @@ async def test_the_process_is_in_a_sandbox(worker: KeptWorker, tmp_path: Path) -
     assert "Permission" in error.message
 
 
-async def test_the_process_is_replaced_with_the_folder_that_it_may_read(tmp_path: Path) -> None:
-    folder = tmp_path / "read"
-    folder.mkdir()
-    kept = KeptWorker(limits=LIMITS, preload=[WORK], sandbox=Sandbox(reads=(folder,), network=False))
+async def test_the_process_is_replaced_with_the_directory_that_it_may_read(tmp_path: Path) -> None:
+    directory = tmp_path / "read"
+    directory.mkdir()
+    kept = KeptWorker(limits=LIMITS, preload=[WORK], sandbox=Sandbox(reads=(directory,), network=False))
     try:
         before = await pid_of(kept)
-        folder.rename(tmp_path / "before")
-        folder.mkdir()
-        (folder / "file").write_text("")
-        assert (await kept.run(task("count_bytes", path=str(folder / "file")))) == {"bytes": 0}
+        directory.rename(tmp_path / "before")
+        directory.mkdir()
+        (directory / "file").write_text("")
+        assert (await kept.run(task("count_bytes", path=str(directory / "file")))) == {"bytes": 0}
         assert await pid_of(kept) != before
     finally:
         await kept.close()

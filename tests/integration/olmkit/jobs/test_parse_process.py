@@ -1,4 +1,4 @@
-"""The parser of a job: a process of its own without network and credentials, with one writable folder."""
+"""The parser of a job: a process of its own without network and credentials, with one writable directory."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ LIMITS = Limits(
 
 
 class JobRunner:
-    """Jobs that parse in `folder`."""
+    """Jobs that parse in `directory`."""
 
-    def __init__(self, folder: Path, limits: Limits = LIMITS, memory: MemoryBudget | None = None) -> None:
-        self.folder = folder
+    def __init__(self, directory: Path, limits: Limits = LIMITS, memory: MemoryBudget | None = None) -> None:
+        self.directory = directory
         self.ends: asyncio.Queue[str] = asyncio.Queue()
         self.jobs = Jobs[Values](
-            self.ends.put_nowait, limits=limits, preload=[WORK], sandbox=Sandbox(writes=(folder,)), memory=memory
+            self.ends.put_nowait, limits=limits, preload=[WORK], sandbox=Sandbox(writes=(directory,)), memory=memory
         )
 
     def start(self, key: str, function: str, **arguments: Any) -> None:
-        named = {"function": function, "folder": str(self.folder / "staging"), **arguments}
+        named = {"function": function, "directory": str(self.directory / "staging"), **arguments}
         self.jobs.ensure(key, str(next(NUMBERS)), Task(job("parse"), named))
 
     async def run(self, function: str, **arguments: Any) -> JobState[Values]:
@@ -95,16 +95,16 @@ async def test_a_parser_has_no_network(runner: JobRunner) -> None:
 
 
 @with_landlock
-async def test_a_parser_writes_to_its_folder_only(runner: JobRunner) -> None:
-    other = runner.folder / "other content"
+async def test_a_parser_writes_to_its_directory_only(runner: JobRunner) -> None:
+    other = runner.directory / "other content"
     other.mkdir(parents=True)
-    own = runner.folder / "staging"
+    own = runner.directory / "staging"
     actions = [
         ("write", str(own / "file")),
         ("read", str(own / "file")),
         ("write temporary",),
         ("write", str(other / "file")),
-        ("rename", str(own), str(runner.folder / "renamed")),
+        ("rename", str(own), str(runner.directory / "renamed")),
         ("read", "/etc/hosts"),
         ("read", "/proc/self/environ"),
         ("kill", os.getpid(), 0),

@@ -127,7 +127,7 @@ async def test_files_of_the_sandbox_can_be_accessed(tmp_path: Path) -> None:
         outcomes = await runner.attempt(
             ("read", str(given)),
             ("write", str(own / "a")),
-            ("make folder", str(own / "b")),
+            ("make directory", str(own / "b")),
             ("rename", str(own / "a"), str(own / "b" / "a")),
             ("read", str(own / "b" / "a")),
             ("write temporary",),
@@ -147,15 +147,15 @@ async def test_a_job_cannot_signal_its_controller(tmp_path: Path) -> None:
 
 async def test_temporary_files_are_removed_with_the_job() -> None:
     async with sandboxed(Sandbox()) as runner:
-        folders = {(await runner.result(Task(job("describe"), {})))["temporary"] for _ in range(2)}
-        assert len(folders) == 2, "each job has a folder of its own"
-        assert not any(map(os.path.exists, folders))
-        above = {os.path.dirname(folder) for folder in folders}
+        directories = {(await runner.result(Task(job("describe"), {})))["temporary"] for _ in range(2)}
+        assert len(directories) == 2, "each job has a directory of its own"
+        assert not any(map(os.path.exists, directories))
+        above = {os.path.dirname(directory) for directory in directories}
         assert list(map(os.path.exists, above)) == [True]
     assert list(map(os.path.exists, above)) == [False]
 
 
-async def test_deeply_nested_temporary_folders_do_not_affect_other_jobs(
+async def test_deeply_nested_temporary_directories_do_not_affect_other_jobs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -166,15 +166,15 @@ async def test_deeply_nested_temporary_folders_do_not_affect_other_jobs(
         assert len(left) == 1, "the fork server is the same"
     async with sandboxed(Sandbox()) as runner:
         assert await runner.attempt(("write temporary",)) == ["done"], (
-            "folders of an earlier fork server do not affect jobs either"
+            "directories of an earlier fork server do not affect jobs either"
         )
     await asyncio.to_thread(lambda: subprocess.run(["rm", "-rf", *left], check=True))
     assert os.listdir(tmp_path) == []
 
 
 async def test_temporary_files_of_a_killed_controller_are_removed_by_the_next_one(tmp_path: Path) -> None:
-    imports = "import os, signal; from olmkit.jobs.fork_client import ScratchFolder"
-    text = f"{imports}; ScratchFolder(); os.kill(os.getpid(), signal.SIGKILL)"
+    imports = "import os, signal; from olmkit.jobs.fork_client import ScratchDirectory"
+    text = f"{imports}; ScratchDirectory(); os.kill(os.getpid(), signal.SIGKILL)"
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     for _ in range(2):
         ended = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", text], env=environment, check=False)

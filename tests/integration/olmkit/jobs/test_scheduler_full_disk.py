@@ -1,4 +1,5 @@
-"""Jobs on a real disk that is full or read-only: what they write, their temporary files, and the folders that they start with."""
+"""Jobs on a real disk that is full or read-only: what they write, their temporary files, and the directories that they start
+with."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ class Fault:
 
 
 def use_all_files(disk: Path) -> None:
-    """No file or folder can be created any more."""
+    """No file or directory can be created any more."""
     remount(disk, "rw,nr_inodes=30")
     with suppress(OSError):
         for number in range(100):
@@ -64,7 +65,7 @@ READ_ONLY_MESSAGE = "cannot be used (Read-only file system): mount it to be writ
 FULL = Fault(fill_up, "DiskFull", FULL_MESSAGE)
 NO_FILES = Fault(use_all_files, "DiskFull", FULL_MESSAGE)
 READ_ONLY = Fault(make_read_only, "DiskFailed", READ_ONLY_MESSAGE)
-folder_faults = pytest.mark.parametrize("fault", [NO_FILES, READ_ONLY], ids=["no inode is left", "it is read-only"])
+directory_faults = pytest.mark.parametrize("fault", [NO_FILES, READ_ONLY], ids=["no inode is left", "it is read-only"])
 
 
 @pytest.fixture
@@ -84,7 +85,7 @@ async def fails_until_usable(run: Callable[[int], Awaitable[JobState[Values]]], 
     assert isinstance(await run(3), Finished)
 
 
-@pytest.mark.parametrize("where", ["its folder", "temporary files"])
+@pytest.mark.parametrize("where", ["its directory", "temporary files"])
 @pytest.mark.parametrize("fault", [FULL, READ_ONLY], ids=["it is full", "it is read-only"])
 async def test_the_disk_that_a_job_writes_to(
     runner: JobRunner,
@@ -95,15 +96,17 @@ async def test_the_disk_that_a_job_writes_to(
     fault: Fault,
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(disk))
-    folder = str(disk) if where == "its folder" else ""
-    assert isinstance(await runner.run("write_raising", folder=folder, bytes=10), Finished)
-    await fails_until_usable(lambda number: runner.run("write_raising", folder=folder, bytes=10 * number), disk, fault)
+    directory = str(disk) if where == "its directory" else ""
+    assert isinstance(await runner.run("write_raising", directory=directory, bytes=10), Finished)
+    await fails_until_usable(
+        lambda number: runner.run("write_raising", directory=directory, bytes=10 * number), disk, fault
+    )
     assert "Traceback" not in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("is_running", [False, True], ids=["before the first job", "between two jobs"])
-@folder_faults
-async def test_a_job_can_have_no_folder_for_temporary_files(
+@directory_faults
+async def test_a_job_can_have_no_directory_for_temporary_files(
     runner: JobRunner,
     disk: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -119,8 +122,8 @@ async def test_a_job_can_have_no_folder_for_temporary_files(
 
 
 @pytest.mark.parametrize("is_running", [False, True], ids=["before the first task", "between two processes"])
-@folder_faults
-async def test_a_kept_worker_can_have_no_folder_for_temporary_files(
+@directory_faults
+async def test_a_kept_worker_can_have_no_directory_for_temporary_files(
     disk: Path, monkeypatch: pytest.MonkeyPatch, is_running: bool, fault: Fault
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(disk))

@@ -1,4 +1,4 @@
-"""Jobs with staging: they write to a folder of their own, which is published when they have ended."""
+"""Jobs with staging: they write to a directory of their own, which is published when they have ended."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ with_landlock = pytest.mark.skipif(
 
 def publish_catalog(store: Store, image: str) -> Callable[[Path, Values], None]:
     """The `finish` of jobs that load catalogs."""
-    return lambda folder, values: staged_content.publish_job_output(
-        store, image, folder, codec.decode(LoadResult, values)
+    return lambda directory, values: staged_content.publish_job_output(
+        store, image, directory, codec.decode(LoadResult, values)
     )
 
 
 def publish_bundle(store: Store, replaceable: str, image: str) -> Callable[[Path, Values], None]:
     """The `finish` of jobs that unpack bundles."""
-    return lambda folder, values: storage.publish_job_output(
-        store, PLAIN, replaceable, image, folder, codec.decode(UnpackResult, values)
+    return lambda directory, values: storage.publish_job_output(
+        store, PLAIN, replaceable, image, directory, codec.decode(UnpackResult, values)
     )
 
 
@@ -57,18 +57,18 @@ class JobRunner:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.store = Store(root)
-        with self.store.publish(OTHER) as folder:
-            (folder / "type").write_text(KEPT)
+        with self.store.publish(OTHER) as directory:
+            (directory / "type").write_text(KEPT)
         self.ends: asyncio.Queue[str] = asyncio.Queue()
         self.jobs = Jobs[Values](self.ends.put_nowait, preload=[WORK], sandbox=Sandbox(reads=(root,)))
         self.finish: Callable[[Path, Values], None] = publish_catalog(self.store, "")
 
-    def start(self, name: str = "fill_folder", /, **arguments: Any) -> None:
+    def start(self, name: str = "fill_directory", /, **arguments: Any) -> None:
         staging = Staging(self.store.stage, self.finish)
         task = Task(job(name), arguments, staging=staging)
         self.jobs.ensure("key", str(next(NUMBERS)), task)
 
-    async def run(self, name: str = "fill_folder", /, **arguments: Any) -> JobState[Values]:
+    async def run(self, name: str = "fill_directory", /, **arguments: Any) -> JobState[Values]:
         self.start(name, **arguments)
         async with asyncio.timeout(30):
             await self.ends.get()
@@ -77,15 +77,15 @@ class JobRunner:
         return state
 
     @property
-    def staging_folders(self) -> list[Path]:
-        """The folders below .staging."""
+    def staging_directories(self) -> list[Path]:
+        """The directories below .staging."""
         return list((self.root / ".staging").iterdir())
 
     def text(self, digest: str) -> str:
-        folder = self.store.path(digest)
-        assert folder is not None
+        directory = self.store.path(digest)
+        assert directory is not None
         assert self.store.verify(digest)
-        return (folder / "type").read_text()
+        return (directory / "type").read_text()
 
 
 @pytest.fixture
@@ -106,24 +106,24 @@ def writing_actions(root: Path) -> list[tuple[str, ...]]:
         ("rename", str(home / "content" / "type"), "{staging}/type"),
         ("rename", "{staging}", str(root / OWN.replace(":", "-"))),
         ("link", str(home / "content" / "type"), "{staging}/type"),
-        ("make folder", str(root / OWN.replace(":", "-"))),
-        ("make folder", str(root / ".staging" / "another")),
+        ("make directory", str(root / OWN.replace(":", "-"))),
+        ("make directory", str(root / ".staging" / "another")),
     ]
 
 
 @with_landlock
-async def test_a_job_writes_to_its_staging_folder_only(runner: JobRunner) -> None:
+async def test_a_job_writes_to_its_staging_directory_only(runner: JobRunner) -> None:
     state = await runner.run(digest=OWN, actions=writing_actions(runner.root))
     assert isinstance(state, Finished), state
     assert set(state.result["outcomes"]) <= {"EACCES", "EXDEV"}
     assert runner.text(OTHER) == KEPT
     assert runner.text(OWN) == "left"
-    assert runner.staging_folders == []
+    assert runner.staging_directories == []
 
 
 @with_landlock
-async def test_its_parser_writes_to_that_folder_only(runner: JobRunner) -> None:
-    runner.finish = lambda folder, result: None
+async def test_its_parser_writes_to_that_directory_only(runner: JobRunner) -> None:
+    runner.finish = lambda directory, result: None
     named = ("write", "{staging}/content/file")
     state = await runner.run(
         "parse_in_staging", function="attempt_in_parser", actions=[named, *writing_actions(runner.root)]
@@ -141,13 +141,13 @@ async def test_intact_content_is_kept_whatever_digest_a_job_returns(runner: JobR
     runner.finish = publish_bundle(runner.store, OWN, TAG)
     assert isinstance(await runner.run(digest=OTHER, ref=f"{NAME}@{OTHER}"), Finished)
     assert runner.text(OTHER) == KEPT
-    assert runner.staging_folders == []
+    assert runner.staging_directories == []
 
 
 async def test_damaged_content_is_replaced(runner: JobRunner) -> None:
-    folder = runner.store.path(OTHER)
-    assert folder is not None
-    (folder / "type").write_text("damaged")
+    directory = runner.store.path(OTHER)
+    assert directory is not None
+    (directory / "type").write_text("damaged")
     assert isinstance(await runner.run(digest=OTHER), Finished)
     assert runner.text(OTHER) == "left"
 
@@ -169,7 +169,7 @@ async def test_invalid_content_is_not_published(runner: JobRunner, wrong: dict[s
     assert isinstance(state, Failed), state
     assert state.error.reason == JobReason.UNEXPECTED
     assert runner.store.digests() == {OTHER}
-    assert runner.staging_folders == []
+    assert runner.staging_directories == []
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ async def test_the_returned_reference_matches_the_requested_one(
     state = await runner.run(digest=digest, ref=returned)
     assert isinstance(state, Finished if is_published else Failed), state
     assert runner.store.digests() == ({OTHER, digest} if is_published else {OTHER})
-    assert runner.staging_folders == []
+    assert runner.staging_directories == []
 
 
 async def test_stored_content_is_not_accepted_for_another_digest(runner: JobRunner) -> None:
@@ -213,7 +213,7 @@ async def test_stored_content_is_not_accepted_for_another_digest(runner: JobRunn
 
 
 async def test_a_job_whose_output_raises_an_unforeseen_error_has_ended(runner: JobRunner) -> None:
-    def finish(folder: Path, result: Values) -> None:
+    def finish(directory: Path, result: Values) -> None:
         raise ZeroDivisionError
 
     runner.finish = finish
@@ -222,13 +222,13 @@ async def test_a_job_whose_output_raises_an_unforeseen_error_has_ended(runner: J
     assert isinstance(state.error, Waiting)
 
 
-async def test_deeply_nested_folders_do_not_affect_other_jobs(runner: JobRunner) -> None:
+async def test_deeply_nested_directories_do_not_affect_other_jobs(runner: JobRunner) -> None:
     state = await runner.run(digest=OWN, actions=[("nest", "{staging}/content")])
     assert isinstance(state, Failed), state
-    assert len(runner.staging_folders) == 1
+    assert len(runner.staging_directories) == 1
     assert isinstance(await runner.run(digest=OWN), Finished)
     assert runner.text(OWN) == "left"
-    await asyncio.to_thread(lambda: subprocess.run(["rm", "-rf", *runner.staging_folders], check=True))
+    await asyncio.to_thread(lambda: subprocess.run(["rm", "-rf", *runner.staging_directories], check=True))
 
 
 async def test_a_cancelled_job_leaves_no_files(runner: JobRunner) -> None:
@@ -238,8 +238,8 @@ async def test_a_cancelled_job_leaves_no_files(runner: JobRunner) -> None:
         while not (isinstance(state, Running) and state.progress == "filled"):
             await asyncio.sleep(0)
             state = runner.jobs.state("key")
-    assert len(runner.staging_folders) == 1
+    assert len(runner.staging_directories) == 1
     runner.jobs.cancel("key")
     await runner.jobs.close()
-    assert runner.staging_folders == []
+    assert runner.staging_directories == []
     assert runner.store.digests() == {OTHER}

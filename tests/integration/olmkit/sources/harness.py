@@ -28,7 +28,7 @@ SHORT_TIMEOUTS = Timeouts(connect=5, read=1, min_rate_window=0.3, min_rate_bytes
 class SourceHarness:
     """Opens sources with an Access that allows servers on loopback."""
 
-    folder: Path
+    directory: Path
     access: Access = field(default_factory=lambda: Access(allowed_cidrs=("127.0.0.0/8",)))
     limits: ContentLimits = CATALOG_LIMITS
     lines: list[str] = field(default_factory=list)
@@ -48,7 +48,7 @@ class SourceHarness:
 
     async def files(self, source: Source) -> dict[str, str]:
         """The text of each file by its path below the root. The source is encoded and decoded first, as for a job."""
-        into = self.folder / f"into-{next(self._numbers)}"
+        into = self.directory / f"into-{next(self._numbers)}"
         into.mkdir()
         async with open_source(codec.decode(type(source), codec.encode(source)), self.access) as opened:
             fetched = await opened.fetch(into, limits=self.limits, progress=self.lines.append)

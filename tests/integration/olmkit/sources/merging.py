@@ -1,4 +1,4 @@
-"""Merges layers into a folder and lists the result, for the tests of tree.py and layers.py."""
+"""Merges layers into a directory and lists the result, for the tests of tree.py and layers.py."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def merge(
 
 
 def files(root: Path) -> dict[str, str]:
-    """The text of every file by its path; asserts that there are only files and folders."""
+    """The text of every file by its path; asserts that there are only files and directories."""
     found = {}
     for path in root.rglob("*"):
         assert not path.is_symlink()

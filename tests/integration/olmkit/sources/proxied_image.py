@@ -54,7 +54,7 @@ async def run_proxied_image(local_registry: LocalRegistry) -> AsyncIterator[Prox
         yield ProxiedImage(proxy, Registries(parse(insecure_rule(proxy.address))), repository, digest)
 
 
-def empty_folder(folder: Path) -> Path:
-    made = folder / f"into-{next(NUMBERS)}"
+def empty_directory(directory: Path) -> Path:
+    made = directory / f"into-{next(NUMBERS)}"
     made.mkdir()
     return made

@@ -50,7 +50,7 @@ def test_registries_have_the_configuration_and_credentials(tmp_path: Path, monke
     ("access", "words"),
     [
         pytest.param(Access(Path("/no/such/file")), "/no/such/file cannot be read", id="registries.conf"),
-        pytest.param(Access(None, Path("/no/such/folder")), "/no/such/folder cannot be read", id="authorities"),
+        pytest.param(Access(None, Path("/no/such/directory")), "/no/such/directory cannot be read", id="authorities"),
         pytest.param(Access(allowed_cidrs=("ten",)), "--allow-source-cidr", id="a CIDR"),
     ],
 )

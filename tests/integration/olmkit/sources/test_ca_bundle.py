@@ -1,4 +1,4 @@
-"""Folders of certificate authorities: trusted, or refused with the name of the file."""
+"""Directories of certificate authorities: trusted, or refused with the name of the file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def names(trust: CABundle) -> set[str]:
     return {certificate["subject"][0][0][1] for certificate in mine if certificate not in systems}
 
 
-def test_all_certificates_of_a_folder_are_trusted(tmp_path: Path) -> None:
+def test_all_certificates_of_a_directory_are_trusted(tmp_path: Path) -> None:
     (tmp_path / "one.crt").write_text(f"# a comment in ä\n{authority('one')}{authority('two')}")
     (tmp_path / "three.pem").write_text("before\r\n" + authority("three").replace("\n", "\r\n"))
     (tmp_path / "not.txt").write_text("no certificate")
@@ -52,7 +52,7 @@ def test_all_certificates_of_a_folder_are_trusted(tmp_path: Path) -> None:
 
 
 def test_a_mounted_configmap_is_read_once(tmp_path: Path) -> None:
-    """The files of a mounted ConfigMap are links into a hidden folder, which kubelet replaces."""
+    """The files of a mounted ConfigMap are links into a hidden directory, which kubelet replaces."""
     (tmp_path / "..2024").mkdir()
     (tmp_path / "..2024" / "ca.crt").write_text(authority("one"))
     os.symlink("..2024", tmp_path / "..data")
@@ -91,7 +91,7 @@ def test_an_invalid_file_is_named(tmp_path: Path, text: bytes, why: str) -> None
     assert raised.value.message == f"certificate authorities of {tmp_path}/x.pem cannot be read: {why}"
 
 
-def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
+def test_a_missing_directory_is_reported(tmp_path: Path) -> None:
     with pytest.raises(Blocked, match="absent cannot be read: no such file or directory"):
         CABundle.load(tmp_path / "absent")
 

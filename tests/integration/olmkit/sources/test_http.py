@@ -25,7 +25,7 @@ from olmkit.sources.http import content_digest
 from olmkit.sources.open import open_source
 from olmkit.sources.source import HttpSource
 from olmkit.sources.tree import ContentLimits
-from tests.images import Entry, device, digest_of, file, folder, hard_link, link, tar
+from tests.images import Entry, device, digest_of, directory, file, hard_link, link, tar
 from tests.integration.olmkit.sources.harness import SourceHarness
 from tests.secrets import secret
 from tests.servers.certificates import Authority
@@ -201,7 +201,7 @@ async def test_certificates(harness: SourceHarness, shelf: Path, tmp_path: Path)
         assert error.reason == "SourceUnavailable"
         assert f"web server {server.address} presents a certificate that is not trusted" in error.message
         assert await harness.files(structs.replace(source, insecure_skip_verify=True)) == FILES
-        harness.access = replace(harness.access, ca_folder=authority.folder(tmp_path))
+        harness.access = replace(harness.access, ca_directory=authority.directory(tmp_path))
         assert await harness.files(source) == FILES
 
         server.fault = redirect(f"{plain.url}/a.tar.gz", 307)
@@ -340,7 +340,7 @@ async def test_decompression_bombs(harness: SourceHarness, shelf: Path, url: str
         zstandard.compress(tar([file("a", bytes(11_000_000))])),
         gzip.compress(tar([file(f"f{number}", b"") for number in range(1001)])),
         gzip.compress(tar([file("a", bytes(9_000_000)), *(hard_link(f"b{number}", "a") for number in range(5))])),
-        gzip.compress(tar([folder("/".join("d" * 70))])),
+        gzip.compress(tar([directory("/".join("d" * 70))])),
     ):
         (shelf / "a.tar.gz").write_bytes(data)
         error = await harness.error(HttpSource(url))

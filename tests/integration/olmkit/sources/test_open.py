@@ -40,9 +40,9 @@ def harness(tmp_path: Path) -> SourceHarness:
 class Office:
     """Jobs that open sources."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, directory: Path) -> None:
         self._ends: asyncio.Queue[str] = asyncio.Queue()
-        self.jobs = Jobs[OpenResult](self._ends.put_nowait, preload=[OPEN.module], sandbox=Sandbox(writes=(folder,)))
+        self.jobs = Jobs[OpenResult](self._ends.put_nowait, preload=[OPEN.module], sandbox=Sandbox(writes=(directory,)))
 
     async def run(self, source: Source, access: Access, into: Path) -> JobState[OpenResult]:
         os.mkdir(into)
@@ -91,7 +91,7 @@ async def test_an_image(local_registry: LocalRegistry, harness: SourceHarness) -
     async with open_source(ImageSource(f"quay.io/{repository}:v1"), access) as opened:
         assert (opened.digest, opened.ref) == (digest, f"quay.io/{repository}@{digest}")
         assert opened.resolved == {"type": "image", "image": {"ref": opened.ref}}
-        into = harness.folder / "into"
+        into = harness.directory / "into"
         os.mkdir(into)
         root = unpack(await opened.fetch(into, FromLabel("where")), into, CATALOG_LIMITS, lambda line: None)
         assert root == into / "configs"
@@ -102,12 +102,16 @@ async def test_an_image(local_registry: LocalRegistry, harness: SourceHarness) -
 async def test_all_types_of_sources_in_jobs(office: Office, harness: SourceHarness) -> None:
     """A job has an address space of 768 MB, including its threads."""
     big = "x" * 20_000_000
-    repository = Repository(harness.folder / "repositories" / "x.git")
+    repository = Repository(harness.directory / "repositories" / "x.git")
     repository.commit({"catalog/a": big, "catalog/b": "2"})
-    (harness.folder / "files").mkdir()
-    (harness.folder / "files" / "a.tar.gz").write_bytes(gzip.compress(tar({"a": big, "b": "2"})))
-    folder = harness.folder / "repositories"
-    async with GitServer(folder) as git, GitSshServer(folder) as ssh, WebServer(harness.folder / "files") as web:
+    (harness.directory / "files").mkdir()
+    (harness.directory / "files" / "a.tar.gz").write_bytes(gzip.compress(tar({"a": big, "b": "2"})))
+    directory = harness.directory / "repositories"
+    async with (
+        GitServer(directory) as git,
+        GitSshServer(directory) as ssh,
+        WebServer(harness.directory / "files") as web,
+    ):
         keys = {"ssh-privatekey": ssh.private_key, "ssh-knownhosts": ssh.known_hosts}
         granted = Credentials.from_secret(secret("kubernetes.io/ssh-auth", keys, ssh.address))
         sources: list[Source] = [
@@ -118,34 +122,36 @@ async def test_all_types_of_sources_in_jobs(office: Office, harness: SourceHarne
         ]
         for number, source in enumerate(sources):
             state = await office.run(
-                source, harness.access.with_credentials(granted), harness.folder / f"into-{number}"
+                source, harness.access.with_credentials(granted), harness.directory / f"into-{number}"
             )
             assert isinstance(state, Finished), state
             assert sorted(state.result.files) == ["a", "b"]
 
 
 async def test_a_decompression_bomb_fails_its_own_job_only(office: Office, harness: SourceHarness) -> None:
-    repository = Repository(harness.folder / "repositories" / "x.git")
+    repository = Repository(harness.directory / "repositories" / "x.git")
     repository.commit({"a": bytes(140_000_000)})
-    async with GitServer(harness.folder / "repositories") as git:
-        state = await office.run(branch(f"{git.url}/x.git"), harness.access, harness.folder / "into")
+    async with GitServer(harness.directory / "repositories") as git:
+        state = await office.run(branch(f"{git.url}/x.git"), harness.access, harness.directory / "into")
     assert isinstance(state, Failed)
     assert isinstance(state.error, BadContent)
     assert "contains a file of 140,000,000 bytes" in state.error.message
 
 
 async def test_a_job_that_is_cancelled_during_a_fetch(office: Office, harness: SourceHarness) -> None:
-    repository = Repository(harness.folder / "repositories" / "x.git")
+    repository = Repository(harness.directory / "repositories" / "x.git")
     repository.commit({"a": "1"})
     asked = asyncio.Event()
-    async with GitServer(harness.folder / "repositories") as git:
+    async with GitServer(harness.directory / "repositories") as git:
 
         async def stall(request: object) -> None:
             asked.set()
             await git.closing()
 
         git.fault = stall
-        running = asyncio.create_task(office.run(branch(f"{git.url}/x.git"), harness.access, harness.folder / "into"))
+        running = asyncio.create_task(
+            office.run(branch(f"{git.url}/x.git"), harness.access, harness.directory / "into")
+        )
         async with asyncio.timeout(60):
             await asked.wait()
         office.jobs.cancel("key")
@@ -154,10 +160,10 @@ async def test_a_job_that_is_cancelled_during_a_fetch(office: Office, harness: S
 
 
 async def test_cancelling_open_source_leaves_no_thread_behind(harness: SourceHarness) -> None:
-    repository = Repository(harness.folder / "repositories" / "x.git")
+    repository = Repository(harness.directory / "repositories" / "x.git")
     repository.commit({"a": "1"})
-    folder = harness.folder / "repositories"
-    async with GitServer(folder) as git, GitSshServer(folder) as ssh:
+    directory = harness.directory / "repositories"
+    async with GitServer(directory) as git, GitSshServer(directory) as ssh:
         keys = {"ssh-privatekey": ssh.private_key, "ssh-knownhosts": ssh.known_hosts}
         harness.use_secrets(secret("kubernetes.io/ssh-auth", keys, ssh.address))
         asked = asyncio.Event()
@@ -182,7 +188,7 @@ async def test_cancelling_open_source_leaves_no_thread_behind(harness: SourceHar
 
 
 async def test_an_unavailable_source_is_waiting(harness: SourceHarness) -> None:
-    async with WebServer(harness.folder) as web:
+    async with WebServer(harness.directory) as web:
         pass
     for source in (HttpSource(f"{web.url}/a"), branch(f"{web.url}/x.git")):
         error = await harness.error(source)

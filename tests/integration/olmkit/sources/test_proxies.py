@@ -16,7 +16,7 @@ from olmkit.sources.oci.registries_conf import Registries, parse
 from olmkit.sources.proxies import Proxies
 from tests import images
 from tests.images import tar
-from tests.integration.olmkit.sources.proxied_image import ProxiedImage, empty_folder, insecure_rule
+from tests.integration.olmkit.sources.proxied_image import ProxiedImage, empty_directory, insecure_rule
 from tests.secrets import auth, docker_config
 from tests.servers.forward_proxy import ForwardProxy
 from tests.servers.local_registry import LocalRegistry
@@ -48,7 +48,7 @@ async def test_https_uses_a_tunnel_and_verifies_the_registry(
         ForwardProxy({f"{NAME}:443": registry.address}).running() as proxy,
     ):
         registries = through(Registries(ca_bundle=CABundle.load(keys)), f"http://{proxy.address}")
-        await image.pull(ref, empty_folder(tmp_path), registries)
+        await image.pull(ref, empty_directory(tmp_path), registries)
         assert proxy.requests == [f"CONNECT {NAME}:443 HTTP/1.1"], "one tunnel for the whole pull"
         with pytest.raises(Waiting, match="presents a certificate that is not trusted"):
             await image.resolve(ref, replace(registries, ca_bundle=CABundle()))
@@ -64,16 +64,16 @@ async def test_a_proxy_with_tls(proxied: ProxiedImage, local_registry: LocalRegi
 
 
 async def test_plain_http_uses_the_proxy(local_registry: LocalRegistry, tmp_path: Path) -> None:
-    folder = tmp_path / "images"
-    async with own_registry(folder) as address:
+    directory = tmp_path / "images"
+    async with own_registry(directory) as address:
         digest = images.push(address, "a/b", "v1", [tar({"a": "1"})], {})
-    async with own_registry(folder, basic_auth(folder)) as address:
+    async with own_registry(directory, basic_auth(directory)) as address:
         forward = ForwardProxy({f"{NAME}:80": address, NAME: address}, login=LOGIN)
         async with forward.running() as proxy:
             registries = through(PLAIN, f"http://{LOGIN_IN_URL}@{proxy.address}")
             secret = docker_config({f"{NAME}:80": auth(USER, PASSWORD)})
             registries = replace(registries, credentials=Credentials.from_secret(secret))
-            pulled = await image.pull(f"{NAME}:80/a/b:v1", empty_folder(tmp_path), registries)
+            pulled = await image.pull(f"{NAME}:80/a/b:v1", empty_directory(tmp_path), registries)
             assert pulled.digest == digest
             assert any(line.startswith(f"GET http://{NAME}/v2/a/b/manifests/v1 ") for line in proxy.requests)
             assert all(each.startswith("Basic ") for each in proxy.authorizations)
@@ -140,7 +140,7 @@ async def test_a_refused_host_is_not_requested_from_the_proxy(proxied: ProxiedIm
         proxied.proxy.on("/blobs/", redirect(f"http://{host}/x"))
         with pytest.raises(AddressRefused):
             await image.pull(
-                proxied.tag, empty_folder(tmp_path), through(proxied.registries, f"http://{proxy.address}")
+                proxied.tag, empty_directory(tmp_path), through(proxied.registries, f"http://{proxy.address}")
             )
         assert proxy.requests == []
 

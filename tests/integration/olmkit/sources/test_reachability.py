@@ -48,7 +48,7 @@ async def never_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
 
 
 def using_plain_http(harness: SourceHarness, address: str) -> None:
-    conf = harness.folder / "registries.conf"
+    conf = harness.directory / "registries.conf"
     conf.write_text(f'[[registry]]\nlocation = "{address}"\ninsecure = true\n')
     harness.access = replace(harness.access, registries_conf=conf)
 

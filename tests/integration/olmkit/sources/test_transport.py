@@ -15,7 +15,7 @@ from olmkit.sources.addresses import AddressRefused, SourceAddresses
 from olmkit.sources.errors import BadReference, ImageNotFound
 from olmkit.sources.oci import image
 from olmkit.sources.oci.registries_conf import Registries, parse
-from tests.integration.olmkit.sources.proxied_image import SHORT_TIMEOUTS, ProxiedImage, empty_folder, insecure_rule
+from tests.integration.olmkit.sources.proxied_image import SHORT_TIMEOUTS, ProxiedImage, empty_directory, insecure_rule
 from tests.servers.local_registry import LocalRegistry
 from tests.servers.registry_proxy import (
     RegistryProxy,
@@ -77,7 +77,7 @@ async def test_a_server_that_is_not_a_registry_is_reported(answer: bytes, senten
     async with await asyncio.start_server(speak, "127.0.0.1", 0) as server:
         address = "{}:{}".format(*server.sockets[0].getsockname())
         with pytest.raises(Waiting) as raised:
-            await image.pull(f"{address}/a:v1", empty_folder(tmp_path), Registries(parse(insecure_rule(address))))
+            await image.pull(f"{address}/a:v1", empty_directory(tmp_path), Registries(parse(insecure_rule(address))))
     assert raised.value.reason == "RegistryUnavailable"
     assert raised.value.message.startswith(f"registry {address} ")
     assert sentence in raised.value.message
@@ -128,17 +128,17 @@ async def test_mirrors_are_tried_in_order_before_the_registry(
         )
         registries = Registries(parse(both))
         ref = f"registry.example.com/{proxied.repository}:v1"
-        pulled = await image.pull(ref, empty_folder(tmp_path), registries)
+        pulled = await image.pull(ref, empty_directory(tmp_path), registries)
         assert pulled.ref_by_digest == f"registry.example.com/{proxied.repository}@{proxied.digest}"
         assert proxied.proxy.requests == [], "the mirror has all blobs"
 
         mirror.on("/blobs/", status(404))
-        await image.pull(ref, empty_folder(tmp_path), registries)
+        await image.pull(ref, empty_directory(tmp_path), registries)
         assert any("/blobs/" in path for path in proxied.proxy.paths()), "the blob that the mirror does not have"
 
         proxied.proxy.on("/blobs/", changed(lambda body: body[:-1]))
         with pytest.raises(Waiting) as raised:
-            await image.pull(ref, empty_folder(tmp_path), registries)
+            await image.pull(ref, empty_directory(tmp_path), registries)
         assert f"registry {mirror.address} answered 404 Not Found" in raised.value.message
         assert f"registry {proxied.proxy.address} sent bytes" in raised.value.message
 
@@ -178,7 +178,7 @@ async def test_a_mirror_for_digests_is_not_used_for_tags(
         resolved = await image.resolve(f"registry.example.com/{proxied.repository}:v1", registries)
         assert mirror.requests == []
         before = len(proxied.proxy.requests)
-        await image.pull(resolved.ref_by_digest, empty_folder(tmp_path), registries)
+        await image.pull(resolved.ref_by_digest, empty_directory(tmp_path), registries)
         assert mirror.requests
         assert len(proxied.proxy.requests) == before
 

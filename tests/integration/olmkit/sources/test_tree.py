@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 
 from olmkit.sources.errors import SourceReason
 from olmkit.sources.tree import TreeError
-from tests.images import Entry, device, file, folder, hard_link, link, pipe
+from tests.images import Entry, device, directory, file, hard_link, link, pipe
 from tests.integration.olmkit.sources.merging import files, merge
 
 
@@ -21,20 +21,25 @@ from tests.integration.olmkit.sources.merging import files, merge
     ("layers", "wanted", "expected"),
     [
         pytest.param(
-            [[file("a", "1"), folder("b"), file("b/c", "2")]], "", {"a": "1", "b/c": "2"}, id="files and folders"
+            [[file("a", "1"), directory("b"), file("b/c", "2")]], "", {"a": "1", "b/c": "2"}, id="files and directories"
         ),
-        pytest.param([[file("a/b/c", "1")]], "", {"a/b/c": "1"}, id="implicit folders"),
+        pytest.param([[file("a/b/c", "1")]], "", {"a/b/c": "1"}, id="implicit directories"),
         pytest.param(
-            [[file("./a", "1"), folder("./b/"), file("b//c", "2")]], "", {"a": "1", "b/c": "2"}, id="other notations"
+            [[file("./a", "1"), directory("./b/"), file("b//c", "2")]], "", {"a": "1", "b/c": "2"}, id="other notations"
         ),
-        pytest.param([[folder("./")], [file("./a", "1")]], "", {"a": "1"}, id="the root itself"),
+        pytest.param([[directory("./")], [file("./a", "1")]], "", {"a": "1"}, id="the root itself"),
         pytest.param([[file("a", "1"), file("a", "2")]], "", {"a": "2"}, id="the last entry wins"),
         pytest.param([[file("a", "1")], [file("a", "2")]], "", {"a": "2"}, id="the upper layer wins"),
-        pytest.param([[file("a/b", "1")], [file("a", "2")]], "", {"a": "2"}, id="a file in place of a folder"),
+        pytest.param([[file("a/b", "1")], [file("a", "2")]], "", {"a": "2"}, id="a file in place of a directory"),
         pytest.param(
-            [[file("a", "1")], [folder("a"), file("a/b", "2")]], "", {"a/b": "2"}, id="a folder in place of a file"
+            [[file("a", "1")], [directory("a"), file("a/b", "2")]],
+            "",
+            {"a/b": "2"},
+            id="a directory in place of a file",
         ),
-        pytest.param([[file("a/b", "1")], [folder("a")]], "", {"a/b": "1"}, id="a repeated folder keeps its files"),
+        pytest.param(
+            [[file("a/b", "1")], [directory("a")]], "", {"a/b": "1"}, id="a repeated directory keeps its files"
+        ),
         pytest.param([[file("x/a", "1"), file("y", "2")]], "x", {"x/a": "1"}, id="only files below the selected path"),
         pytest.param([[file("x/a", "1"), file("xy/b", "2")]], "x", {"x/a": "1"}, id="a longer name is not below it"),
         pytest.param([[file("x", "1")]], "x", {"x": "1"}, id="the selected path is a file"),
@@ -49,7 +54,7 @@ from tests.integration.olmkit.sources.merging import files, merge
         ),
         pytest.param([[file("a", "1"), file("b", "2")], [file(".wh.a")]], "", {"b": "2"}, id="a whiteout of a file"),
         pytest.param(
-            [[file("a/b/c", "1"), file("d", "2")], [file(".wh.a")]], "", {"d": "2"}, id="a whiteout of a folder"
+            [[file("a/b/c", "1"), file("d", "2")], [file(".wh.a")]], "", {"d": "2"}, id="a whiteout of a directory"
         ),
         pytest.param([[file(".wh.a"), file("a", "1")]], "", {"a": "1"}, id="a whiteout is for lower layers only"),
         pytest.param([[file("a", "1"), file(".wh.a")]], "", {"a": "1"}, id="also after the file"),
@@ -57,13 +62,13 @@ from tests.integration.olmkit.sources.merging import files, merge
             [[file("a/b", "1"), file("a/c", "2")], [file("a/d", "3"), file("a/.wh..wh..opq")]],
             "",
             {"a/d": "3"},
-            id="an opaque folder shows this layer only",
+            id="an opaque directory shows this layer only",
         ),
         pytest.param(
-            [[file("a/b/c", "1")], [file("a/b/d", "2"), file(".wh.a"), folder("a")]],
+            [[file("a/b/c", "1")], [file("a/b/d", "2"), file(".wh.a"), directory("a")]],
             "",
             {"a/b/d": "2"},
-            id="a whiteout of a folder that this layer fills again",
+            id="a whiteout of a directory that this layer fills again",
         ),
         pytest.param([[file("a", "1")], [file(".wh..wh..opq")]], "", {}, id="an opaque root"),
         pytest.param(
@@ -79,10 +84,10 @@ from tests.integration.olmkit.sources.merging import files, merge
             id="a whiteout above the selected path",
         ),
         pytest.param(
-            [[file("x/y/a", "1")], [file("x", "")], [folder("x"), file("x/y/b", "2")]],
+            [[file("x/y/a", "1")], [file("x", "")], [directory("x"), file("x/y/b", "2")]],
             "x/y",
             {"x/y/b": "2"},
-            id="a file in place of a folder above the selected path",
+            id="a file in place of a directory above the selected path",
         ),
         pytest.param(
             [[file("a", "1")], [file(".wh.b"), file("c/.wh.d")]], "", {"a": "1"}, id="whiteouts of missing files"
@@ -144,7 +149,9 @@ def test_layers_are_merged(tmp_path: Path, layers: list[list[Entry]], wanted: st
         pytest.param(
             [[file("x/a/../../../b")]], SourceReason.UNSAFE, "a path outside the image", id="a path that climbs later"
         ),
-        pytest.param([[folder("x/..")]], SourceReason.UNSAFE, "a path outside the image", id="a folder that climbs"),
+        pytest.param(
+            [[directory("x/..")]], SourceReason.UNSAFE, "a path outside the image", id="a directory that climbs"
+        ),
         pytest.param([[file("/x/a")]], SourceReason.UNSAFE, 'contains "/x/a": an absolute path', id="an absolute path"),
         pytest.param(
             [[file("/etc/a")]],
@@ -156,7 +163,10 @@ def test_layers_are_merged(tmp_path: Path, layers: list[list[Entry]], wanted: st
             [[file("../.wh.x")]], SourceReason.UNSAFE, "a path outside the image", id="a whiteout that climbs"
         ),
         pytest.param(
-            [[file("x/.wh...")]], SourceReason.UNSAFE, "a whiteout without a name", id="a whiteout of the folder above"
+            [[file("x/.wh...")]],
+            SourceReason.UNSAFE,
+            "a whiteout without a name",
+            id="a whiteout of the directory above",
         ),
         pytest.param(
             [[file("x/.wh.")]], SourceReason.UNSAFE, "a whiteout without a name", id="a whiteout without a name"
@@ -180,12 +190,12 @@ def test_layers_are_merged(tmp_path: Path, layers: list[list[Entry]], wanted: st
             id="a link to what was skipped",
         ),
         pytest.param([[link("x/a", "b")]], SourceReason.UNSAFE, "which is not there", id="a link to a missing file"),
-        pytest.param([[link("x/a", "")]], SourceReason.UNSAFE, "which is a folder", id="a link without a target"),
+        pytest.param([[link("x/a", "")]], SourceReason.UNSAFE, "which is a directory", id="a link without a target"),
         pytest.param(
             [[link("x/a", "b"), link("x/b", "a")]], SourceReason.UNSAFE, "which is a loop", id="links in a circle"
         ),
         pytest.param(
-            [[link("x/a", "b"), file("x/b/c")]], SourceReason.UNSAFE, "which is a folder", id="a link to a folder"
+            [[link("x/a", "b"), file("x/b/c")]], SourceReason.UNSAFE, "which is a directory", id="a link to a directory"
         ),
         pytest.param(
             [[link("x/a", "b"), file("x/a/c")]],
@@ -222,10 +232,10 @@ def test_layers_are_merged(tmp_path: Path, layers: list[list[Entry]], wanted: st
             id="a hard link to a missing file",
         ),
         pytest.param(
-            [[folder("x/b"), hard_link("x/a", "x/b")]],
+            [[directory("x/b"), hard_link("x/a", "x/b")]],
             SourceReason.UNSAFE,
             "which is not a file of the content",
-            id="a hard link to a folder",
+            id="a hard link to a directory",
         ),
         pytest.param(
             [[file("x/a/b"), hard_link("x/a", "x/a/b")]],
@@ -237,7 +247,10 @@ def test_layers_are_merged(tmp_path: Path, layers: list[list[Entry]], wanted: st
         pytest.param([[pipe("x/p")]], SourceReason.UNSAFE, "which is a named pipe", id="a named pipe"),
         pytest.param([[file("x/" + "a" * 256)]], SourceReason.TOO_LARGE, "a path too long", id="a name too long"),
         pytest.param(
-            [[file("x/" + "a/" * 64 + "b")]], SourceReason.TOO_LARGE, "more than 64 folders deep", id="folders too deep"
+            [[file("x/" + "a/" * 64 + "b")]],
+            SourceReason.TOO_LARGE,
+            "more than 64 directories deep",
+            id="directories too deep",
         ),
         pytest.param(
             [[file("a/" * 5000 + "b")]], SourceReason.TOO_LARGE, "a path too long", id="a path too long, not selected"
@@ -267,7 +280,7 @@ NAME = some.sampled_from(["a", "b", "c"])
 PATH = some.lists(NAME, min_size=1, max_size=3).map("/".join)
 ENTRY = some.one_of(
     some.builds(file, PATH, some.text("xyz", max_size=3)),
-    some.builds(folder, PATH),
+    some.builds(directory, PATH),
     some.builds(lambda path: file(f"{path}/.wh..wh..opq"), PATH),
     some.builds(lambda path: file("/".join([*path.split("/")[:-1], ".wh." + path.split("/")[-1]])), PATH),
 )
@@ -307,7 +320,7 @@ def model(layers: Iterable[Iterable[Entry]]) -> dict[str, str] | None:
 
 @settings(max_examples=300, deadline=None)
 @given(some.lists(some.lists(ENTRY, max_size=6), max_size=4))
-@example([[folder("b/a"), file("b"), folder("b"), file("b/a/a")]])
+@example([[directory("b/a"), file("b"), directory("b"), file("b/a/a")]])
 def test_layers_are_merged_as_specified(tmp_path_factory: pytest.TempPathFactory, layers: list[list[Entry]]) -> None:
     """Whiteouts apply to lower layers only, at any position in their own layer (OCI image-spec, layer.md)."""
     into = tmp_path_factory.mktemp("model") / "into"

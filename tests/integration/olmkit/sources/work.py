@@ -19,7 +19,7 @@ from olmkit.store.store import Store
 
 @dataclass(frozen=True)
 class PullRequest:
-    """An image, and the folder of a store."""
+    """An image, and the directory of a store."""
 
     ref: str
     root: Path
@@ -37,7 +37,7 @@ class PullResult:
 
 @dataclass(frozen=True)
 class OpenRequest:
-    """A source, and the folder that it is unpacked into."""
+    """A source, and the directory that it is unpacked into."""
 
     source: Source
     access: Access
@@ -92,7 +92,7 @@ async def open_and_unpack(request: OpenRequest, context: JobContext) -> OpenResu
 
 def unpack_apart(request: UnpackRequest, context: JobContext) -> UnpackResult:
     """Unpack, in the parser process."""
-    root = unpack(Fetched(request.facts, tuple(context.files)), context.folder, CATALOG_LIMITS, context.progress)
+    root = unpack(Fetched(request.facts, tuple(context.files)), context.directory, CATALOG_LIMITS, context.progress)
     return UnpackResult([str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()])
 
 

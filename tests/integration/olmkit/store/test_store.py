@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def fill(store: Store, digest: str = DIGEST) -> Path:
-    """Two files, one of them in a folder."""
+    """Two files, one of them in a directory."""
     with store.publish(digest) as staging:
         (staging / "a.json").write_text("{}")
         (staging / "deep" / "er").mkdir(parents=True)
@@ -89,7 +89,7 @@ def test_stored_content_is_not_replaced_by_publish(store: Store, tmp_path: Path)
         pytest.param("removed", "deep/er/b", "deep/er/b is missing", id="a file that is missing"),
         pytest.param("added", "c", "c was never published", id="a file that is new"),
         pytest.param("linked", "a.json", "a link", id="a link in place of a file, even to the same bytes"),
-        pytest.param("linked", "deep", "a link", id="a link in place of a folder, even to the same files"),
+        pytest.param("linked", "deep", "a link", id="a link in place of a directory, even to the same files"),
         pytest.param("piped", "a.json", "a device", id="a pipe in place of a file, which is not opened"),
         pytest.param("removed", "../manifest.json", "No such file", id="no checksums file"),
         pytest.param("truncated", "../manifest.json", "is truncated", id="a truncated checksums file"),
@@ -332,8 +332,8 @@ def test_concurrent_publishers_keep_the_staging_of_each_other(tmp_path: Path) ->
     digests = [f"sha256:{number:064x}" for number in range(400)]
 
     def publish(digest: str) -> None:
-        with Store(tmp_path).publish(digest) as folder:
-            (folder / "file").write_text(digest)
+        with Store(tmp_path).publish(digest) as directory:
+            (directory / "file").write_text(digest)
 
     with ThreadPoolExecutor(8) as workers:
         list(workers.map(publish, digests))
@@ -341,7 +341,7 @@ def test_concurrent_publishers_keep_the_staging_of_each_other(tmp_path: Path) ->
     assert not list((tmp_path / ".staging").iterdir())
 
 
-@pytest.mark.parametrize("kind", ["file", "link", "empty folder"])
+@pytest.mark.parametrize("kind", ["file", "link", "empty directory"])
 def test_other_files_in_the_place_of_content_are_replaced(store: Store, tmp_path: Path, kind: str) -> None:
     home = tmp_path / "content" / DIGEST.replace(":", "-")
     match kind:
@@ -368,7 +368,7 @@ def test_foreign_files_in_staging_are_removed_and_others_kept(store: Store, tmp_
     assert tmp_path.exists()
 
 
-def test_publish_recreates_the_staging_folder(store: Store, tmp_path: Path) -> None:
+def test_publish_recreates_the_staging_directory(store: Store, tmp_path: Path) -> None:
     (tmp_path / "content" / ".staging").rmdir()
     fill(store)
     assert store.verify(DIGEST)
@@ -380,8 +380,8 @@ def test_young_content_is_not_collected(store: Store) -> None:
     assert store.collect_garbage(set()) == {DIGEST}
 
 
-def test_a_folder_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(OlmError, match="name a folder that can be written") as raised:
+    with pytest.raises(OlmError, match="name a directory that can be written") as raised:
         Store(tmp_path / "file" / "content")
     assert raised.value.reason == "CacheUnusable"

@@ -16,24 +16,24 @@ DIGEST, OTHER = "sha256:" + "a" * 64, "sha256:" + "b" * 64
 
 
 def publish(store: Store, digest: str, size: int) -> None:
-    with store.publish(digest) as folder:
-        (folder / "file").write_bytes(os.urandom(size))
+    with store.publish(digest) as directory:
+        (directory / "file").write_bytes(os.urandom(size))
 
 
 def files(disk: Path) -> list[Path]:
     return [each for each in disk.iterdir() if each.is_file()]
 
 
-@pytest.mark.parametrize("step", ["its folder is created", "it is written", "its checksums file is written"])
+@pytest.mark.parametrize("step", ["its directory is created", "it is written", "its checksums file is written"])
 def test_a_disk_that_is_full_when(disk: Path, step: str) -> None:
     store = Store(disk)
     publish(store, OTHER, 1000)
-    if step == "its folder is created":
+    if step == "its directory is created":
         _no_inode_is_left(disk)
 
     def fail() -> None:
-        with store.publish(DIGEST) as folder:
-            (folder / "file").write_bytes(bytes(2 * 1024 * 1024 if step == "it is written" else 1))
+        with store.publish(DIGEST) as directory:
+            (directory / "file").write_bytes(bytes(2 * 1024 * 1024 if step == "it is written" else 1))
             fill_up(disk)
 
     with pytest.raises(Waiting, match="is full: free some space") as raised:
@@ -77,7 +77,7 @@ def test_a_read_only_disk_is_reported_and_can_be_read(disk: Path, caplog: pytest
     assert store.verify(OTHER)
 
 
-def test_a_read_only_disk_without_a_content_folder_is_reported(disk: Path) -> None:
+def test_a_read_only_disk_without_a_content_directory_is_reported(disk: Path) -> None:
     remount(disk, "ro")
-    with pytest.raises(OlmError, match="name a folder that can be written"):
+    with pytest.raises(OlmError, match="name a directory that can be written"):
         Store(disk / "new")

@@ -1,4 +1,4 @@
-"""A certificate in a folder that is replaced, with real files and real TLS connections."""
+"""A certificate in a directory that is replaced, with real files and real TLS connections."""
 
 from __future__ import annotations
 
@@ -46,26 +46,26 @@ def rsa_pair() -> KeyPair:
 
 @dataclass
 class Mount:
-    """The volume of a Secret as kubelet writes it: ..data links to the folder of a version, and the files link through it."""
+    """The volume of a Secret as kubelet writes it: ..data links to the directory of a version, and the files link through it."""
 
-    folder: Path
+    directory: Path
     version: int = 0
 
     def put(self, chain: bytes, key: bytes) -> None:
         """Publish a new version with one rename."""
         self.version += 1
-        real = self.folder / f"..version-{self.version}"
+        real = self.directory / f"..version-{self.version}"
         real.mkdir(parents=True)
         (real / "tls.crt").write_bytes(chain)
         (real / "tls.key").write_bytes(key)
         for path in real.iterdir():
             os.utime(path, (1, 1))  # timestamps do not change
-        link = self.folder / "..tmp"
+        link = self.directory / "..tmp"
         link.symlink_to(real.name)
-        link.replace(self.folder / "..data")
+        link.replace(self.directory / "..data")
         for name in ("tls.crt", "tls.key"):
-            if not (self.folder / name).is_symlink():
-                (self.folder / name).symlink_to(f"..data/{name}")
+            if not (self.directory / name).is_symlink():
+                (self.directory / name).symlink_to(f"..data/{name}")
 
 
 @dataclass
@@ -74,7 +74,7 @@ class Running:
 
     mount: Mount
     tls: ServerTls
-    folder: CertificateWatcher
+    directory: CertificateWatcher
     first: KeyPair
     site: Site = field(default_factory=Site)
 
@@ -95,11 +95,11 @@ def der(wanted: KeyPair) -> bytes:
 async def running(tmp_path: Path) -> AsyncIterator[Running]:
     mount, tls, first = Mount(tmp_path / "mount"), ServerTls(), pair()
     mount.put(first.chain, first.key)
-    folder = CertificateWatcher(mount.folder, tls, poll_seconds=0.05)
-    folder.load()
-    follower = asyncio.create_task(folder.run())
+    directory = CertificateWatcher(mount.directory, tls, poll_seconds=0.05)
+    directory.load()
+    follower = asyncio.create_task(directory.run())
     async with serve(tls.context) as site:
-        yield Running(mount, tls, folder, first, site)
+        yield Running(mount, tls, directory, first, site)
     follower.cancel()
     await asyncio.wait({follower})
 
@@ -175,7 +175,7 @@ async def test_an_invalid_certificate_is_logged_once_and_the_current_one_stays(
         while not complaints(caplog):  # noqa: ASYNC110 a log has no event
             await asyncio.sleep(0.02)
     for _ in range(5):
-        running.folder.sync(datetime.now(UTC))
+        running.directory.sync(datetime.now(UTC))
     assert await running.shows() == der(running.first)
     assert [said in one for one in complaints(caplog)] == [True]
     assert "PRIVATE" not in caplog.text
@@ -196,21 +196,21 @@ async def test_files_that_are_written_one_after_the_other_cause_no_error(
     first, second, tls = pair(), pair(), ServerTls()
     (tmp_path / "tls.crt").write_bytes(first.chain)
     (tmp_path / "tls.key").write_bytes(first.key)
-    folder = CertificateWatcher(tmp_path, tls)
-    folder.load()
+    directory = CertificateWatcher(tmp_path, tls)
+    directory.load()
     (tmp_path / "tls.crt").write_bytes(second.chain)
-    folder.sync(NOW)
+    directory.sync(NOW)
     assert tls.pair == first
     (tmp_path / "tls.key").write_bytes(second.key)
-    folder.sync(NOW)
+    directory.sync(NOW)
     assert tls.pair == second
     assert not complaints(caplog)
 
 
-async def test_a_missing_folder_changes_nothing(running: Running, caplog: pytest.LogCaptureFixture) -> None:
-    (running.mount.folder / "..data").unlink()
+async def test_a_missing_directory_changes_nothing(running: Running, caplog: pytest.LogCaptureFixture) -> None:
+    (running.mount.directory / "..data").unlink()
     for _ in range(3):
-        running.folder.sync(datetime.now(UTC))
+        running.directory.sync(datetime.now(UTC))
     assert await running.shows() == der(running.first)
     assert len([one for one in caplog.records if "cannot be used" in one.getMessage()]) == 1
 
@@ -240,7 +240,7 @@ def test_an_expired_certificate_is_served_and_logged_if_there_is_no_other(
 @pytest.mark.parametrize(
     ("chain", "said"),
     [
-        pytest.param(None, "No such file", id="an empty folder"),
+        pytest.param(None, "No such file", id="an empty directory"),
         pytest.param(b"x", "the certificate is not PEM", id="no PEM"),
     ],
 )
@@ -290,7 +290,7 @@ async def test_http_2_is_not_offered(running: Running) -> None:
         writer.transport.abort()
 
 
-async def test_peers_with_the_same_folder_verify_the_certificate_itself(running: Running) -> None:
+async def test_peers_with_the_same_directory_verify_the_certificate_itself(running: Running) -> None:
     peers = Peers(running.tls)
     async with session(CA.chain) as client, client.get(running.site.url, **await peers.request_options()) as answer:
         assert answer.status == 200

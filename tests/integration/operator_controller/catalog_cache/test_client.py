@@ -116,23 +116,23 @@ async def server() -> AsyncIterator[Server]:
 
 @contextlib.asynccontextmanager
 async def client(
-    folder: Path | None = None, clock: Callable[[], float] = time.monotonic
+    directory: Path | None = None, clock: Callable[[], float] = time.monotonic
 ) -> AsyncIterator[CatalogClient]:
     session = CatalogSession(ClientSession(timeout=REQUEST_TIMEOUT), clock=clock)
-    connected = CatalogClient(session, folder)
+    connected = CatalogClient(session, directory)
     try:
         yield connected
     finally:
         await connected.close()
 
 
-def content_folder(folder: Path, digest: str = FIRST) -> Path:
-    return folder / digest.replace(":", "-")
+def content_directory(directory: Path, digest: str = FIRST) -> Path:
+    return directory / digest.replace(":", "-")
 
 
-def cached_contents(folder: Path) -> list[str]:
+def cached_contents(directory: Path) -> list[str]:
     """The digests of all contents on disk."""
-    return sorted(path.name.replace("-", ":") for path in folder.iterdir() if path.name.startswith("sha256-"))
+    return sorted(path.name.replace("-", ":") for path in directory.iterdir() if path.name.startswith("sha256-"))
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class FoundOffer:
 async def find_offer(catalog_client: CatalogClient, raw: dict[str, Any], package: str) -> FoundOffer:
     """Read the content, and from its files the document of a package, as the Resolver and its solver process do."""
     result = await catalog_client.content(raw)
-    source, documents = catalog_source(Catalog.load(raw), result), ContentDocuments(catalog_client.folder)
+    source, documents = catalog_source(Catalog.load(raw), result), ContentDocuments(catalog_client.directory)
     try:
         offer = await asyncio.to_thread(ParsedDocuments().offer, documents, source, package)
     finally:
@@ -198,7 +198,7 @@ async def test_content_of_a_damaged_file_is_requested_again(
 ) -> None:
     async with client(tmp_path) as catalog_client:
         await find_offer(catalog_client, catalog(server.address), "p")
-    path = content_folder(tmp_path) / name
+    path = content_directory(tmp_path) / name
     if damage is None:
         path.unlink()
     else:
@@ -431,16 +431,16 @@ async def test_content_of_deleted_catalogs_is_removed(server: Server, tmp_path: 
     "blocked",
     ["resolution", "resolution/.staging", f"resolution/{FIRST.replace(':', '-')}", f"resolution/{STATE_FILE}/"],
 )
-async def test_a_folder_that_cannot_be_written_disables_only_the_cache_on_disk(
+async def test_a_directory_that_cannot_be_written_disables_only_the_cache_on_disk(
     server: Server, tmp_path: Path, blocked: str
 ) -> None:
-    folder = tmp_path / "resolution"
+    directory = tmp_path / "resolution"
     await asyncio.to_thread((tmp_path / blocked).parent.mkdir, exist_ok=True)
     if blocked.endswith("/"):
-        await asyncio.to_thread((tmp_path / blocked / "a folder in place of the file").mkdir, parents=True)
+        await asyncio.to_thread((tmp_path / blocked / "a directory in place of the file").mkdir, parents=True)
     else:
-        await asyncio.to_thread((tmp_path / blocked).write_text, "a file in place of the folder")
-    async with client(folder) as catalog_client:
+        await asyncio.to_thread((tmp_path / blocked).write_text, "a file in place of the directory")
+    async with client(directory) as catalog_client:
         await catalog_client.retain_only({"c": "u"})
         assert version(await find_offer(catalog_client, catalog(server.address), "p")) == "1.0.0"
         assert version(await find_offer(catalog_client, catalog(server.address), "p")) == "1.0.0"
@@ -448,9 +448,9 @@ async def test_a_folder_that_cannot_be_written_disables_only_the_cache_on_disk(
 
 
 async def test_a_failed_write_leaves_no_temporary_file(server: Server, tmp_path: Path) -> None:
-    folder_in_its_place = tmp_path / STATE_FILE
-    await asyncio.to_thread(folder_in_its_place.mkdir, parents=True)
+    directory_in_its_place = tmp_path / STATE_FILE
+    await asyncio.to_thread(directory_in_its_place.mkdir, parents=True)
     async with client(tmp_path) as catalog_client:
         assert version(await find_offer(catalog_client, catalog(server.address), "p")) == "1.0.0"
-    assert sorted(os.listdir(tmp_path)) == [".staging", STATE_FILE, content_folder(tmp_path).name]
+    assert sorted(os.listdir(tmp_path)) == [".staging", STATE_FILE, content_directory(tmp_path).name]
     assert os.listdir(tmp_path / ".staging") == []

@@ -25,7 +25,7 @@ from tests.integration.operator_controller.catalog_cache.test_client import (
     cached_contents,
     catalog,
     client,
-    content_folder,
+    content_directory,
     document,
     find_offer,
     lines,
@@ -48,7 +48,7 @@ async def test_the_content_is_read_by_other_processes(server: Server, tmp_path: 
     async with client(tmp_path) as catalog_client:
         result = await catalog_client.content(catalog(server.address))
         assert (result.state, packages(result), result.message) == (CatalogState.SERVING, ["p", "q"], "")
-        documents = ContentDocuments(catalog_client.folder)
+        documents = ContentDocuments(catalog_client.directory)
         assert documents.read(FIRST, "p") == document(FIRST)
 
 
@@ -110,13 +110,13 @@ async def test_catalogs_with_equal_content_share_it(server: Server, tmp_path: Pa
 
     async with client(tmp_path) as catalog_client:
         first = await catalog_client.content(catalog(server.address, name="a"))
-        stored = (content_folder(tmp_path) / "content" / DOCUMENTS_FILE).stat()
+        stored = (content_directory(tmp_path) / "content" / DOCUMENTS_FILE).stat()
         server.answer = header
         async with asyncio.timeout(30):
             second = await catalog_client.content(catalog(server.address, name="b"))
         forever.set()
         assert first == second
-        assert (content_folder(tmp_path) / "content" / DOCUMENTS_FILE).stat().st_ino == stored.st_ino
+        assert (content_directory(tmp_path) / "content" / DOCUMENTS_FILE).stat().st_ino == stored.st_ino
         assert server.requested == [FIRST, FIRST]
         await catalog_client.retain_only({"b": "u"})
         assert await catalog_client.content(catalog("http://127.0.0.1:1", name="b")) == second
@@ -266,13 +266,13 @@ async def test_the_content_before_the_last_is_kept_for_the_solver(server: Server
         assert kept == [[FIRST], [FIRST, SECOND], [SECOND, THIRD]]
 
 
-async def test_folders_that_are_no_content_are_removed(server: Server, tmp_path: Path) -> None:
+async def test_directories_that_are_no_content_are_removed(server: Server, tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "p.json").write_text("{}")
     async with client(tmp_path) as catalog_client:
         await catalog_client.content(catalog(server.address))
         await catalog_client.retain_only({"c": "u"})
-    assert sorted(os.listdir(tmp_path)) == [".staging", STATE_FILE, content_folder(tmp_path).name]
+    assert sorted(os.listdir(tmp_path)) == [".staging", STATE_FILE, content_directory(tmp_path).name]
 
 
 async def test_a_document_with_another_shape_affects_its_own_package_only(server: Server) -> None:
@@ -297,7 +297,7 @@ async def test_content_that_is_damaged_while_it_is_used_is_requested_again(
         if name == ".":
             Store(tmp_path).remove(FIRST)
         else:
-            (content_folder(tmp_path) / name).write_bytes(b"x" * 10_000)
+            (content_directory(tmp_path) / name).write_bytes(b"x" * 10_000)
         damaged = await find_offer(catalog_client, catalog(server.address), "p")
         assert (damaged.offer.state, damaged.offer.package) == (CatalogState.UNREACHABLE, None)
         await catalog_client.report_damage(FIRST)

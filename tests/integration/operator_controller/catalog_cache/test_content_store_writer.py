@@ -41,15 +41,15 @@ from tests.integration.operator_controller.catalog_cache.test_client import (
 
 
 def written(
-    folder: Path, body: bytes, digest: str = FIRST, encoding: str = IDENTITY, previous: CatalogContent | None = None
+    directory: Path, body: bytes, digest: str = FIRST, encoding: str = IDENTITY, previous: CatalogContent | None = None
 ) -> CatalogContent:
     """The content that is made of the body of a response."""
-    received = folder / "received"
+    received = directory / "received"
     received.parent.mkdir(exist_ok=True)
     received.write_bytes(body)
-    with Store(folder).publish(digest) as target:
+    with Store(directory).publish(digest) as target:
         write_content(received, encoding, digest, target, previous)
-    return CatalogContent.open(folder, digest)
+    return CatalogContent.open(directory, digest)
 
 
 def providing(package: str, *kinds: Any, digest: str = FIRST) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def test_documents_are_found_by_package(tmp_path: Path, encoding: str) -> None:
     documents = [document(FIRST, package=package) for package in ("q", "p", "é")]
     body = lines(documents)
     content = written(tmp_path, gzip.compress(body) if encoding == GZIP else body, FIRST, encoding)
-    assert (content.folder / DOCUMENTS_FILE).read_bytes() == body
+    assert (content.directory / DOCUMENTS_FILE).read_bytes() == body
     assert [*content.index.packages] == ["p", "q", "é"]
     assert content.index.digests == {each["package"]: each["digest"] for each in documents}
     for each in documents:

@@ -29,7 +29,7 @@ def test_a_content_that_is_not_there(tmp_path: Path, digest: str) -> None:
         ContentDocuments(tmp_path).digests(digest)
 
 
-def test_no_folder_is_created(tmp_path: Path) -> None:
+def test_no_directory_is_created(tmp_path: Path) -> None:
     with pytest.raises(ContentMissing):
         ContentDocuments(tmp_path / "absent").digests(FIRST)
     assert not (tmp_path / "absent").exists()
@@ -62,13 +62,13 @@ def test_a_document_of_a_damaged_file_is_missing(tmp_path: Path, damage: bytes) 
     content = written(tmp_path, VALID)
     documents = ContentDocuments(tmp_path)
     documents.open(FIRST)
-    (content.folder / DOCUMENTS_FILE).write_bytes(damage)
+    (content.directory / DOCUMENTS_FILE).write_bytes(damage)
     with pytest.raises(ContentMissing, match="its content on the disk cannot be read"):
         documents.read(FIRST, "q")
 
 
 @pytest.mark.parametrize("damage", [b"", b"[]", b'{"format": 0}', b'{"format": 1, "packages": [], "provides": []}'])
 def test_a_content_with_a_damaged_index_is_missing(tmp_path: Path, damage: bytes) -> None:
-    (written(tmp_path, VALID).folder / INDEX_FILE).write_bytes(damage)
+    (written(tmp_path, VALID).directory / INDEX_FILE).write_bytes(damage)
     with pytest.raises(ContentMissing, match="its index or a document is damaged"):
         ContentDocuments(tmp_path).digests(FIRST)

@@ -34,7 +34,7 @@ def document(size: int) -> dict[str, Any]:
     return with_digest(FIRST, rest)
 
 
-async def lines_of_the_event_loop(size: int, folder: Path) -> list[int]:
+async def lines_of_the_event_loop(size: int, directory: Path) -> list[int]:
     """Executed until a first Operator is answered, by a pass over it, and until it is answered after a restart."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -44,7 +44,7 @@ async def lines_of_the_event_loop(size: int, folder: Path) -> list[int]:
     async with serving() as server:
         server.answer = answer
         for passes in (2, 1):
-            async with running(folder) as cluster:
+            async with running(directory) as cluster:
                 cluster.add_catalog(catalog(server.address))
                 cluster.add_operator("alpha")
                 for _ in range(passes):

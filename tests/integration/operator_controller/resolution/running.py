@@ -45,7 +45,7 @@ class RunningResolver:
         for informer in (*vars(self.informers).values(), self._definitions):
             informer.fresh.set()
         facts = ClusterFactsReader(client, self._definitions)
-        solver = SolverProcess(worker, catalog_client.folder)
+        solver = SolverProcess(worker, catalog_client.directory)
         self.resolver = Resolver(solver, catalog_client, self.informers.catalogs, facts)
         self.reconciler = make_reconciler(
             client, self.informers, self.resolver, lambda name, delay: controller.enqueue_after(name, delay)
@@ -149,14 +149,14 @@ class RunningResolver:
 
 @contextlib.asynccontextmanager
 async def running(
-    folder: Path, worker: Callable[[CatalogClient], KeptWorker] = make_worker
+    directory: Path, worker: Callable[[CatalogClient], KeptWorker] = make_worker
 ) -> AsyncIterator[RunningResolver]:
-    """A Resolver that leads, with its content below `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240 a test may block
-    (folder / "kubeconfig").write_text(KUBECONFIG)
-    async with Client(str(folder / "kubeconfig")) as client:
+    """A Resolver that leads, with its content below `directory`."""
+    directory.mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240 a test may block
+    (directory / "kubeconfig").write_text(KUBECONFIG)
+    async with Client(str(directory / "kubeconfig")) as client:
         await client.open()
-        catalog_client = await CatalogClient.connect(folder / "resolution")
+        catalog_client = await CatalogClient.connect(directory / "resolution")
         kept = worker(catalog_client)
         found = RunningResolver(client, catalog_client, kept)
         run = asyncio.create_task(found.resolver.run())

@@ -236,7 +236,9 @@ def limited_worker(limits: Limits) -> Callable[[CatalogClient], KeptWorker]:
     """Makes the solver process with other limits."""
 
     def worker(client: CatalogClient) -> KeptWorker:
-        return KeptWorker(limits=limits, preload=[SOLVE.module], sandbox=Sandbox(reads=(client.folder,), network=False))
+        return KeptWorker(
+            limits=limits, preload=[SOLVE.module], sandbox=Sandbox(reads=(client.directory,), network=False)
+        )
 
     return worker
 
@@ -378,16 +380,18 @@ async def test_a_catalog_that_answers_late_delays_no_operator_for_long(
         released.set()
 
 
-def damage_files(folder: Path) -> None:
-    for file in folder.glob("sha256-*/content/*"):
+def damage_files(directory: Path) -> None:
+    for file in directory.glob("sha256-*/content/*"):
         file.write_bytes(b"damaged")
 
 
-def remove_folder(folder: Path) -> None:
-    folder.rename(folder.with_name("removed"))
+def remove_directory(directory: Path) -> None:
+    directory.rename(directory.with_name("removed"))
 
 
-@pytest.mark.parametrize("lose", [damage_files, remove_folder], ids=["its files are damaged", "its folder is removed"])
+@pytest.mark.parametrize(
+    "lose", [damage_files, remove_directory], ids=["its files are damaged", "its directory is removed"]
+)
 async def test_content_that_is_lost_on_disk_is_requested_again(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lose: Callable[[Path], None]
 ) -> None:

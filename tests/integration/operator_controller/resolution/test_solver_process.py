@@ -74,8 +74,8 @@ def large_packages(package: str) -> list[dict[str, Any]]:
 class Process:
     """A SolverProcess with contents of catalogs, and Snapshots with a number that grows."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
         self._number = 0
         self._catalogs: dict[str, CatalogSource] = {}
         self.operators: dict[str, OperatorRequest] = {}
@@ -83,13 +83,13 @@ class Process:
 
     def limit(self, limits: Limits) -> None:
         """Begin with another worker."""
-        sandbox = Sandbox(reads=(self._folder,), network=False)
+        sandbox = Sandbox(reads=(self._directory,), network=False)
         self.worker = KeptWorker(limits=limits, preload=[SOLVE.module], sandbox=sandbox)
-        self.solver = SolverProcess(self.worker, self._folder)
+        self.solver = SolverProcess(self.worker, self._directory)
 
     def add_catalog(self, name: str, digest: str, *documents: Mapping[str, Any], priority: int = 0) -> None:
         """Write the content to disk as the catalog client does."""
-        with Store(self._folder).publish(digest) as target:
+        with Store(self._directory).publish(digest) as target:
             (target / "received").write_bytes(lines(with_digest(digest, dict(each)) for each in documents))
             write_content(target / "received", IDENTITY, digest, target)
         self._catalogs[name] = CatalogSource(name, priority, content=digest)

@@ -25,9 +25,9 @@ def publish(store: Store, how: str, data: bytes) -> Path:
     with store.publish(DIGEST) as staging:
         (staging / "type").write_text(how)
         (staging / "bundle.json").write_bytes(data)
-    folder = store.path(DIGEST)
-    assert folder is not None
-    return folder
+    directory = store.path(DIGEST)
+    assert directory is not None
+    return directory
 
 
 def test_content_is_read_as_it_was_written(store: Store) -> None:
@@ -59,8 +59,8 @@ def test_content_that_cannot_be_parsed_is_missing(store: Store, data: bytes) -> 
 
 
 def test_damaged_content_is_missing(store: Store) -> None:
-    folder = publish(store, f"plain+v0 {FORMAT_VERSION}", to_json(BUNDLE))
-    (folder / "bundle.json").write_bytes(to_json(BUNDLE).replace(b"ConfigMap", b"Namespace"))
+    directory = publish(store, f"plain+v0 {FORMAT_VERSION}", to_json(BUNDLE))
+    (directory / "bundle.json").write_bytes(to_json(BUNDLE).replace(b"ConfigMap", b"Namespace"))
     assert stored_type(store, DIGEST) == "plain+v0"
     assert intact_type(store, DIGEST) == ""
     assert load(store, DIGEST) is None

@@ -93,11 +93,11 @@ class Unpacker:
             memory=self.memory,
             max_slot_time=TURN,
         )
-        self._access, self._folder = Access(conf), store or root / "store"
-        self.store = Store(self._folder)
+        self._access, self._directory = Access(conf), store or root / "store"
+        self.store = Store(self._directory)
 
     def start(self, name: str, ref: str) -> None:
-        request = UnpackRequest(ref, "registry+v1", self._folder, self._access)
+        request = UnpackRequest(ref, "registry+v1", self._directory, self._access)
         finish = partial(publish_job_output, self.store, "registry+v1", "", ref)
         source = server_of(ImageSource(ref))
         self.jobs.ensure(name, "1", Task(UNPACK, request, source=source, staging=Staging(self.store.stage, finish)))
@@ -109,8 +109,8 @@ class Unpacker:
         return await next_result(self.jobs, self.ends)
 
     def staged(self) -> list[Path]:
-        """What jobs left in the folder in which they work."""
-        return staged(self._folder)
+        """What jobs left in the directory in which they work."""
+        return staged(self._directory)
 
     def running(self, names: Iterable[str], step: str = "pulling layer") -> list[str]:
         """Those whose progress begins with `step`."""
@@ -221,7 +221,7 @@ async def test_a_disk_that_becomes_full_at_any_point_of_the_unpacking(
             disk, lambda: unpacker.unpack(f"{address}/unpack/full:v2"), is_as_before, range(0, 500_000, 24 * 1024)
         )
         assert found.digest == new
-        assert bool(failures) == is_store, "an image is fetched into the folder of the store"
+        assert bool(failures) == is_store, "an image is fetched into the directory of the store"
         assert unpacker.store.verify(old)
         assert unpacker.store.verify(new), "it is unpacked as soon as there is space"
     finally:

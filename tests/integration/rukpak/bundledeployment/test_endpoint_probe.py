@@ -24,13 +24,13 @@ LOOPBACK = "127.0.0.1"
 
 
 @contextlib.asynccontextmanager
-async def listening(folder: Path, *, is_silent: bool = False) -> AsyncIterator[tuple[int, ServingCertificate]]:
+async def listening(directory: Path, *, is_silent: bool = False) -> AsyncIterator[tuple[int, ServingCertificate]]:
     """A server with a certificate of its own; a silent one never answers a handshake."""
     data = secrets.changed(None, Step.ISSUE, NAMES, NOW)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     for name in ("tls.crt", "tls.key"):
-        (folder / name).write_bytes(data[name])
-    context.load_cert_chain(folder / "tls.crt", folder / "tls.key")
+        (directory / name).write_bytes(data[name])
+    context.load_cert_chain(directory / "tls.crt", directory / "tls.key")
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()

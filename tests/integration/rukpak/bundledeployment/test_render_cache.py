@@ -41,9 +41,9 @@ class Shelf:
 
     @property
     def file(self) -> Path:
-        folder = self.store.path(DIGEST)
-        assert folder is not None
-        return folder / BUNDLE_FILE
+        directory = self.store.path(DIGEST)
+        assert directory is not None
+        return directory / BUNDLE_FILE
 
     async def rendered(self, name: str = "ship-a", **options: Any) -> Content:
         return await self.contents.rendered(name, "ship", DIGEST, InstallOptions(**options))

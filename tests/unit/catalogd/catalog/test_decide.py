@@ -65,8 +65,8 @@ MAPS = {"type": "configMaps", "configMaps": [{"configMap": {"name": "m"}}]}
 FULL = Waiting("DiskFull", "the disk is full", MINUTE)
 GONE = "there is no such content"
 LOST_AGAIN = (
-    "content that was read again is lost from the cache folder again (there is no such content): check the volume of --cache-dir,"
-    " and what removes files there"
+    "content that was read again is lost from the cache directory again (there is no such content): check the volume of "
+    "--cache-dir, and what removes files there"
 )
 REFRESH: dict[str, Any] = {"refresh_started": "now", "restart": True}
 """Of a Load that a person requested."""

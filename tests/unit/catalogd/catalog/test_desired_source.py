@@ -43,7 +43,7 @@ SOURCES = [
         of_git(ref={"tag": "v1"}, directory="./a/b/", **AUTH),
         GitSource(REPOSITORY, GitReference(RefKind.TAG, "v1"), "a/b", True),
         (InputReference("Secret", "login"),),
-        id="a folder at a tag, with a login",
+        id="a directory at a tag, with a login",
     ),
     pytest.param(
         of_git(ref={"commit": "c" * 40}, directory="."),

@@ -93,7 +93,7 @@ def test_a_count_with_an_irregular_plural() -> None:
         pytest.param("a" * 253, 0, id="as long as can be"),
         pytest.param("a" * 254, 1, id="longer"),
         pytest.param("Community", 1, id="capitals"),
-        pytest.param("..", 1, id="the folder above"),
+        pytest.param("..", 1, id="the directory above"),
         pytest.param("../c", 2, id="a path that climbs"),
         pytest.param("c\x00", 1, id="a NUL"),
         pytest.param("c\n", 1, id="a line feed at the end"),

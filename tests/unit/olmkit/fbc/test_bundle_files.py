@@ -78,7 +78,7 @@ def test_metadata_that_cannot_be_read_is_left_out_with_a_warning() -> None:
             {"manifests/sub/x.yaml": b"{}"},
             'subdirectories are not allowed within the "manifests" directory of the bundle image filesystem:'
             ' found "manifests/sub"',
-            id="a folder among the manifests",
+            id="a directory among the manifests",
         ),
         pytest.param(
             {"metadata/properties.yaml": dump({"properties": [{"type": "t"}]})},

@@ -1,4 +1,4 @@
-"""The cost of patterns, and names that are not UTF-8. Which files patterns exclude is tested with olmctl.authoring.folder."""
+"""The cost of patterns, and names that are not UTF-8. Which files patterns exclude is tested with olmctl.authoring.directory."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def config_map(name: str, data: dict[str, str] | None = None, **binary: bytes) -
     return {"metadata": {"name": name}, "data": data, "binaryData": encoded or None}
 
 
-def test_keys_become_files_below_their_folder() -> None:
+def test_keys_become_files_below_their_directory() -> None:
     maps = [
         (config_map("b", {"a.yaml": "1", "b.yaml": "ä"}), ""),
         (config_map("a", {"a.yaml": "3"}, icon=b"\x89\xff"), "./deep/er/"),
@@ -47,8 +47,8 @@ def test_keys_become_files_below_their_folder() -> None:
         pytest.param(
             [(config_map("a", {"x": "1"}), ""), (config_map("b", {"y": "1"}), "x")],
             "DuplicatePath",
-            'configmap b has files in the folder "x", which is a file of configmap a',
-            id="a file in place of a folder",
+            'configmap b has files in the directory "x", which is a file of configmap a',
+            id="a file in place of a directory",
         ),
         pytest.param([(config_map("a", {"x": "1"}), "../d")], "InvalidReference", "path", id="a path outside"),
         pytest.param(

@@ -1,4 +1,4 @@
-"""Checksums are encoded and decoded; invalid ones and paths outside the folder are rejected."""
+"""Checksums are encoded and decoded; invalid ones and paths outside the directory are rejected."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_checksums_are_decoded_as_they_were_encoded() -> None:
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "a//b", "./a", "", ".", "..", "a/", "a\0b"])
-def test_a_path_outside_the_folder_or_not_normalized_is_rejected(path: str) -> None:
+def test_a_path_outside_the_directory_or_not_normalized_is_rejected(path: str) -> None:
     with pytest.raises(ValueError, match="invalid file"):
         parsed({path: [1, [CHUNK_DIGEST]]})
 

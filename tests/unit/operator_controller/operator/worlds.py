@@ -1,4 +1,4 @@
-"""Worlds of one Operator `alpha` that requests package `p`, for the tests of this folder."""
+"""Worlds of one Operator `alpha` that requests package `p`, for the tests of this directory."""
 
 from __future__ import annotations
 

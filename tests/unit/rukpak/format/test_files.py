@@ -169,7 +169,7 @@ def test_a_custom_resource_with_items_is_no_list() -> None:
             {"Dockerfile": b"FROM scratch"},
             [
                 "metadata/annotations.yaml is missing: it names the package of the bundle",
-                'the bundle has no "manifests" folder with files in it: was the image built from the right folder?',
+                'the bundle has no "manifests" directory with files in it: was the image built from the right directory?',
                 'no ClusterServiceVersion found in "manifests"',
             ],
             id="no bundle at all",

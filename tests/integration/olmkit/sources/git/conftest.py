@@ -18,18 +18,18 @@ def harness(tmp_path: Path) -> SourceHarness:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     return tmp_path / "repositories"
 
 
 @pytest.fixture
-def repository(folder: Path) -> Repository:
-    return Repository(folder / "team" / "x.git")
+def repository(directory: Path) -> Repository:
+    return Repository(directory / "team" / "x.git")
 
 
 @pytest_asyncio.fixture
-async def server(folder: Path) -> AsyncIterator[GitServer]:
-    async with GitServer(folder) as running:
+async def server(directory: Path) -> AsyncIterator[GitServer]:
+    async with GitServer(directory) as running:
         yield running
 
 

@@ -25,10 +25,10 @@ from tests.servers.web_server import redirect
 
 
 async def test_a_login_is_sent_to_the_hosts_of_its_secret_only(
-    harness: SourceHarness, repository: Repository, folder: Path
+    harness: SourceHarness, repository: Repository, directory: Path
 ) -> None:
     repository.commit(FILES)
-    async with GitServer(folder, login=("reader", PASSWORD)) as server:
+    async with GitServer(directory, login=("reader", PASSWORD)) as server:
         url = f"{server.url}/team/x.git"
         what = f'git server {server.address} requires a user and a password for git repository "/team/x.git" (401)'
         error = await harness.error(branch(url))
@@ -69,11 +69,11 @@ async def test_a_login_is_sent_to_the_hosts_of_its_secret_only(
 
 
 async def test_a_login_is_sent_over_plain_http_only_if_its_secret_allows_it(
-    harness: SourceHarness, repository: Repository, folder: Path
+    harness: SourceHarness, repository: Repository, directory: Path
 ) -> None:
     repository.commit(FILES)
     values = {"username": "reader", "password": PASSWORD}
-    async with GitServer(folder, login=("reader", PASSWORD)) as server:
+    async with GitServer(directory, login=("reader", PASSWORD)) as server:
         harness.use_secrets(secret("kubernetes.io/basic-auth", values, server.address))
         error = await harness.error(branch(f"{server.url}/team/x.git"))
         assert "are sent neither by plain HTTP nor with insecureSkipVerify" in error.message
@@ -81,11 +81,11 @@ async def test_a_login_is_sent_over_plain_http_only_if_its_secret_allows_it(
 
 
 async def test_access_to_a_commit_requires_access_to_its_repository(
-    harness: SourceHarness, repository: Repository, folder: Path
+    harness: SourceHarness, repository: Repository, directory: Path
 ) -> None:
     name = repository.commit(FILES)
     values = {"username": "reader", "password": PASSWORD}
-    async with GitServer(folder, login=("reader", PASSWORD)) as server:
+    async with GitServer(directory, login=("reader", PASSWORD)) as server:
 
         async def confirm(repository: str) -> None:
             async with open_source(commit(f"{server.url}/team/{repository}.git", name), harness.access) as opened:
@@ -110,11 +110,11 @@ async def test_access_to_a_commit_requires_access_to_its_repository(
 
 
 async def test_hosts_of_a_secret_that_the_object_does_not_name_are_not_disclosed(
-    harness: SourceHarness, repository: Repository, folder: Path
+    harness: SourceHarness, repository: Repository, directory: Path
 ) -> None:
     repository.commit(FILES)
     values = {"username": "reader", "password": PASSWORD}
-    async with GitServer(folder, login=("reader", PASSWORD)) as server:
+    async with GitServer(directory, login=("reader", PASSWORD)) as server:
         url = f"{server.url}/team/x.git"
         what = f'git server {server.address} requires a user and a password for git repository "/team/x.git" (401)'
         common_secret = docker_config({"registry.hidden.example": auth("u", PASSWORD)}, name="all")
@@ -135,9 +135,11 @@ async def test_hosts_of_a_secret_that_the_object_does_not_name_are_not_disclosed
         assert set(server.authorizations) == {None}
 
 
-async def test_a_login_does_not_follow_a_redirect(harness: SourceHarness, repository: Repository, folder: Path) -> None:
+async def test_a_login_does_not_follow_a_redirect(
+    harness: SourceHarness, repository: Repository, directory: Path
+) -> None:
     repository.commit(FILES)
-    async with GitServer(folder) as there, GitServer(folder) as here:
+    async with GitServer(directory) as there, GitServer(directory) as here:
 
         async def send_on(request: web.Request) -> web.StreamResponse:
             return web.Response(status=302, headers={"Location": f"{there.url}{request.path_qs}"})
@@ -204,7 +206,7 @@ async def test_loopback_is_refused_unless_allowed(
         assert "which is loopback" in error.message
         assert type(error) is (AddressRefused if "localhost" in each else BadReference)
     assert server.requests == []
-    async with GitSshServer(repository.folder.parents[1]) as ssh:
+    async with GitSshServer(repository.directory.parents[1]) as ssh:
         harness.use_secrets(ssh_secret(ssh))
         error = await harness.error(branch(f"ssh://git@{ssh.address}/team/x.git"))
         assert (type(error), error.reason) == (BadReference, "AddressRefused")
@@ -336,14 +338,14 @@ async def test_a_server_that_is_silent_or_slow(
     assert error.reason == "SourceUnavailable"
 
 
-async def test_certificates(harness: SourceHarness, repository: Repository, folder: Path, tmp_path: Path) -> None:
+async def test_certificates(harness: SourceHarness, repository: Repository, directory: Path, tmp_path: Path) -> None:
     repository.commit(FILES)
     authority = Authority()
-    async with GitServer(folder, tls=authority.server_context(tmp_path)) as server:
+    async with GitServer(directory, tls=authority.server_context(tmp_path)) as server:
         source = branch(f"{server.url}/team/x.git", directory="catalog")
         error = await harness.error(source)
         assert error.reason == "SourceUnavailable"
         assert f"git server {server.address} presents a certificate that is not trusted" in error.message
         assert await harness.files(structs.replace(source, insecure_skip_verify=True)) == CATALOG_FILES
-        harness.access = replace(harness.access, ca_folder=authority.folder(tmp_path))
+        harness.access = replace(harness.access, ca_directory=authority.directory(tmp_path))
         assert await harness.files(source) == CATALOG_FILES

@@ -1,4 +1,4 @@
-"""Folders of git repositories over http: what is fetched, and what is refused."""
+"""Directories of git repositories over http: what is fetched, and what is refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def test_a_branch_a_tag_and_a_commit_over_http(
     repository.git("tag", "light", first)
     repository.git("tag", "--annotate", "--message", "words", "heavy", first)
     second = repository.commit({"catalog/c": "new"}, on=first)
-    async with GitServer(repository.folder.parents[1], version=version) as server:
+    async with GitServer(repository.directory.parents[1], version=version) as server:
         url = f"{server.url}/team/x.git"
         assert await harness.files(branch(url, directory="catalog")) == {"c": "new"}
         assert await harness.files(tag(url, "light")) == FILES
@@ -74,7 +74,7 @@ async def test_the_history_of_a_commit_is_not_fetched(harness: SourceHarness, re
 
 
 async def test_a_commit_that_an_http_server_serves_only_with_its_branch(
-    harness: SourceHarness, repository: Repository, folder: Path
+    harness: SourceHarness, repository: Repository, directory: Path
 ) -> None:
     first = repository.commit(FILES)
     repository.commit({"a": "newer"}, on=first)
@@ -85,7 +85,7 @@ async def test_a_commit_that_an_http_server_serves_only_with_its_branch(
         said = f"ERR upload-pack: not our ref {first}"
         return web.Response(text=f"{len(said) + 4:04x}{said}", content_type="application/x-git-upload-pack-result")
 
-    async with GitServer(folder, version=0) as server:
+    async with GitServer(directory, version=0) as server:
         server.fault = refuse
         assert await harness.files(commit(f"{server.url}/team/x.git", first, "catalog")) == CATALOG_FILES
         assert ALL_REFS_PROGRESS in harness.lines
@@ -108,8 +108,8 @@ async def test_a_missing_commit(harness: SourceHarness, repository: Repository, 
     assert error.message == f"git repository {url} has no commit {name}, or does not allow access to it"
 
 
-async def test_repositories_with_sha256_objects(harness: SourceHarness, folder: Path, server: GitServer) -> None:
-    repository = Repository(folder / "long.git", "sha256")
+async def test_repositories_with_sha256_objects(harness: SourceHarness, directory: Path, server: GitServer) -> None:
+    repository = Repository(directory / "long.git", "sha256")
     made = repository.commit(FILES)
     assert len(made) == 64
     url = f"{server.url}/long.git"
@@ -138,10 +138,10 @@ async def test_symbolic_links_become_copies(harness: SourceHarness, repository: 
     [
         pytest.param("../../../etc/passwd", "which is outside the repository", id="outside the repository"),
         pytest.param("/etc/passwd", "which is", id="an absolute path"),
-        pytest.param("../README", "which is outside the content", id="outside the selected folder"),
+        pytest.param("../README", "which is outside the content", id="outside the selected directory"),
         pytest.param("link", "which is a loop", id="to itself"),
         pytest.param("nowhere", "which is not there", id="to a missing file"),
-        pytest.param("a", "only links to files are followed", id="to a folder"),
+        pytest.param("a", "only links to files are followed", id="to a directory"),
     ],
 )
 async def test_symbolic_links_outside_the_content_are_refused(
@@ -156,7 +156,7 @@ async def test_symbolic_links_outside_the_content_are_refused(
     assert error.message.startswith(f'commit {made} of git repository {url} contains "catalog/link", a link to ')
 
 
-async def test_a_submodule_is_refused_within_the_selected_folder(
+async def test_a_submodule_is_refused_within_the_selected_directory(
     harness: SourceHarness, repository: Repository, url: str
 ) -> None:
     files = FILES | {"vendor/lib": ("160000", "b" * 40)}
@@ -196,12 +196,12 @@ async def test_invalid_names_and_modes(harness: SourceHarness, repository: Repos
     for entry, words in (
         (("100644", b"\xff\xfe", text), "a name that is not UTF-8"),
         (("100644", b"n" * 300, text), "a path too long"),
-        (("10644", b"pipe", text), "neither a file nor a folder"),
+        (("10644", b"pipe", text), "neither a file nor a directory"),
     ):
         repository.commit(repository.raw_tree([entry]))
         error = await harness.error(branch(url))
         assert words in error.message
-    # A name of no bytes, and a folder whose text is broken off.
+    # A name of no bytes, and a directory whose text is broken off.
     for broken in (
         b"100644 \0" + bytes.fromhex(text),
         b"100644 a\0" + b"x" * 5,
@@ -213,22 +213,22 @@ async def test_invalid_names_and_modes(harness: SourceHarness, repository: Repos
         assert error.reason in ("UnsupportedContent", "UnsafeContent", "SourceUnavailable")
 
 
-async def test_too_many_nested_folders(harness: SourceHarness, repository: Repository, url: str) -> None:
-    """Nested folders that each contain the same folder ten times: a trillion files in a pack of a kilobyte."""
+async def test_too_many_nested_directories(harness: SourceHarness, repository: Repository, url: str) -> None:
+    """Nested directories that each contain the same directory ten times: a trillion files in a pack of a kilobyte."""
     below = repository.tree({f"f{number}": "x" for number in range(10)})
     for _ in range(12):
         below = repository.raw_tree([("40000", b"d%d" % number, below) for number in range(10)])
     made = repository.commit(below)
     harness.limits = ContentLimits(files=2000)
     error = await harness.error(branch(url))
-    assert (error.reason, "more than 2,000 files and folders" in error.message) == ("TooLarge", True)
+    assert (error.reason, "more than 2,000 files and directories" in error.message) == ("TooLarge", True)
     deep = repository.tree({"x": "x"})
     for _ in range(70):
         deep = repository.raw_tree([("40000", b"d", deep)])
     made = repository.commit(deep)
     harness.limits = ContentLimits()
     error = await harness.error(branch(url))
-    assert (error.reason, "a path more than 64 folders deep" in error.message) == ("TooLarge", True)
+    assert (error.reason, "a path more than 64 directories deep" in error.message) == ("TooLarge", True)
     assert error.message.startswith(f"commit {made} of git repository {url} ")
 
 
@@ -252,7 +252,7 @@ async def test_one_file_too_large_for_memory(harness: SourceHarness, repository:
     assert "contains a file of 135,266,304 bytes; at most 134,217,728 are read of one" in error.message
 
 
-async def test_a_missing_branch_or_folder_is_reported(
+async def test_a_missing_branch_or_directory_is_reported(
     harness: SourceHarness, repository: Repository, url: str, server: GitServer
 ) -> None:
     made = repository.commit(FILES)
@@ -268,12 +268,12 @@ async def test_a_missing_branch_or_folder_is_reported(
         (
             branch(url, directory="catalog/c"),
             "MissingContent",
-            f'commit {made} of git repository {url} has no folder "catalog/c"',
+            f'commit {made} of git repository {url} has no directory "catalog/c"',
         ),
         (
             branch(url, directory="README"),
             "MissingContent",
-            f'commit {made} of git repository {url} has no folder "README"',
+            f'commit {made} of git repository {url} has no directory "README"',
         ),
     ):
         error = await harness.error(source)

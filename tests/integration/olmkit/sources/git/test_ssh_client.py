@@ -27,7 +27,7 @@ async def test_a_branch_a_tag_and_a_commit_over_ssh(
     first = repository.commit(FILES)
     repository.git("tag", "--annotate", "--message", "words", "heavy", first)
     second = repository.commit({"catalog/c": "new"}, on=first)
-    async with GitSshServer(repository.folder.parents[1], version=version) as server:
+    async with GitSshServer(repository.directory.parents[1], version=version) as server:
         harness.use_secrets(ssh_secret(server))
         url = f"ssh://someone@{server.address}/team/x.git"
         assert await harness.files(branch(url, directory="catalog")) == {"c": "new"}
@@ -46,7 +46,7 @@ async def test_a_commit_that_an_ssh_server_serves_only_with_its_branch(
     repository.git("tag", "--annotate", "--message", "words", "heavy", first)
     repository.commit({"a": "newer"}, "side", on=first)
     repository.commit({"b": "other"})
-    async with GitSshServer(repository.folder.parents[1], version=0) as server:
+    async with GitSshServer(repository.directory.parents[1], version=0) as server:
         harness.use_secrets(ssh_secret(server))
         url = f"ssh://git@{server.address}/team/x.git"
         assert await harness.files(commit(url, first, "catalog")) == CATALOG_FILES
@@ -58,8 +58,8 @@ async def test_a_commit_that_an_ssh_server_serves_only_with_its_branch(
 
 async def test_the_host_key_is_verified_with_the_secret(harness: SourceHarness, repository: Repository) -> None:
     repository.commit(FILES)
-    folder = repository.folder.parents[1]
-    async with GitSshServer(folder) as server, GitSshServer(folder) as other:
+    directory = repository.directory.parents[1]
+    async with GitSshServer(directory) as server, GitSshServer(directory) as other:
         source = branch(f"ssh://git@{server.address}/team/x.git", directory="catalog")
         strange = server.known_hosts.partition(" ")[0] + " " + other.known_hosts.partition(" ")[2]
         harness.use_secrets(ssh_secret(server, **{"ssh-knownhosts": strange}))
@@ -81,7 +81,7 @@ ANNOTATION = "olm.operatorframework.io/source-hosts"
 
 
 async def test_a_git_server_without_a_key_is_blocked(harness: SourceHarness, repository: Repository) -> None:
-    async with GitSshServer(repository.folder.parents[1]) as server:
+    async with GitSshServer(repository.directory.parents[1]) as server:
         source = branch(f"ssh://git@{server.address}/team/x.git")
         needs = f"git server {server.address} is reached over ssh, which needs a key"
         put = (
@@ -107,7 +107,7 @@ async def test_a_git_server_without_a_key_is_blocked(harness: SourceHarness, rep
 
 async def test_forms_of_known_hosts(harness: SourceHarness, repository: Repository) -> None:
     repository.commit(FILES)
-    async with GitSshServer(repository.folder.parents[1]) as server:
+    async with GitSshServer(repository.directory.parents[1]) as server:
         source = branch(f"ssh://git@{server.address}/team/x.git", directory="catalog")
         host, port = server.address.split(":")
         place = f"[{host}]:{port}"
@@ -147,7 +147,7 @@ async def test_forms_of_known_hosts(harness: SourceHarness, repository: Reposito
     ],
 )
 async def test_invalid_keys(harness: SourceHarness, repository: Repository, key: str, value: str, reason: str) -> None:
-    async with GitSshServer(repository.folder.parents[1]) as server:
+    async with GitSshServer(repository.directory.parents[1]) as server:
         harness.use_secrets(ssh_secret(server, **{key: value}))
         error = await harness.error(branch(f"ssh://git@{server.address}/team/x.git"))
         assert server.commands == []
@@ -168,7 +168,7 @@ def locked_key(form: str) -> str:
 @pytest.mark.parametrize("form", ["pkcs8-pem", "openssh", "pkcs1-pem"])
 async def test_a_key_with_a_passphrase(harness: SourceHarness, repository: Repository, form: str) -> None:
     locked = locked_key(form)
-    async with GitSshServer(repository.folder.parents[1]) as server:
+    async with GitSshServer(repository.directory.parents[1]) as server:
         harness.use_secrets(ssh_secret(server, **{"ssh-privatekey": locked}))
         error = await harness.error(branch(f"ssh://git@{server.address}/team/x.git"))
     words = (
@@ -178,7 +178,7 @@ async def test_a_key_with_a_passphrase(harness: SourceHarness, repository: Repos
 
 
 async def test_a_public_key_in_place_of_the_private_key(harness: SourceHarness, repository: Repository) -> None:
-    async with GitSshServer(repository.folder.parents[1]) as server:
+    async with GitSshServer(repository.directory.parents[1]) as server:
         public = asyncssh.import_private_key(server.private_key).export_public_key().decode()
         harness.use_secrets(ssh_secret(server, **{"ssh-privatekey": public}))
         error = await harness.error(branch(f"ssh://git@{server.address}/team/x.git"))
@@ -187,7 +187,7 @@ async def test_a_public_key_in_place_of_the_private_key(harness: SourceHarness, 
 
 
 async def test_an_ssh_server_without_git(harness: SourceHarness, repository: Repository) -> None:
-    async with GitSshServer(repository.folder.parents[1]) as server:
+    async with GitSshServer(repository.directory.parents[1]) as server:
         harness.use_secrets(ssh_secret(server))
         url = f"ssh://git@{server.address}/team/gone.git"
         error = await harness.error(branch(url))
@@ -216,7 +216,7 @@ async def test_a_name_that_resolves_to_a_refused_address(harness: SourceHarness,
         address = socket.getaddrinfo(name, None, family=socket.AF_INET)[0][4][0]
     except OSError:
         pytest.skip("this machine's name cannot be resolved")
-    async with GitSshServer(repository.folder.parents[1]) as server:
+    async with GitSshServer(repository.directory.parents[1]) as server:
         keys = {"ssh-privatekey": server.private_key, "ssh-knownhosts": server.known_hosts}
         port = server.address.rpartition(":")[2]
         harness.use_secrets(secret("kubernetes.io/ssh-auth", keys, f"{name}:{port}"))
@@ -227,7 +227,7 @@ async def test_a_name_that_resolves_to_a_refused_address(harness: SourceHarness,
 
 
 async def test_a_port_without_ssh(harness: SourceHarness, repository: Repository, server: GitServer) -> None:
-    async with GitSshServer(repository.folder.parents[1]) as ssh:
+    async with GitSshServer(repository.directory.parents[1]) as ssh:
         keys = {"ssh-privatekey": ssh.private_key, "ssh-knownhosts": ssh.known_hosts}
     harness.use_secrets(secret("kubernetes.io/ssh-auth", keys, f"{server.address},{ssh.address}"))
     error = await harness.error(branch(f"ssh://git@{server.address}/team/x.git"))

@@ -75,7 +75,7 @@ async def _error_of(host: str) -> str:
     return "resolved"
 
 
-async def main(folder: Path) -> None:
+async def main(directory: Path) -> None:
     """Write the errors for each name, and the requests, as JSON."""
     loop = asyncio.get_running_loop()
     # The first query is for the detection of TLS, whose connection is kept.
@@ -90,15 +90,15 @@ async def main(folder: Path) -> None:
     errors = {name: [await _error_of(name), await _error_of(name)] for name in names}
     for runner in runners:
         await close(runner)
-    (folder / "seen.json").write_text(json.dumps({"errors": errors, "hits": hits}))
+    (directory / "seen.json").write_text(json.dumps({"errors": errors, "hits": hits}))
 
 
-def prepare(folder: Path) -> None:
+def prepare(directory: Path) -> None:
     """Set up loopback, an address outside the loopback range, and the resolver."""
     for command in (("link", "set", "lo", "up"), ("address", "add", f"{OUTSIDE}/32", "dev", "lo")):
         subprocess.run(["ip", *command], check=True)
-    (folder / "resolv.conf").write_text(f"nameserver {INSIDE}\noptions timeout:1 attempts:1\n")
-    subprocess.run(["mount", "--bind", str(folder / "resolv.conf"), "/etc/resolv.conf"], check=True)
+    (directory / "resolv.conf").write_text(f"nameserver {INSIDE}\noptions timeout:1 attempts:1\n")
+    subprocess.run(["mount", "--bind", str(directory / "resolv.conf"), "/etc/resolv.conf"], check=True)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from olmkit.sources.oci import image
 from olmkit.sources.oci.registries_conf import Registries, parse
 from tests import images
 from tests.images import tar
-from tests.integration.olmkit.sources.proxied_image import empty_folder, insecure_rule
+from tests.integration.olmkit.sources.proxied_image import empty_directory, insecure_rule
 from tests.secrets import auth, docker_config
 from tests.servers.local_registry import LocalRegistry
 from tests.servers.registry import (
@@ -46,9 +46,9 @@ WRONG = auth(USER, "wr0ng-Sesame")
 
 @dataclass(frozen=True)
 class Kept:
-    """A folder with images, for registries that serve it."""
+    """A directory with images, for registries that serve it."""
 
-    folder: Path
+    directory: Path
     repository: str
     digest: str
     keys: Path
@@ -56,11 +56,11 @@ class Kept:
 
 @pytest_asyncio.fixture
 async def kept(cluster_programs: Path, tmp_path: Path) -> Kept:
-    folder = tmp_path / "images"
-    async with own_registry(folder) as address:
+    directory = tmp_path / "images"
+    async with own_registry(directory) as address:
         for repository in ("team/app", "public/app"):
             digest = images.push(address, repository, "v1", [tar({"a": "1"}), tar({"b": "2"})], {})
-    return Kept(folder, "team/app", digest, make_keys(tmp_path))
+    return Kept(directory, "team/app", digest, make_keys(tmp_path))
 
 
 def known(addresses: tuple[str, ...], auths: Mapping[str, Mapping[str, str]]) -> Registries:
@@ -81,7 +81,7 @@ def sent_types(proxy: RegistryProxy) -> list[str]:
 
 @asynccontextmanager
 async def behind_basic(kept: Kept) -> AsyncIterator[RegistryProxy]:
-    async with own_registry(kept.folder, basic_auth(kept.folder)) as address, RegistryProxy(address) as proxy:
+    async with own_registry(kept.directory, basic_auth(kept.directory)) as address, RegistryProxy(address) as proxy:
         yield proxy
 
 
@@ -90,7 +90,7 @@ async def behind_tokens(kept: Kept, service: TokenService) -> AsyncIterator[tupl
     """A proxy in front of a registry that requires tokens, and its token service."""
     async with (
         served(service.answer) as realm,
-        own_registry(kept.folder, token_auth(f"http://{realm}/token", kept.keys)) as address,
+        own_registry(kept.directory, token_auth(f"http://{realm}/token", kept.keys)) as address,
         RegistryProxy(address) as proxy,
     ):
         yield proxy, realm
@@ -104,7 +104,7 @@ async def test_a_password_is_sent_once_and_after_a_challenge_only(kept: Kept, tm
         assert sent_types(proxy) == ["none", "Basic"]
         assert (await image.resolve(ref, registries)).digest == kept.digest
         assert sent_types(proxy) == ["none", "Basic", "Basic"], "resolving again takes one request in the same job"
-        into = empty_folder(tmp_path)
+        into = empty_directory(tmp_path)
         await image.pull(ref, into, registries)
         assert sorted(each.name for each in into.iterdir()) == ["a", "b"]
         assert sent_types(proxy).count("none") == 1
@@ -178,7 +178,7 @@ async def test_a_password_is_not_sent_to_the_target_of_a_redirect(kept: Kept, tm
         registries = known((proxy.address, other.address), {proxy.address: LOGIN})
         proxy.on("/blobs/", redirect_to(other.address))
         with pytest.raises(Waiting) as raised:
-            await image.pull(f"{proxy.address}/{kept.repository}:v1", empty_folder(tmp_path), registries)
+            await image.pull(f"{proxy.address}/{kept.repository}:v1", empty_directory(tmp_path), registries)
         assert raised.value.reason == "Unauthorized"
         ref = f"{proxy.address}/{kept.repository}:v1"
         sent = f"{other.address}, to which registry {proxy.address} redirects,"
@@ -188,7 +188,7 @@ async def test_a_password_is_not_sent_to_the_target_of_a_redirect(kept: Kept, tm
         other.on("/blobs/", redirect(f"http://{proxy.address}/v2/{kept.repository}/manifests/v1"))
         proxy.requests.clear()
         with pytest.raises(Waiting):
-            await image.pull(f"{proxy.address}/{kept.repository}:v1", empty_folder(tmp_path), registries)
+            await image.pull(f"{proxy.address}/{kept.repository}:v1", empty_directory(tmp_path), registries)
         assert "Basic" not in [headers.get("Authorization", "") for _, headers in other.requests]
         assert sent_types(proxy)[-1] == "none", "a redirect back gets no login"
 
@@ -227,7 +227,7 @@ async def test_a_token_is_requested_with_the_password_and_cached_for_the_job(kep
         assert sent_types(proxy) == ["none", "Bearer"]
         await image.resolve(ref, registries)
         assert sent_types(proxy) == ["none", "Bearer", "Bearer"], "resolving again takes one request in the same job"
-        await image.pull(resolved.ref_by_digest, empty_folder(tmp_path), registries)
+        await image.pull(resolved.ref_by_digest, empty_directory(tmp_path), registries)
         assert set(sent_types(proxy)[1:]) == {"Bearer"}, "the registry sees no password"
         ((method, asked, headers),) = service.requests
         assert (method, headers["Authorization"].partition(" ")[0]) == ("GET", "Basic")
@@ -239,7 +239,7 @@ async def test_an_identity_token_is_exchanged_for_a_token(kept: Kept, tmp_path: 
     async with behind_tokens(kept, service) as (proxy, realm):
         entry = {**auth("<token>", ""), "identitytoken": service.refresh}
         registries = known((proxy.address,), {proxy.address: entry, realm: entry})
-        await image.pull(f"{proxy.address}/{kept.repository}:v1", empty_folder(tmp_path), registries)
+        await image.pull(f"{proxy.address}/{kept.repository}:v1", empty_directory(tmp_path), registries)
         ((method, form, headers),) = service.requests
         assert method == "POST"
         assert "Authorization" not in headers
@@ -266,7 +266,7 @@ async def test_a_public_image_needs_no_login(kept: Kept, tmp_path: Path) -> None
     service = TokenService(kept.keys)
     async with behind_tokens(kept, service) as (proxy, _):
         registries = known((proxy.address,), {})
-        await image.pull(f"{proxy.address}/public/app:v1", empty_folder(tmp_path), registries)
+        await image.pull(f"{proxy.address}/public/app:v1", empty_directory(tmp_path), registries)
         assert "Authorization" not in service.requests[0][2]
         with pytest.raises(Waiting, match=r"requires credentials for .* or has no such repository \(401\)"):
             await image.resolve(f"{proxy.address}/{kept.repository}:v1", registries)
@@ -288,7 +288,7 @@ async def test_an_expired_token_is_requested_again(kept: Kept, tmp_path: Path) -
 
         proxy.on("/blobs/", forget_the_first)
         registries = known((proxy.address,), {proxy.address: LOGIN, realm: LOGIN})
-        await image.pull(f"{proxy.address}/{kept.repository}:v1", empty_folder(tmp_path), registries)
+        await image.pull(f"{proxy.address}/{kept.repository}:v1", empty_directory(tmp_path), registries)
         assert len(service.requests) == 2
 
 
@@ -312,13 +312,13 @@ async def test_the_token_service_of_a_registry_with_tls_gets_the_login(kept: Kep
     trust = CABundle.load(kept.keys)
     async with (
         served(service.answer, server_context(kept.keys)) as realm,
-        own_registry(kept.folder, {**token_auth(f"https://{realm}/token", kept.keys), **tls(kept.keys)}) as address,
+        own_registry(kept.directory, {**token_auth(f"https://{realm}/token", kept.keys), **tls(kept.keys)}) as address,
     ):
         # The realm is not in registries.conf, so its address would be refused as loopback.
         rules = parse(f'[[registry]]\nlocation = "{address}"\n[[registry]]\nlocation = "{realm}"')
         credentials = Credentials.from_secret(docker_config({address: LOGIN}))
         registries = Registries(rules, ca_bundle=trust, credentials=credentials)
-        await image.pull(f"{address}/{kept.repository}:v1", empty_folder(tmp_path), registries)
+        await image.pull(f"{address}/{kept.repository}:v1", empty_directory(tmp_path), registries)
         assert [headers["Authorization"].partition(" ")[0] for _, _, headers in service.requests] == ["Basic"]
 
 
@@ -327,7 +327,7 @@ async def test_a_token_service_without_tls_gets_no_login(kept: Kept) -> None:
     trust = CABundle.load(kept.keys)
     async with (
         served(service.answer) as realm,
-        own_registry(kept.folder, {**token_auth(f"http://{realm}/token", kept.keys), **tls(kept.keys)}) as address,
+        own_registry(kept.directory, {**token_auth(f"http://{realm}/token", kept.keys), **tls(kept.keys)}) as address,
     ):
         credentials = Credentials.from_secret(docker_config({address: LOGIN, realm: LOGIN}))
         registries = Registries(
@@ -350,7 +350,7 @@ async def test_a_redirect_of_the_token_service_gets_no_login(kept: Kept, entry: 
 
         async with (
             served(away) as realm,
-            own_registry(kept.folder, token_auth(f"http://{realm}/token", kept.keys)) as address,
+            own_registry(kept.directory, token_auth(f"http://{realm}/token", kept.keys)) as address,
         ):
             registries = known((address, elsewhere), {address: entry, realm: entry})
             with pytest.raises(Waiting):

@@ -19,13 +19,13 @@ from olmkit.sources.oci.image import FromLabel
 from olmkit.sources.oci.registries_conf import Registries
 from olmkit.sources.tree import ContentLimits
 from tests import images
-from tests.images import Compression, Media, digest_of, file, folder, link, tar
+from tests.images import Compression, Media, digest_of, directory, file, link, tar
 from tests.servers.local_registry import LocalRegistry
 
 LABEL = "operators.operatorframework.io.index.configs.v1"
 LABELS = {LABEL: "/configs"}
 NUMBERS = itertools.count()
-CATALOG = tar([folder("configs"), file("configs/p/catalog.json", "{}"), file("etc/passwd", "root")])
+CATALOG = tar([directory("configs"), file("configs/p/catalog.json", "{}"), file("etc/passwd", "root")])
 
 
 @pytest.fixture
@@ -157,8 +157,8 @@ async def test_a_missing_platform_is_reported_with_the_available_ones(
     ("only", "expected"),
     [
         pytest.param(None, {"a/b", "a/c/d", "e"}, id="everything"),
-        pytest.param("a", {"a/b", "a/c/d"}, id="a folder"),
-        pytest.param("/a/c/", {"a/c/d"}, id="a folder with slashes"),
+        pytest.param("a", {"a/b", "a/c/d"}, id="a directory"),
+        pytest.param("/a/c/", {"a/c/d"}, id="a directory with slashes"),
         pytest.param(("e", "a/c"), {"e", "a/c/d"}, id="several"),
         pytest.param("/", {"a/b", "a/c/d", "e"}, id="the root"),
     ],

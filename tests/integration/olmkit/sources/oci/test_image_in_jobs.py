@@ -178,11 +178,11 @@ async def test_a_certificate_authority_of_the_environment_is_trusted(
         assert state.error.reason == "AddressRefused", "the address of the token service is checked too"
 
 
-async def test_the_folder_of_authorities_is_read_for_each_job(
+async def test_the_directory_of_authorities_is_read_for_each_job(
     harness: JobHarness, local_registry: LocalRegistry, repository: str, tmp_path: Path
 ) -> None:
-    first, second = (make_keys(folder(tmp_path, name)) for name in ("first", "second"))
-    harness.authorities = folder(tmp_path, "authorities")
+    first, second = (make_keys(directory(tmp_path, name)) for name in ("first", "second"))
+    harness.authorities = directory(tmp_path, "authorities")
     digest = images.push(local_registry.address, repository, "v1", [tar({"a": "1"})], {})
     harness.registries = tmp_path / "registries.conf"
     for keys, words in ((first, "with an authority that nobody knows"), (second, "with one that was replaced")):
@@ -191,7 +191,7 @@ async def test_the_folder_of_authorities_is_read_for_each_job(
             state = await harness.pull(f"{proxy.address}/{repository}:v1")
             assert isinstance(state, Failed), words
             assert "presents a certificate that is not trusted: " in state.error.message
-            assert "the folder of --pull-cas-dir" in state.error.message, "the hint"
+            assert "the directory of --pull-cas-dir" in state.error.message, "the hint"
             (harness.authorities / "private.crt").write_bytes((keys / "ca.crt").read_bytes())
             state = await harness.pull(f"{proxy.address}/{repository}:v1")
             assert isinstance(state, Finished), state
@@ -296,7 +296,7 @@ def command_lines() -> list[bytes]:
     return found
 
 
-def folder(below: Path, name: str) -> Path:
+def directory(below: Path, name: str) -> Path:
     made = below / name
     made.mkdir()
     return made

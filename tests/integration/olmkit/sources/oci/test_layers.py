@@ -17,7 +17,7 @@ from hypothesis import strategies as some
 
 from olmkit.sources.errors import SourceReason
 from olmkit.sources.tree import BUNDLE_LIMITS, CATALOG_LIMITS, ContentLimits, TreeError
-from tests.images import Entry, file, folder, hard_link, link, tar
+from tests.images import Entry, directory, file, hard_link, link, tar
 from tests.integration.olmkit.sources.merging import files, merge
 
 PLAIN = tar([file("a", "text")])
@@ -99,7 +99,7 @@ def test_a_truncated_or_corrupt_archive_is_an_error(tmp_path: Path, layer: bytes
         ),
         pytest.param(
             replace(CATALOG_LIMITS, files=5),
-            [[folder("etc")] * 3, [folder("etc")] * 3],
+            [[directory("etc")] * 3, [directory("etc")] * 3],
             id="too many unselected entries",
         ),
         pytest.param(
@@ -115,17 +115,17 @@ def test_a_truncated_or_corrupt_archive_is_an_error(tmp_path: Path, layer: bytes
         pytest.param(
             replace(CATALOG_LIMITS, files=100),
             [[file(f"x/{number}/{'d/' * 40}f") for number in range(3)]],
-            id="few files in many implicit folders",
+            id="few files in many implicit directories",
         ),
         pytest.param(
             replace(CATALOG_LIMITS, bytes=100_000),
-            [[folder(f"x/{number}") for number in range(30)]],
-            id="folders count as bytes",
+            [[directory(f"x/{number}") for number in range(30)]],
+            id="directories count as bytes",
         ),
         pytest.param(
             replace(CATALOG_LIMITS, files=100),
             [layer for number in range(3) for layer in ([file(f"x/{'d/' * 40}f")], [file("x/.wh.d")])],
-            id="folders that are removed and made again",
+            id="directories that are removed and made again",
         ),
     ],
 )
@@ -136,10 +136,10 @@ def test_limits_hold(tmp_path: Path, limits: ContentLimits, layers: list[list[En
 
 
 @pytest.mark.hostile
-def test_a_small_layer_with_many_folders_is_refused(tmp_path: Path) -> None:
+def test_a_small_layer_with_many_directories_is_refused(tmp_path: Path) -> None:
     layer = gzip.compress(tar([file(f"x/{number}/{'d/' * 60}f") for number in range(1500)]))
     assert len(layer) < 100_000
-    with pytest.raises(TreeError, match="larger than 268,435,456 bytes, folders included"):
+    with pytest.raises(TreeError, match="larger than 268,435,456 bytes, directories included"):
         merge(tmp_path / "into", [layer], ("x",), BUNDLE_LIMITS)
 
 

@@ -23,7 +23,7 @@ from tests.integration.olmkit.sources.proxied_image import (
     SHORT_TIMEOUTS,
     TEXT,
     ProxiedImage,
-    empty_folder,
+    empty_directory,
     insecure_rule,
 )
 from tests.servers.local_registry import LocalRegistry
@@ -44,7 +44,7 @@ from tests.servers.registry_proxy import (
 
 
 async def test_a_registry_without_faults(proxied: ProxiedImage, tmp_path: Path) -> None:
-    into = empty_folder(tmp_path)
+    into = empty_directory(tmp_path)
     assert (await image.pull(proxied.tag, into, proxied.registries)).digest == proxied.digest
     assert (into / "a").read_text() == TEXT
 
@@ -202,12 +202,12 @@ async def test_a_fault_of_a_registry_is_reported(
     registries = replace(proxied.registries, timeouts=SHORT_TIMEOUTS) if stalls else proxied.registries
     proxied.proxy.on(part, fault)
     with pytest.raises(Waiting) as raised:
-        await image.pull(proxied.tag, empty_folder(tmp_path), registries)
+        await image.pull(proxied.tag, empty_directory(tmp_path), registries)
     assert proxied.message(raised.value) == sentence
     assert raised.value.reason == reason
     assert timedelta(seconds=1) < raised.value.after <= timedelta(minutes=5)
     proxied.proxy.on(part, None)
-    await image.pull(proxied.tag, empty_folder(tmp_path), proxied.registries)
+    await image.pull(proxied.tag, empty_directory(tmp_path), proxied.registries)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ async def test_every_notation_of_a_refused_address_is_refused(proxied: ProxiedIm
         proxied.proxy.on(part, redirect(f"http://{host}:{proxied.proxy.address.rpartition(':')[2]}/v2/x"))
         seen = len(proxied.proxy.requests)
         with pytest.raises(Waiting) as raised:
-            await image.pull(proxied.tag, empty_folder(tmp_path), proxied.registries)
+            await image.pull(proxied.tag, empty_directory(tmp_path), proxied.registries)
         assert raised.value.reason == "AddressRefused", raised.value.message
         assert not [line for line, _ in proxied.proxy.requests[seen:] if line.endswith("/v2/x")]
         proxied.proxy.on(part, None)
@@ -250,7 +250,7 @@ async def test_circular_redirects_end(proxied: ProxiedImage, local_registry: Loc
         proxied.proxy.on("/blobs/", redirect_to(other.address))
         other.on("/blobs/", redirect_to(proxied.proxy.address))
         with pytest.raises(Waiting, match="redirects more than 5 times"):
-            await image.pull(proxied.tag, empty_folder(tmp_path), registries)
+            await image.pull(proxied.tag, empty_directory(tmp_path), registries)
         blobs = [line for line, _ in [*proxied.proxy.requests, *other.requests] if "/blobs/" in line]
         assert len(blobs) == 6
 
@@ -262,7 +262,7 @@ async def test_a_compressed_manifest_is_not_decompressed(proxied: ProxiedImage, 
         headers = {"Content-Encoding": "gzip", "Content-Type": images.MANIFEST["oci"]}
         proxied.proxy.on("/manifests/", status(200, headers, body))
         with pytest.raises(Waiting) as raised:
-            await image.pull(proxied.tag, empty_folder(tmp_path), proxied.registries)
+            await image.pull(proxied.tag, empty_directory(tmp_path), proxied.registries)
         expected = "registry REGISTRY sent a compressed response that was not requested"
         assert proxied.message(raised.value) == expected
 
@@ -282,7 +282,7 @@ async def test_an_endless_manifest_is_refused(proxied: ProxiedImage, tmp_path: P
 
     proxied.proxy.on("/manifests/", endless)
     with pytest.raises(Waiting, match="a manifest of more than 4,194,304 bytes"):
-        await image.pull(proxied.tag, empty_folder(tmp_path), proxied.registries)
+        await image.pull(proxied.tag, empty_directory(tmp_path), proxied.registries)
     assert sent < 64 * 1024**2
 
 
@@ -325,7 +325,7 @@ async def test_bytes_that_do_not_match_their_digest_are_refused(
 ) -> None:
     by_digest = f"{proxied.proxy.address}/{proxied.repository}@{proxied.digest}"
     for part, ref in (("/blobs/", proxied.tag), ("/manifests/", by_digest)):
-        into = empty_folder(tmp_path)
+        into = empty_directory(tmp_path)
         proxied.proxy.on(part, changed(change))
         with pytest.raises(Waiting) as raised:
             await image.pull(ref, into, proxied.registries)
@@ -343,7 +343,7 @@ async def test_a_digest_in_a_header_is_verified_with_the_manifest(proxied: Proxi
     resolved = await image.resolve(proxied.tag, proxied.registries)
     assert resolved.digest == lie
     with pytest.raises(ImageNotFound):
-        await image.pull(resolved.ref_by_digest, empty_folder(tmp_path), proxied.registries)
+        await image.pull(resolved.ref_by_digest, empty_directory(tmp_path), proxied.registries)
 
 
 @pytest.mark.parametrize(
@@ -364,7 +364,7 @@ async def test_without_the_header_the_manifest_is_hashed(proxied: ProxiedImage, 
 async def test_a_token_is_fetched_once(proxied: ProxiedImage, tmp_path: Path) -> None:
     proxied.proxy.on(f"/{proxied.repository}/", wants_token(f"http://{proxied.proxy.address}/token", "t0ken"))
     proxied.proxy.on("/token", status(200, body=b'{"access_token": "t0ken"}'))
-    into = empty_folder(tmp_path)
+    into = empty_directory(tmp_path)
     await image.pull(proxied.tag, into, proxied.registries)
     assert (into / "a").read_text() == TEXT
     assert proxied.proxy.paths().count("/token") == 1, "one token for the whole image"
@@ -380,7 +380,7 @@ async def test_a_token_is_not_sent_to_the_target_of_a_redirect(
         proxied.proxy.on("/manifests/", wants_token(f"http://{proxied.proxy.address}/token", "t0ken"))
         proxied.proxy.on("/token", status(200, body=b'{"token": "t0ken"}'))
         proxied.proxy.on("/blobs/", redirect_to(other.address))
-        await image.pull(proxied.tag, empty_folder(tmp_path), replace(proxied.registries, rules=rules))
+        await image.pull(proxied.tag, empty_directory(tmp_path), replace(proxied.registries, rules=rules))
         blobs = [headers for line, headers in proxied.proxy.requests if "/blobs/" in line]
         assert {headers.get("Authorization") for headers in blobs} == {"Bearer t0ken"}
         assert len(other.requests) == len(blobs)

@@ -1,4 +1,4 @@
-"""Addresses of repositories, names of branches, and folders: parsed or refused."""
+"""Addresses of repositories, names of branches, and directories: parsed or refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from olmkit.api.patterns import RELATIVE_PATH, REPOSITORY, URL
 from olmkit.sources.errors import BadReference
 from olmkit.sources.git.address import GitAddress, commit_name, parse, ref_name
-from olmkit.sources.source import GitReference, RefKind, clean_folder
+from olmkit.sources.source import GitReference, RefKind, clean_directory
 
 
 @pytest.mark.parametrize(
@@ -148,22 +148,22 @@ def test_commits(length: int) -> None:
         ("a..", "a.."),
     ],
 )
-def test_folders(path: str, clean: str) -> None:
-    assert clean_folder(path) == clean
+def test_directories(path: str, clean: str) -> None:
+    assert clean_directory(path) == clean
 
 
 @pytest.mark.parametrize(
     "path", ["..", "../a", "a/..", "a/../b", "/a", "/", "a//b", "a/./b", "a\nb", "a\0b", " /..", "./.."]
 )
-def test_folders_outside_the_content_are_refused(path: str) -> None:
+def test_directories_outside_the_content_are_refused(path: str) -> None:
     with pytest.raises(BadReference, match="is not a path within the content"):
-        clean_folder(path)
+        clean_directory(path)
 
 
 @given(some.text(alphabet="./a\\ \n\0-"))
-def test_an_accepted_folder_is_within_the_content(path: str) -> None:
+def test_an_accepted_directory_is_within_the_content(path: str) -> None:
     if re.fullmatch(RELATIVE_PATH, path):
-        parts = clean_folder(path).split("/")
+        parts = clean_directory(path).split("/")
         assert ".." not in parts
         assert not path.startswith("/")
 

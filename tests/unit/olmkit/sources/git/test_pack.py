@@ -124,10 +124,10 @@ def test_the_total_size_of_deltas_is_limited() -> None:
 def test_too_many_objects() -> None:
     with pytest.raises(PackError) as raised:
         read(pack([], count=2**32 - 1))
-    assert "has 4,294,967,295 files and folders" in raised.value.detail
+    assert "has 4,294,967,295 files and directories" in raised.value.detail
 
 
-def test_too_many_bytes_of_folders() -> None:
+def test_too_many_bytes_of_directories() -> None:
     limits = PackLimits(bytes=1_000_000, objects=100, object_bytes=200_000, structure_bytes=100)
     with pytest.raises(PackError) as raised:
         read(pack([entry(TREE, b"100644 a\0" + b"x" * 200)]), limits)

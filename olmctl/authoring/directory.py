@@ -1,7 +1,7 @@
-"""The files and the blobs of a catalog's folder: every regular file that no .indexignore excludes, in the order of a walk.
+"""The files and the blobs of a catalog's directory: every regular file that no .indexignore excludes, in the order of a walk.
 
 Streams: memory does not grow with the catalog. Reading stops at the first file that cannot be read, as in opm. Never leaves the
-folder and never changes it.
+directory and never changes it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from olmkit.fbc.errors import BadCatalog, BadDocument
 from olmkit.fbc.indexignore import IGNORE_FILE, MAX_IGNORE_FILE_BYTES, ignore_file_too_large, select_paths
 
 
-def read_folder(root: Path) -> Iterator[Blob]:
+def read_directory(root: Path) -> Iterator[Blob]:
     """All blobs below `root` in walk order. Raises BadCatalog, whose text begins with the file's path and the line."""
     if not root.exists():
-        raise BadCatalog("there is no such folder")
+        raise BadCatalog("there is no such directory")
     if not root.is_dir():
-        raise BadCatalog("the catalog is a file, not a folder")
+        raise BadCatalog("the catalog is a file, not a directory")
     for path in discover(root):
         try:
             with open(root / path, "rb", buffering=0) as stream:
@@ -44,16 +44,16 @@ def discover(root: Path) -> Iterator[str]:
     yield from select_paths(paths, ignores)
 
 
-def _walk(root: Path, resolved_root: Path, folder: str, paths: list[str], ignores: dict[str, bytes]) -> None:
-    """Add the files below root/folder to `paths`, and those named .indexignore to `ignores`."""
-    with os.scandir(root / folder) as entries:
+def _walk(root: Path, resolved_root: Path, directory: str, paths: list[str], ignores: dict[str, bytes]) -> None:
+    """Add the files below root/directory to `paths`, and those named .indexignore to `ignores`."""
+    with os.scandir(root / directory) as entries:
         for entry in sorted(entries, key=lambda entry: os.fsencode(entry.name)):
-            path = f"{folder}/{entry.name}" if folder else entry.name
+            path = f"{directory}/{entry.name}" if directory else entry.name
             if entry.is_dir(follow_symlinks=False):
                 _walk(root, resolved_root, path, paths, ignores)
             elif entry.name == IGNORE_FILE:
                 if entry.is_file(follow_symlinks=False):
-                    ignores[folder] = _ignore_file(Path(entry.path), folder)
+                    ignores[directory] = _ignore_file(Path(entry.path), directory)
             elif _is_file(entry, resolved_root, path):
                 paths.append(path)
 
@@ -64,7 +64,7 @@ def _is_file(entry: os.DirEntry[str], resolved_root: Path, path: str) -> bool:
     return entry.is_file()
 
 
-def _ignore_file(path: Path, folder: str) -> bytes:
+def _ignore_file(path: Path, directory: str) -> bytes:
     if path.stat().st_size > MAX_IGNORE_FILE_BYTES:
-        raise ignore_file_too_large(folder)
+        raise ignore_file_too_large(directory)
     return path.read_bytes()

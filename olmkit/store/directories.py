@@ -1,4 +1,4 @@
-"""Helpers for folders and files: create a locked folder, remove a tree of any content, write a file atomically."""
+"""Helpers for directories and files: create a locked directory, remove a tree of any content, write a file atomically."""
 
 from __future__ import annotations
 
@@ -12,43 +12,44 @@ from pathlib import Path
 _OPEN_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def create_locked_folder(parent: Path, prefix: str | None = None) -> tuple[Path, int]:
-    """Create a folder and lock it; returns its path and the descriptor of the lock, which the caller closes. Raises OSError.
+def create_locked_directory(parent: Path, prefix: str | None = None) -> tuple[Path, int]:
+    """Create a directory and lock it; returns its path and the descriptor of the lock, which the caller closes. Raises OSError.
 
-    Another process may take the folder for abandoned and remove it before it is locked: another one is created then.
+    Another process may take the directory for abandoned and remove it before it is locked: another one is created then.
     """
     while True:
-        folder = Path(tempfile.mkdtemp(dir=parent, prefix=prefix))
+        directory = Path(tempfile.mkdtemp(dir=parent, prefix=prefix))
         with suppress(FileNotFoundError):
-            lock = os.open(folder, _OPEN_FLAGS)
+            lock = os.open(directory, _OPEN_FLAGS)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                if os.path.samestat(os.fstat(lock), folder.stat()):
-                    return folder, lock
+                if os.path.samestat(os.fstat(lock), directory.stat()):
+                    return directory, lock
             except BaseException:
                 os.close(lock)
                 raise
             os.close(lock)
 
 
-def remove_if_unlocked(folder: Path) -> None:
-    """Remove a folder that no process has locked. Raises OSError, also when one has."""
-    lock = os.open(folder, _OPEN_FLAGS)
+def remove_if_unlocked(directory: Path) -> None:
+    """Remove a directory that no process has locked. Raises OSError, also when one has."""
+    lock = os.open(directory, _OPEN_FLAGS)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        remove_tree(folder)
+        remove_tree(directory)
     finally:
         os.close(lock)
 
 
 def remove_tree(path: Path) -> None:
-    """Remove as much as possible. Folders nested deeper than Python can follow stay; they do not keep the rest from removal."""
+    """Remove as much as possible. Directories nested deeper than Python can follow stay; they do not keep the rest from
+    removal."""
     with suppress(RecursionError):
         shutil.rmtree(path, ignore_errors=True)
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file that only this user may read; readers see the old file or the new one. Creates the folder when missing.
+    """Write a file that only this user may read; readers see the old file or the new one. Creates the directory when missing.
 
     Not flushed to the disk. Raises OSError; no partial file is left then.
     """

@@ -1,4 +1,4 @@
-"""The resolution documents of a catalog in a folder, as catalogd would serve them.
+"""The resolution documents of a catalog in a directory, as catalogd would serve them.
 
 Invalid blobs affect their own package only, as on a cluster: no bundle of it may be chosen, or only that bundle may not. All
 documents are in memory; of a bundle only what resolution needs is kept.
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from olmctl.authoring.folder import read_folder
+from olmctl.authoring.directory import read_directory
 from olmkit.fbc import catalog
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.errors import BadBlob
@@ -34,10 +34,10 @@ class _Package:
     errors: list[str] = field(default_factory=list)
 
 
-def read_folder_documents(root: Path) -> dict[str, Any]:
+def read_directory_documents(root: Path) -> dict[str, Any]:
     """The parsed JSON of each document, by package. Raises BadCatalog for a file that cannot be read."""
     packages: defaultdict[str, _Package] = defaultdict(_Package)
-    for blob in read_folder(root):
+    for blob in read_directory(root):
         if blob.schema in (catalog.PACKAGE, catalog.CHANNEL, catalog.BUNDLE, catalog.DEPRECATIONS):
             name = blob.name if blob.schema == catalog.PACKAGE else blob.package
             if name:

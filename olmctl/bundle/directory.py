@@ -1,0 +1,24 @@
+"""Reads the bundle of a directory: registry+v1 if it has metadata/, else plain+v0."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from olmctl.directory_files import LinkOutside, files_below
+from rukpak.format import BadBundle, Bundle, read_plain, read_registry
+from rukpak.format.errors import UNPACK_FAILED
+
+
+def read_directory(directory: Path) -> Bundle:
+    """The bundle. Raises BadBundle, OSError."""
+    if not directory.is_dir():
+        raise BadBundle(UNPACK_FAILED, f"{directory}: no such directory")
+    try:
+        paths = list(files_below(directory, ("manifests", "metadata")))
+    except LinkOutside as error:
+        raise BadBundle(UNPACK_FAILED, f"{directory}/{error}") from None
+    files = {path.relative_to(directory).as_posix(): path.read_bytes() for path in paths}
+    if not any(name.startswith("manifests/") for name in files):
+        text = f'{directory} has no "manifests" directory with files in it: give the directory of one version of one bundle'
+        raise BadBundle(UNPACK_FAILED, text)
+    return read_registry(files) if (directory / "metadata").is_dir() else read_plain(files)

@@ -1,0 +1,25 @@
+"""The files of a bundle in a directory of this machine.
+
+The directory may be somebody else's: a link in it that leads outside is refused, so that no other file of this machine is
+printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+
+class LinkOutside(Exception):
+    """A link leads outside the directory; the message names it."""
+
+
+def files_below(root: Path, directories: Sequence[str]) -> Iterator[Path]:
+    """The files of these directories of `root`, sorted by path, each after its check. Raises LinkOutside."""
+    inside = root.resolve()
+    for directory in directories:
+        for path in (root / directory, *sorted((root / directory).rglob("*"))):
+            if path.is_symlink() and not path.resolve().is_relative_to(inside):
+                raise LinkOutside(f"{path.relative_to(root).as_posix()}: is a link that leads outside the bundle")
+            if path.is_file():
+                yield path
