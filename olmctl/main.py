@@ -1,6 +1,6 @@
 """The command `olm`, also installed as `kubectl-olm`: Operators on a cluster, and catalogs and bundles without one.
 
-The commands are declared in olmctl.cli. The work of each is done by a module of olmctl, olmctl.cluster, olmctl.catalog,
+The commands are declared in olmctl.cli. The work of each is done by a module of olmctl, olmctl.operators, olmctl.catalog,
 olmctl.bundle or olmctl.suite, named as the command, which is imported when the command runs. Never imports a controller.
 """
 

@@ -14,7 +14,7 @@ import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from olmctl.cluster.output import as_yaml
+from olmctl.operators.output import as_yaml
 from olmctl.suite.manifests import (
     KEYS_NAMESPACE,
     NAME_LABEL,

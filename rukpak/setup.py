@@ -28,26 +28,26 @@ from rukpak.bundle.act import BundleActions
 from rukpak.bundle.garbage_collector import GarbageCollector
 from rukpak.bundle.reconciler import BundleReconciler
 from rukpak.bundle.unpack_request import UNPACK, UnpackResult
-from rukpak.bundledeployment import transforms
 from rukpak.bundledeployment.act import BundleDeploymentActions
-from rukpak.bundledeployment.applier import Applier
-from rukpak.bundledeployment.certificate_secrets import CertificateSecrets
-from rukpak.bundledeployment.conflict_watch import ConflictWatch
-from rukpak.bundledeployment.conversion_watch import ConversionWatch
-from rukpak.bundledeployment.crd_changes import CrdChangeReader
-from rukpak.bundledeployment.deleter import Deleter
-from rukpak.bundledeployment.endpoint_probe import EndpointProbe
+from rukpak.bundledeployment.apply.applier import Applier
+from rukpak.bundledeployment.apply.certificate_secrets import CertificateSecrets
+from rukpak.bundledeployment.cluster import transforms
+from rukpak.bundledeployment.cluster.conflict_watch import ConflictWatch
+from rukpak.bundledeployment.cluster.conversion_watch import ConversionWatch
+from rukpak.bundledeployment.cluster.endpoint_probe import EndpointProbe
+from rukpak.bundledeployment.cluster.informers import Informers
+from rukpak.bundledeployment.cluster.inventory import Inventory
+from rukpak.bundledeployment.cluster.pod_watch import PodWatch
+from rukpak.bundledeployment.cluster.refusal_watch import RefusalWatch
+from rukpak.bundledeployment.cluster.rest_mapper import API_SERVICES, CRDS, NAMESPACES, RestMapper
+from rukpak.bundledeployment.cluster.usage import UsageReader
+from rukpak.bundledeployment.crd_upgrade.crd_changes import CrdChangeReader
+from rukpak.bundledeployment.crd_upgrade.existing_objects import ExistingObjectsChecker
+from rukpak.bundledeployment.deletion.deleter import Deleter
 from rukpak.bundledeployment.events import UID_INDEX, EventMapper
-from rukpak.bundledeployment.existing_objects import ExistingObjectsChecker
-from rukpak.bundledeployment.informers import Informers
-from rukpak.bundledeployment.inventory import Inventory
 from rukpak.bundledeployment.observe import Observer
-from rukpak.bundledeployment.pod_watch import PodWatch
 from rukpak.bundledeployment.reconciler import BundleDeploymentReconciler
-from rukpak.bundledeployment.refusal_watch import RefusalWatch
 from rukpak.bundledeployment.render_cache import RenderCache
-from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES, RestMapper
-from rukpak.bundledeployment.usage import UsageReader
 
 BUNDLE_CONTROLLER = "bundle"
 BUNDLE_DEPLOYMENT_CONTROLLER = "bundledeployment"

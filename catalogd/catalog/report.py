@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalogd.catalog.selection import packages_selected_condition, selected_names, selection_note
+from catalogd.catalog.selected_packages import packages_selected_condition, selected_names, selection_note
 from catalogd.catalog.valid_condition import MAX_ERROR_BYTES, count, valid_condition
 from catalogd.catalog.world import (
     Done,

@@ -23,6 +23,15 @@ from prometheus_client import Gauge, Histogram
 from catalogd.http import openapi
 from catalogd.http.compression import CompressedFile, CompressedFiles
 from catalogd.http.conditional_requests import Representation
+from catalogd.http.limited_responses import (
+    check_selected,
+    digest_header,
+    entity_tag,
+    modified,
+    packages_body,
+    resolution_body,
+    with_selection,
+)
 from catalogd.http.responses import (
     IDENTITY,
     OpenFiles,
@@ -34,15 +43,6 @@ from catalogd.http.responses import (
     select_encoding,
 )
 from catalogd.http.routes import ALL_PATTERN, NO_ICON, PROVIDES_PATTERN, ROUTES, Route
-from catalogd.http.selection import (
-    check_selected,
-    digest_header,
-    entity_tag,
-    modified,
-    packages_body,
-    resolution_body,
-    with_selection,
-)
 from catalogd.storage.catalog_store import CatalogStore, ServedCatalog
 from olmkit.api.names import dns1123_subdomain_errors, is_digest
 from olmkit.runtime.listener.application_server import ApplicationServer

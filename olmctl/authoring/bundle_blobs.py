@@ -18,10 +18,10 @@ from olmkit.fbc.bundle_files import BadBundleFiles, Body, RegistryFiles, propert
 from olmkit.fbc.catalog import BUNDLE, BUNDLE_OBJECT, PACKAGE, Property
 from olmkit.fbc.documents import MAX_DOCUMENT_BYTES
 from olmkit.fbc.schemas import GVK, GVK_REQUIRED, PACKAGE_REQUIRED
-from olmkit.gocompat.round_trip import round_trip
+from olmkit.gocompat.go_decode_errors import decode_error
+from olmkit.gocompat.go_encoding import round_trip
+from olmkit.gocompat.go_types import STRUCTS
 from olmkit.gocompat.text import quoted
-from olmkit.gocompat.type_table import STRUCTS
-from olmkit.gocompat.types import decode_error
 
 PLAIN_V0 = "plain+v0"
 CSV_METADATA = "olm.csv.metadata"

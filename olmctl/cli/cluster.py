@@ -40,7 +40,7 @@ def search(**given: Any) -> int:
     The packages are those of all catalogs. WORD is looked for in their name, keywords, categories, provider and description;
     the best match is first.
     """
-    from olmctl.cluster.search import search as run
+    from olmctl.operators.search import search as run
 
     return run(**given)
 
@@ -56,7 +56,7 @@ def show(**given: Any) -> int:
 
     Its channels are shown too, whether it is installed, and the revisions of what is.
     """
-    from olmctl.cluster.show import show as run
+    from olmctl.operators.show import show as run
 
     return run(**given)
 
@@ -101,7 +101,7 @@ def install(**given: Any) -> int:
 
     An Operator that exists is changed to this request.
     """
-    from olmctl.cluster.install import install as run
+    from olmctl.operators.install import install as run
 
     return run(**given)
 
@@ -142,7 +142,7 @@ def upgrade(**given: Any) -> int:
     Sets what the options ask for; without them, approves the version that waits. An approval looks first whether the upgrade
     would be refused; the image of the version is pulled for it.
     """
-    from olmctl.cluster.upgrade import upgrade as run
+    from olmctl.operators.upgrade import upgrade as run
 
     return run(**given)
 
@@ -160,7 +160,7 @@ def uninstall(**given: Any) -> int:
     They are the objects of its bundle, its CRDs and their custom resources, which are named before. The dependencies that were
     installed for it go as well, unless others require them or they are in use.
     """
-    from olmctl.cluster.uninstall import uninstall as run
+    from olmctl.operators.uninstall import uninstall as run
 
     return run(**given)
 
@@ -175,7 +175,7 @@ def list_operators(**given: Any) -> int:
 
     Shows also what is installed and what is wanted.
     """
-    from olmctl.cluster.list import list_operators as run
+    from olmctl.operators.list import list_operators as run
 
     return run(**given)
 
@@ -191,7 +191,7 @@ def why(**given: Any) -> int:
 
     If it has none, explains why none was chosen.
     """
-    from olmctl.cluster.why import why as run
+    from olmctl.operators.why import why as run
 
     return run(**given)
 
@@ -213,7 +213,7 @@ def graph(**given: Any) -> int:
 
     The graph shows which bundle can be upgraded to which, what runs, and what is in reach of it.
     """
-    from olmctl.cluster.graph import graph as run
+    from olmctl.operators.graph import graph as run
 
     return run(**given)
 
@@ -228,7 +228,7 @@ def tree(**given: Any) -> int:
 
     These are its dependencies, its BundleDeployment, and the objects of the bundle with their health.
     """
-    from olmctl.cluster.tree import tree as run
+    from olmctl.operators.tree import tree as run
 
     return run(**given)
 
@@ -247,7 +247,7 @@ def approve(**given: Any) -> int:
     An Operator with `approval: Manual` waits for it. The image of the version is pulled by this command: if the upgrade would
     be refused, nothing is approved, and what would be refused is said.
     """
-    from olmctl.cluster.approve import approve as run
+    from olmctl.operators.approve import approve as run
 
     return run(**given)
 
@@ -266,6 +266,6 @@ def diff(**given: Any) -> int:
     chosen. The images of both versions are pulled by this command. The exit status is 0 if nothing differs, 1 if something
     does, and above 1 if that is not known.
     """
-    from olmctl.cluster.diff import diff as run
+    from olmctl.operators.diff import diff as run
 
     return run(**given)

@@ -1,6 +1,6 @@
 """The types of arguments and options whose values shells complete with names of the cluster.
 
-The names are read by olmctl.cluster.completion, which is imported only then. Whatever goes wrong, nothing is completed.
+The names are read by olmctl.operators.completion, which is imported only then. Whatever goes wrong, nothing is completed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ClusterName(click.ParamType[str]):
     """A name that is completed by a query of the cluster. The value is the text as given."""
 
     def __init__(self, name: str, query: str, checked_as: click.ParamType[str] | None = None) -> None:
-        """`query` is a key of olmctl.cluster.completion.QUERIES; `checked_as` is the type of the value."""
+        """`query` is a key of olmctl.operators.completion.QUERIES; `checked_as` is the type of the value."""
         self.name = name
         self.query = query
         self._checked_as = checked_as
@@ -49,7 +49,7 @@ class ClusterName(click.ParamType[str]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The names that begin with the incomplete one; none if the cluster does not answer."""
-        from olmctl.cluster.completion import names
+        from olmctl.operators.completion import names
 
         try:
             found = names(self.query, dict(ctx.params))

@@ -107,7 +107,7 @@ _CONNECTION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], .
 
 
 def connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of olmctl.cluster.session.on_cluster: --kubeconfig, --context, --as and --system-namespace."""
+    """Add the options of olmctl.operators.session.on_cluster: --kubeconfig, --context, --as and --system-namespace."""
     for option in reversed(_CONNECTION_OPTIONS):
         command = option(command)
     return command

@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
-from olmctl.cluster.operator_state import part, text_at
-from olmctl.cluster.port_forward import POD
 from olmctl.commands import FAILED, TIMED_OUT, CommandError
+from olmctl.operators.operator_state import part, text_at
+from olmctl.operators.port_forward import POD
 from olmctl.suite.manifests import NAME_LABEL
 from olmctl.suite.objects import DEPLOYMENT, resource_name
 from olmctl.suite.watched import Watched

@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
-from olmctl.cluster.operator_state import is_terminating
-from olmctl.cluster.port_forward import POD
-from olmctl.cluster.session import FIELD_MANAGER, Session, on_cluster
-from olmctl.cluster.waiting import RETRY_DELAY_SECONDS, versions_of
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
+from olmctl.operators.follow import RETRY_DELAY_SECONDS, versions_of
+from olmctl.operators.operator_state import is_terminating
+from olmctl.operators.port_forward import POD
+from olmctl.operators.session import FIELD_MANAGER, Session, on_cluster
 from olmctl.suite.helm_release import warn_of_helm_release
 from olmctl.suite.installed import check_installed, delete_leftovers, find_controllers, find_leftovers
 from olmctl.suite.kept_settings import kept_image, pull_secrets_of

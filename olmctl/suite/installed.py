@@ -7,9 +7,9 @@ from contextlib import suppress
 
 import click
 
-from olmctl.cluster.operator_state import part, text_at
-from olmctl.cluster.session import FIELD_MANAGER
 from olmctl.commands import FAILED, REFUSED, CommandError
+from olmctl.operators.operator_state import part, text_at
+from olmctl.operators.session import FIELD_MANAGER
 from olmctl.suite.manifests import (
     KEYS_NAMESPACE,
     PART_OF,

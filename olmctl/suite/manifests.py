@@ -15,7 +15,7 @@ from typing import Any
 import click
 import yaml
 
-from olmctl.cluster.output import as_yaml
+from olmctl.operators.output import as_yaml
 from olmkit.api.crd import CRD_DEFINITIONS, custom_resource_definition
 from olmkit.api.meta import Object
 from olmkit.runtime.flags import Settings

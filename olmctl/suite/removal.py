@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Self
 
-from olmctl.cluster.operator_state import is_terminating
 from olmctl.commands import REFUSED, TIMED_OUT, CommandError, warn
+from olmctl.operators.operator_state import is_terminating
 from olmctl.suite.controllers import Controllers
 from olmctl.suite.finalizers import controllers_of, held_text, remove_own_finalizers
 from olmctl.suite.manifests import PART_OF, PART_OF_LABEL

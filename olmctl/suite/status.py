@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from olmctl.cluster.output import Column, print_object, print_table
-from olmctl.cluster.session import Session, on_cluster
 from olmctl.commands import FAILED, NOT_FOUND, fail, warn
+from olmctl.operators.output import Column, print_object, print_table
+from olmctl.operators.session import Session, on_cluster
 from olmctl.suite.differences import compare
 from olmctl.suite.installed import is_newer
 from olmctl.suite.label_guard import LabelGuard, label_guard

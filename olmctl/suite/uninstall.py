@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from olmctl.cluster.installed_objects import InstalledObject, is_applied, owners_by_uid
-from olmctl.cluster.installed_objects import custom_resources as custom_resources_of
-from olmctl.cluster.operator_state import is_protected
-from olmctl.cluster.session import Session, on_cluster
 from olmctl.commands import REFUSED, CommandError
+from olmctl.operators.installed_objects import InstalledObject, is_applied, owners_by_uid
+from olmctl.operators.installed_objects import custom_resources as custom_resources_of
+from olmctl.operators.operator_state import is_protected
+from olmctl.operators.session import Session, on_cluster
 from olmctl.suite.installed import find_controllers
 from olmctl.suite.manifests import Manifests, load_manifests
 from olmctl.suite.namespaces import Contents, kept_namespaces

@@ -31,9 +31,9 @@ from olmkit.fbc.schemas import CHANNEL as CHANNEL
 from olmkit.fbc.schemas import DEPRECATIONS as DEPRECATIONS
 from olmkit.fbc.schemas import GVK, GVK_REQUIRED, PACKAGE_REQUIRED
 from olmkit.fbc.schemas import PACKAGE as PACKAGE
-from olmkit.gocompat import types
 from olmkit.gocompat.base64_text import decode_bytes
 from olmkit.gocompat.fields import field, items_field, text_field
+from olmkit.gocompat.go_decode_errors import decode_error
 from olmkit.gocompat.text import quoted, sprintf
 
 REGISTRY_V1 = "registry+v1"
@@ -93,7 +93,7 @@ class Property(Struct, frozen=True, gc=False):
         """opm's error for the value; "" when there is none, as for every type that opm does not decode."""
         if not self.has_value:
             return "unexpected end of JSON input"
-        return types.decode_error(_TYPES[self.type], self.value) if self.type in _TYPES else ""
+        return decode_error(_TYPES[self.type], self.value) if self.type in _TYPES else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +289,7 @@ def deprecations(blob: Mapping[str, Any]) -> Deprecations:
 
 
 def _check(blob: Mapping[str, Any], schema: str, type_name: str) -> None:
-    if error := types.decode_error(type_name, blob):
+    if error := decode_error(type_name, blob):
         raise BadBlob(f"parse {schema}: {error}", _place(blob, schema))
 
 

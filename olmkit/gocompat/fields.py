@@ -1,7 +1,7 @@
 """Fields of JSON objects by their names in upper or lower case, as Go's JSON decoder finds the fields of a type.
 
 Many tools accept `ApiVersion: v1`; the API server, and all code after these readers, expect one spelling. Never changes its
-arguments and validates nothing: olmkit.gocompat.types does. Pure.
+arguments and validates nothing: olmkit.gocompat.go_decode_errors does. Pure.
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ from olmkit.api.ownership import MANAGER_PREFIX, OPERATOR_CONTROLLER, apply_entr
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
-from rukpak.bundledeployment.crd_removal import CASCADE, ORPHAN, policy_of
-from rukpak.bundledeployment.rest_mapper import NAMESPACES, RestMapper
-from rukpak.bundledeployment.usage import UsageReader
+from rukpak.bundledeployment.cluster.rest_mapper import NAMESPACES, RestMapper
+from rukpak.bundledeployment.cluster.usage import UsageReader
+from rukpak.bundledeployment.deletion.crd_removal import CASCADE, ORPHAN, policy_of
 from rukpak.format.text import list_names
 
 FORBIDDEN = "Forbidden"

@@ -14,8 +14,8 @@ from rukpak.admission.bundles import validate_bundle
 from rukpak.admission.deletions import DeletionProtection
 from rukpak.admission.label_policy import SELECTOR, LabelPolicy
 from rukpak.admission.probe import CONFIGURATION, AdmissionProbe
-from rukpak.bundledeployment import transforms
-from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, RestMapper
+from rukpak.bundledeployment.cluster import transforms
+from rukpak.bundledeployment.cluster.rest_mapper import API_SERVICES, CRDS, RestMapper
 
 BUNDLE_PATH = "/validate-core-rukpak-io-v1alpha1-bundle"
 BUNDLE_DEPLOYMENT_PATH = "/validate-core-rukpak-io-v1alpha1-bundledeployment"

@@ -10,15 +10,19 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from olmkit.errors import ApiError
-from rukpak.bundledeployment.applier import Applier
-from rukpak.bundledeployment.certificate_secrets import CertificateSecrets
-from rukpak.bundledeployment.conflict_watch import ConflictWatch
-from rukpak.bundledeployment.conversion_watch import ConversionWatch
+from rukpak.bundledeployment.apply.applier import Applier
+from rukpak.bundledeployment.apply.certificate_secrets import CertificateSecrets
+from rukpak.bundledeployment.cluster.conflict_watch import ConflictWatch
+from rukpak.bundledeployment.cluster.conversion_watch import ConversionWatch
+from rukpak.bundledeployment.cluster.inventory import Inventory
+from rukpak.bundledeployment.cluster.pod_watch import PodWatch
+from rukpak.bundledeployment.cluster.refusal_watch import RefusalWatch
+from rukpak.bundledeployment.cluster.usage import UsageReader
 from rukpak.bundledeployment.count_schedule import CustomResourceCounts
-from rukpak.bundledeployment.deleter import Deleter
+from rukpak.bundledeployment.crd_upgrade.existing_objects import ExistingObjectsChecker
+from rukpak.bundledeployment.delays import MAX_RETRY_DELAY
+from rukpak.bundledeployment.deletion.deleter import Deleter
 from rukpak.bundledeployment.events import EventMapper
-from rukpak.bundledeployment.existing_objects import ExistingObjectsChecker
-from rukpak.bundledeployment.inventory import Inventory
 from rukpak.bundledeployment.plan import (
     Activate,
     Announce,
@@ -43,11 +47,7 @@ from rukpak.bundledeployment.plan import (
     UpdateInventory,
     WriteCertificates,
 )
-from rukpak.bundledeployment.pod_watch import PodWatch
-from rukpak.bundledeployment.refusal_watch import RefusalWatch
 from rukpak.bundledeployment.render_cache import RenderCache
-from rukpak.bundledeployment.usage import UsageReader
-from rukpak.bundledeployment.waiting import MAX_RETRY_DELAY
 from rukpak.bundledeployment.world import (
     ApplyRejected,
     DeletedWorld,

@@ -15,16 +15,24 @@ from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.runtime.reconciler import Decision
 from rukpak.admission.bundles import WEBHOOK
 from rukpak.bundledeployment.announcements import is_announced
-from rukpak.bundledeployment.certificates import rotate, until_rotation
-from rukpak.bundledeployment.crd_gate import next_check
-from rukpak.bundledeployment.created_namespaces import is_recorded
+from rukpak.bundledeployment.apply.certificates import rotate, until_rotation
+from rukpak.bundledeployment.apply.created_namespaces import is_recorded
+from rukpak.bundledeployment.apply.install import apply_objects, prepare, require_synced
+from rukpak.bundledeployment.apply.notes import is_outdated
+from rukpak.bundledeployment.crd_upgrade.crd_gate import next_check
+from rukpak.bundledeployment.delays import (
+    CONTENT_RETRY_DELAY,
+    UNREACHABLE_RETRY_DELAY,
+    WATCHED_RETRY_DELAY,
+    WEBHOOK_RETRY_DELAY,
+    describe_deleting,
+)
+from rukpak.bundledeployment.deletion.finalize import finalize
+from rukpak.bundledeployment.deletion.prune import obsolete_objects, prune
 from rukpak.bundledeployment.drift import backs_off_until, is_contested
 from rukpak.bundledeployment.evaluate import evaluate
 from rukpak.bundledeployment.evaluation import Evaluation
-from rukpak.bundledeployment.finalize import finalize
-from rukpak.bundledeployment.history import begins
-from rukpak.bundledeployment.install import apply_objects, prepare, require_synced
-from rukpak.bundledeployment.notes import is_outdated
+from rukpak.bundledeployment.health.progress import next_deadline
 from rukpak.bundledeployment.plan import (
     Activate,
     Announce,
@@ -40,18 +48,10 @@ from rukpak.bundledeployment.plan import (
     RollBack,
     UpdateInventory,
 )
-from rukpak.bundledeployment.progress import next_deadline
-from rukpak.bundledeployment.prune import obsolete_objects, prune
 from rukpak.bundledeployment.ready_message import is_under_way
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
-from rukpak.bundledeployment.template import desired_bundle_body, differs, recorded_bundle_body
-from rukpak.bundledeployment.waiting import (
-    CONTENT_RETRY_DELAY,
-    UNREACHABLE_RETRY_DELAY,
-    WATCHED_RETRY_DELAY,
-    WEBHOOK_RETRY_DELAY,
-    describe_deleting,
-)
+from rukpak.bundledeployment.revisions.bundle_bodies import desired_bundle_body, differs, recorded_bundle_body
+from rukpak.bundledeployment.revisions.history import begins
 from rukpak.bundledeployment.world import BriefWait, DeletedWorld, World
 from rukpak.format.text import list_names
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from olmkit.api.bundledeployments import FINALIZER, MAX_DELETION_HOLD_LENGTH, Reason
 from olmkit.errors import Blocked, OlmError, Waiting
-from rukpak.bundledeployment import crd_gate
 from rukpak.bundledeployment.bundle_info import UnpackState
+from rukpak.bundledeployment.crd_upgrade import crd_gate
+from rukpak.bundledeployment.delays import CONTENT_RETRY_DELAY, UNREACHABLE_RETRY_DELAY, WATCHED_RETRY_DELAY
+from rukpak.bundledeployment.deletion.retention import is_only_member
 from rukpak.bundledeployment.evaluation import Evaluation, StorageMove
 from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
-from rukpak.bundledeployment.retention import is_only_member
-from rukpak.bundledeployment.rollback import obstacle
-from rukpak.bundledeployment.waiting import CONTENT_RETRY_DELAY, UNREACHABLE_RETRY_DELAY, WATCHED_RETRY_DELAY
+from rukpak.bundledeployment.revisions.rollback import obstacle
 from rukpak.bundledeployment.world import World
 from rukpak.crd_safety.conversion_order import interruption
 from rukpak.format.text import list_names

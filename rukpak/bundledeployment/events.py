@@ -15,9 +15,9 @@ from olmkit.api.customresourcedefinitions import CustomResourceDefinition, defin
 from olmkit.api.meta import Object
 from olmkit.api.ownership import MANAGER_PREFIX
 from olmkit.runtime.informer import Change, Informer
-from rukpak.bundledeployment import transforms
-from rukpak.bundledeployment.crd_removal import removes_custom_resources
-from rukpak.bundledeployment.inventory import OWNER_INDEX
+from rukpak.bundledeployment.cluster import transforms
+from rukpak.bundledeployment.cluster.inventory import OWNER_INDEX
+from rukpak.bundledeployment.deletion.crd_removal import removes_custom_resources
 from rukpak.bundledeployment.world import Interests
 
 UID_INDEX, CREATED_INDEX = "uid", "created"

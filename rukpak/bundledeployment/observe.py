@@ -28,13 +28,27 @@ from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.stored_times import time_left
 from rukpak.admission.probe import AdmissionProbe
-from rukpak.bundledeployment import crd_gate, inventory, transforms
 from rukpak.bundledeployment.act import Memory
-from rukpak.bundledeployment.adoption import described
+from rukpak.bundledeployment.apply.adoption import described
+from rukpak.bundledeployment.apply.certificate_secrets import CertificateSecrets
+from rukpak.bundledeployment.apply.certificates import with_certificates
+from rukpak.bundledeployment.apply.created_namespaces import observed
+from rukpak.bundledeployment.apply.install import awaited_endpoints
+from rukpak.bundledeployment.apply.notes import restored
+from rukpak.bundledeployment.apply.owner_lookup import observed_definition
 from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
-from rukpak.bundledeployment.certificate_secrets import CertificateSecrets
-from rukpak.bundledeployment.certificates import with_certificates
-from rukpak.bundledeployment.conversion_watch import ConversionWatch
+from rukpak.bundledeployment.cluster import inventory, transforms
+from rukpak.bundledeployment.cluster.conversion_watch import ConversionWatch
+from rukpak.bundledeployment.cluster.endpoint_probe import EndpointProbe, EndpointState
+from rukpak.bundledeployment.cluster.informers import MEMBER_INDEX, ORPHAN_INDEX, RELEASED_INDEX, Informers
+from rukpak.bundledeployment.cluster.inventory import OWNER_INDEX, Inventory
+from rukpak.bundledeployment.cluster.namespace_blockers import NamespaceBlockers
+from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
+from rukpak.bundledeployment.cluster.namespace_reader import read_blockers
+from rukpak.bundledeployment.cluster.pod_watch import PodWatch
+from rukpak.bundledeployment.cluster.rest_mapper import RestMapper
+from rukpak.bundledeployment.cluster.usage import UsageReader, installed_definitions
+from rukpak.bundledeployment.cluster.webhook_endpoints import webhooks_without_endpoints
 from rukpak.bundledeployment.count_schedule import (
     NO_DELAY,
     CustomResourceCounts,
@@ -42,9 +56,10 @@ from rukpak.bundledeployment.count_schedule import (
     is_count_wanted,
     time_to_count,
 )
-from rukpak.bundledeployment.crd_changes import CrdChangeReader
-from rukpak.bundledeployment.created_namespaces import observed
-from rukpak.bundledeployment.endpoint_probe import EndpointProbe, EndpointState
+from rukpak.bundledeployment.crd_upgrade import crd_gate
+from rukpak.bundledeployment.crd_upgrade.crd_changes import CrdChangeReader
+from rukpak.bundledeployment.crd_upgrade.existing_objects import ExistingObjectsChecker
+from rukpak.bundledeployment.crd_upgrade.held_definitions import with_held_definitions
 from rukpak.bundledeployment.evaluate import evaluate
 from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.events import (
@@ -54,24 +69,10 @@ from rukpak.bundledeployment.events import (
     controller_references,
     recorded_namespaces,
 )
-from rukpak.bundledeployment.existing_objects import ExistingObjectsChecker
-from rukpak.bundledeployment.held_definitions import with_held_definitions
-from rukpak.bundledeployment.informers import MEMBER_INDEX, ORPHAN_INDEX, RELEASED_INDEX, Informers
-from rukpak.bundledeployment.install import awaited_endpoints
-from rukpak.bundledeployment.inventory import OWNER_INDEX, Inventory
-from rukpak.bundledeployment.namespace_blockers import NamespaceBlockers
-from rukpak.bundledeployment.namespace_info import NamespaceInfo
-from rukpak.bundledeployment.namespace_reader import read_blockers
-from rukpak.bundledeployment.notes import restored
-from rukpak.bundledeployment.owner_lookup import observed_definition
-from rukpak.bundledeployment.pod_watch import PodWatch
 from rukpak.bundledeployment.render_cache import RenderCache
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle
-from rukpak.bundledeployment.rest_mapper import RestMapper
-from rukpak.bundledeployment.target import options_of
-from rukpak.bundledeployment.template import derive_record
-from rukpak.bundledeployment.usage import UsageReader, installed_definitions
-from rukpak.bundledeployment.webhook_endpoints import webhooks_without_endpoints
+from rukpak.bundledeployment.revisions.bundle_bodies import derive_record
+from rukpak.bundledeployment.revisions.target import options_of
 from rukpak.bundledeployment.world import (
     CRD,
     NAMESPACE,

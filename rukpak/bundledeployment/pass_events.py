@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 from olmkit.api.conditions import PendingEvent
 from olmkit.api.deployed_objects import ObjectReference
+from rukpak.bundledeployment.apply.repairs import repairs
 from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.plan import Announce, BeginRevision, Done
 from rukpak.bundledeployment.ready_message import Outcome
-from rukpak.bundledeployment.repairs import repairs
 from rukpak.bundledeployment.world import World
 from rukpak.format.text import list_names
 

@@ -12,9 +12,9 @@ from enum import StrEnum
 from typing import Any
 
 from rukpak.bundledeployment.bundle_info import BundleInfo
-from rukpak.bundledeployment.namespace_info import NamespaceInfo
+from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
+from rukpak.bundledeployment.deletion.retention import Retention
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle, RenderedObject
-from rukpak.bundledeployment.retention import Retention
 from rukpak.bundledeployment.world import CustomResource, LabeledObject
 from rukpak.certificates.serving_certificate import Step
 from rukpak.crd_safety.evidence import Form

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, ConditionType, Loss, Reason
 from olmkit.api.conditions import DesiredCondition, find_condition
 from olmkit.errors import Blocked, OlmError, Waiting
+from rukpak.bundledeployment.apply.shared_namespaces import namespace_warnings
+from rukpak.bundledeployment.delays import RETRIED
 from rukpak.bundledeployment.drift import is_up_to_date
 from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.plan import Apply, Done
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
-from rukpak.bundledeployment.shared_namespaces import namespace_warnings
-from rukpak.bundledeployment.waiting import RETRIED
 from rukpak.bundledeployment.world import ApplyRejected, World
 from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names

@@ -14,18 +14,18 @@ from olmkit.runtime.reconciler import Reconciler
 from olmkit.runtime.status_publisher import Publisher
 from olmkit.stored_times import time_left
 from rukpak.bundledeployment.act import BundleDeploymentActions, Memory
+from rukpak.bundledeployment.cluster.rest_mapper import RestMapper
 from rukpak.bundledeployment.cost import remaining_cost
 from rukpak.bundledeployment.count_schedule import NO_DELAY, time_to_count
 from rukpak.bundledeployment.decide import decide
+from rukpak.bundledeployment.delays import SYNC_POLL_DELAY
 from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.events import EventMapper
-from rukpak.bundledeployment.history import time_to_deadline
 from rukpak.bundledeployment.observe import PODS_READ_AFTER, Observer
 from rukpak.bundledeployment.plan import Done, Plan, Release
 from rukpak.bundledeployment.render_cache import RenderCache
 from rukpak.bundledeployment.report import BundleDeploymentReport, report
-from rukpak.bundledeployment.rest_mapper import RestMapper
-from rukpak.bundledeployment.waiting import SYNC_POLL_DELAY
+from rukpak.bundledeployment.revisions.history import time_to_deadline
 from rukpak.bundledeployment.world import DeletedWorld, World
 
 

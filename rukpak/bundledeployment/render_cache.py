@@ -19,6 +19,7 @@ import orjson
 from olmkit.errors import Waiting
 from olmkit.store.store import Store
 from rukpak.bundle.storage import load
+from rukpak.bundledeployment.cluster.rest_mapper import GroupKind, RecordedLookups, RestMapper
 from rukpak.bundledeployment.rendered_bundle import (
     Content,
     InstallPhase,
@@ -27,7 +28,6 @@ from rukpak.bundledeployment.rendered_bundle import (
     RenderedNamespace,
     RenderedObject,
 )
-from rukpak.bundledeployment.rest_mapper import GroupKind, RecordedLookups, RestMapper
 from rukpak.bundledeployment.world import CRD, NAMESPACE
 from rukpak.crd_safety.conversion_order import NO_VERSIONS, versions_of
 from rukpak.format import BadBundle, Bundle

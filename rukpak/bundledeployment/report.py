@@ -16,14 +16,16 @@ from olmkit.api.deployed_objects import MAX_FAILED_OBJECTS, FailedObject, Failed
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
 from olmkit.stored_times import has_passed
-from rukpak.bundledeployment import announcements, created_namespaces
+from rukpak.bundledeployment import announcements
+from rukpak.bundledeployment.apply import created_namespaces
+from rukpak.bundledeployment.apply.install import has_pending
+from rukpak.bundledeployment.apply.notes import reported
+from rukpak.bundledeployment.apply.repairs import MAX_SENTENCES_SHOWN, losses, new_losses
 from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.count_schedule import is_count_wanted
 from rukpak.bundledeployment.evaluate import evaluate
 from rukpak.bundledeployment.evaluation import Evaluation
-from rukpak.bundledeployment.history import next_history
-from rukpak.bundledeployment.install import has_pending
-from rukpak.bundledeployment.notes import reported
+from rukpak.bundledeployment.health.progress import HealthEvaluation, evaluate_health
 from rukpak.bundledeployment.pass_events import pass_events, released_warning
 from rukpak.bundledeployment.plan import (
     Activate,
@@ -44,11 +46,10 @@ from rukpak.bundledeployment.plan import (
     UpdateInventory,
     WriteCertificates,
 )
-from rukpak.bundledeployment.progress import HealthEvaluation, evaluate_health
 from rukpak.bundledeployment.ready_message import Outcome, is_under_way, ready_message, work_condition
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
-from rukpak.bundledeployment.repairs import MAX_SENTENCES_SHOWN, losses, new_losses
-from rukpak.bundledeployment.rollback import with_rollback
+from rukpak.bundledeployment.revisions.history import next_history
+from rukpak.bundledeployment.revisions.rollback import with_rollback
 from rukpak.bundledeployment.world import CRD, NAMESPACE, ApplyRejected, BriefWait, DeletedWorld, World
 from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names

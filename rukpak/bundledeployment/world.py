@@ -28,13 +28,13 @@ from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, Waiting
 from olmkit.gocompat.text import parse_duration
 from rukpak.bundledeployment.bundle_info import BundleInfo, record_of
+from rukpak.bundledeployment.cluster.namespace_blockers import NamespaceBlockers
+from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.count_schedule import CustomResourceCounts
 from rukpak.bundledeployment.evaluation import Evaluation
-from rukpak.bundledeployment.health_result import Health
-from rukpak.bundledeployment.namespace_blockers import NamespaceBlockers
-from rukpak.bundledeployment.namespace_info import NamespaceInfo
+from rukpak.bundledeployment.health.health_result import Health
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle
-from rukpak.bundledeployment.target import Target, fallback_of, options_of, revisions_of, target_of
+from rukpak.bundledeployment.revisions.target import Target, fallback_of, options_of, revisions_of, target_of
 from rukpak.certificates.serving_certificate import ServingCertificate
 from rukpak.crd_safety.evidence import Evidence, Form
 from rukpak.crd_safety.problem import Problem

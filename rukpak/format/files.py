@@ -16,8 +16,8 @@ from typing import Any
 import orjson
 
 from olmkit.gocompat.fields import canonical_keys, canonical_object
+from olmkit.gocompat.go_encoding import Mismatch, round_trip
 from olmkit.gocompat.parse_errors import ParseError
-from olmkit.gocompat.round_trip import Mismatch, round_trip
 from rukpak.format import documents
 from rukpak.format.bundle import MAX_BUNDLE_BYTES, MAX_OBJECT_BYTES, PlainBundle, RegistryBundle
 from rukpak.format.errors import UNPACK_FAILED, BadBundle

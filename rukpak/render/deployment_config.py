@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from olmkit.gocompat.round_trip import Mismatch, round_trip, unknown_fields
+from olmkit.gocompat.go_encoding import Mismatch, round_trip, unknown_fields
 from rukpak.format.bundle import Body
 from rukpak.format.errors import INVALID_CONFIGURATION, BadBundle
 

@@ -18,7 +18,7 @@ from olmkit.api.meta import Kind
 from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
 from olmkit.runtime.source_secrets import SECRETS
-from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES
+from rukpak.bundledeployment.cluster.rest_mapper import API_SERVICES, CRDS, NAMESPACES
 from tests.cluster.rukpak.boats import (
     CA,
     MUTATING,

@@ -16,7 +16,7 @@ from devcluster.images import Registry
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.meta import Object
 from olmkit.runtime.informer import Informer
-from rukpak.bundledeployment.rest_mapper import NAMESPACES
+from rukpak.bundledeployment.cluster.rest_mapper import NAMESPACES
 from tests.cluster import proxy
 from tests.cluster.conftest import serve_definitions
 from tests.cluster.informing_client import InformingClient

@@ -16,10 +16,10 @@ import pytest
 
 from devcluster.demo.sample_catalog import SAMPLES
 from devcluster.images import Content
-from olmctl.cluster.offered_versions import check_version
-from olmctl.cluster.packages import PackageEntry
-from olmctl.cluster.session import Session
 from olmctl.commands import CommandError
+from olmctl.operators.offered_versions import check_version
+from olmctl.operators.packages import PackageEntry
+from olmctl.operators.session import Session
 from olmkit.api.package_annotations import VERSIONS_ANNOTATION
 from olmkit.runtime.client import Client
 from olmkit.runtime.flags import Settings

@@ -13,7 +13,7 @@ import yaml
 from devcluster.allocation import free_port
 from devcluster.processes import start_logged
 from devcluster.services import accepts
-from olmctl.cluster.port_forward import Server
+from olmctl.operators.port_forward import Server
 from olmkit.tls import certificate_authority
 from tests.cluster.olmctl.conftest import Desk, Object
 

@@ -15,7 +15,7 @@ from cryptography import x509
 from olmkit.api import bundledeployments, bundles
 from olmkit.errors import ApiError
 from olmkit.runtime.source_secrets import SECRETS
-from rukpak.bundledeployment.webhook_endpoints import CONFIGURATIONS
+from rukpak.bundledeployment.cluster.webhook_endpoints import CONFIGURATIONS
 from rukpak.render.endpoints import ADMISSION_GROUP, CONFIGURATION_KINDS
 from tests.cluster.rukpak.harness import Harness, Object, definition, kind_of, thing
 from tests.cluster.rukpak.webhook_server import MUTATED, REFUSED, WebhookServer

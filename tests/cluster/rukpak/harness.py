@@ -22,8 +22,8 @@ from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change, Informer
 from olmkit.runtime.manager import Manager, Settings
-from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, NAMESPACES
-from rukpak.bundledeployment.webhook_endpoints import CONFIGURATIONS
+from rukpak.bundledeployment.cluster.rest_mapper import API_SERVICES, CRDS, NAMESPACES
+from rukpak.bundledeployment.cluster.webhook_endpoints import CONFIGURATIONS
 from rukpak.setup import build
 from tests.cluster.conftest import read_kind
 from tests.cluster.informing_client import InformingClient

@@ -28,7 +28,7 @@ from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
 from release import image
 from release.archive import Image
-from rukpak.bundledeployment.rest_mapper import NAMESPACES
+from rukpak.bundledeployment.cluster.rest_mapper import NAMESPACES
 from tests.cluster.rukpak.harness import READY, Harness, gone, harbour, namespace
 from tests.node.operators.conftest import HOST
 from tests.reservations import V1, V2, reservation

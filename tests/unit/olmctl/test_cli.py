@@ -18,8 +18,8 @@ from olmctl.catalog.graph import WRITERS
 from olmctl.cli.bundle import CERTIFICATE_MODES
 from olmctl.cli.completion import ClusterName
 from olmctl.cli.options import DOCUMENT_FORMATS, GRAPH_FORMATS
-from olmctl.cluster.completion import QUERIES
 from olmctl.main import olm
+from olmctl.operators.completion import QUERIES
 from rukpak.render.endpoints import CertificateMode
 
 CONNECTION = {"kubeconfig", "context", "impersonate", "system_namespace"}

@@ -34,8 +34,10 @@ def test_the_interval_after_a_stored_time(since: datetime, left: timedelta) -> N
 
 
 KNOWN = {
-    "rukpak/bundledeployment/finalize.py": "ages of deletionTimestamps, which the API server gives; every delay has a maximum",
-    "rukpak/bundledeployment/waiting.py": "the same; the delay has a maximum",
+    "rukpak/bundledeployment/deletion/finalize.py": (
+        "ages of deletionTimestamps, which the API server gives; every delay has a maximum"
+    ),
+    "rukpak/bundledeployment/delays.py": "the same; the delay has a maximum",
     "rukpak/bundledeployment/decide.py": "the rest of a backoff that has not passed",
     "rukpak/certificates/serving_certificate.py": "the rest of a certificate that is valid now",
     "operator_controller/operator/dependencies.py": "an age whose range is checked",
@@ -46,8 +48,8 @@ KNOWN = {
     "olmkit/stored_times.py": "the rule itself",
     "olmkit/tls/certificate_authority.py": "ages of certificates that are valid now",
     "olmkit/tls/server_tls.py": "a warning",
-    "olmctl/cluster/controller_state.py": "a Lease, whose age is only shown",
-    "olmctl/cluster/output.py": "an age that is shown, at least 0",
+    "olmctl/operators/controller_state.py": "a Lease, whose age is only shown",
+    "olmctl/operators/output.py": "an age that is shown, at least 0",
 }
 """Where a time is subtracted from the present one, or the other way round, and why that is right."""
 

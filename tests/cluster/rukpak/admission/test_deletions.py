@@ -21,11 +21,11 @@ from olmkit.api.operators import INSTALLED_FOR_LABEL
 from olmkit.errors import Forbidden, Unavailable
 from olmkit.runtime.client import Client
 from rukpak.admission.setup import BUNDLE_DEPLOYMENT_PATH, BUNDLE_PATH, DEFINITION_PATH, NAMESPACE_PATH, OPERATOR_PATH
-from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
+from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
 from tests.cluster.proxy import run_as
 from tests.cluster.refusing_proxy import RefusingProxy
 from tests.cluster.rukpak.admission.conftest import Object, Place
-from tests.cluster.rukpak.bundledeployment.test_finalize_policies import is_established
+from tests.cluster.rukpak.bundledeployment.deletion.test_finalize_policies import is_established
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     READY,

@@ -8,8 +8,8 @@ import json
 from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.api.label_policy import BINDINGS, POLICIES, POLICY
 from rukpak.admission.probe import CONFIGURATION
-from rukpak.bundledeployment.namespace_info import member_label
-from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
+from rukpak.bundledeployment.cluster.namespace_info import member_label
+from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
 from tests.cluster.rukpak.admission.conftest import Object, Place
 from tests.cluster.rukpak.harness import OWNER, config_map, definition, gone, namespace
 

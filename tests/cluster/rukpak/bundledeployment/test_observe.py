@@ -21,10 +21,10 @@ from olmkit.runtime.lease import LEASE
 from olmkit.runtime.manager import Manager
 from olmkit.runtime.reconciler import Reconciler
 from olmkit.store.store import Store
+from rukpak.bundledeployment.cluster.rest_mapper import NAMESPACES
 from rukpak.bundledeployment.observe import MAX_FAILED_DELETIONS, Observer
 from rukpak.bundledeployment.plan import Apply, DeleteObjects
 from rukpak.bundledeployment.rendered_bundle import MissingContent
-from rukpak.bundledeployment.rest_mapper import NAMESPACES
 from rukpak.bundledeployment.world import World
 from rukpak.format.objects import ObjectKey
 from rukpak.setup import bundle_deployment_controller, store_directory

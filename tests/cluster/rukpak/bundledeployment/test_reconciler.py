@@ -10,8 +10,8 @@ from olmkit.api import bundles
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
-from rukpak.bundledeployment.namespace_info import member_label
-from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
+from rukpak.bundledeployment.cluster.namespace_info import member_label
+from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
 from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     CONFIG_MAPS,

@@ -15,7 +15,7 @@ from olmkit.api.bundledeployments import COUNT_ANNOTATION
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment import count_schedule
-from rukpak.bundledeployment.rest_mapper import CRDS
+from rukpak.bundledeployment.cluster.rest_mapper import CRDS
 from rukpak.setup import build
 from tests.cluster import killable_process
 from tests.cluster.killable_process import first

@@ -3,7 +3,7 @@
 from typing import Any
 
 from olmkit.runtime.client import Client
-from rukpak.bundledeployment.pod_watch import PODS
+from rukpak.bundledeployment.cluster.pod_watch import PODS
 from tests.cluster.rukpak.harness import (
     DEPLOYMENTS,
     READY,

@@ -16,8 +16,8 @@ from olmkit.api.meta import Kind
 from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
-from rukpak.bundledeployment.namespace_info import member_label
-from rukpak.bundledeployment.rest_mapper import NAMESPACES
+from rukpak.bundledeployment.cluster.namespace_info import member_label
+from rukpak.bundledeployment.cluster.rest_mapper import NAMESPACES
 from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     CONFIG_MAPS,

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from devcluster.cluster import Cluster
-from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
+from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
 from rukpak.setup import build
 from tests.cluster import killable_process
 from tests.cluster.killable_process import KillSwitch, first

@@ -8,7 +8,7 @@ from typing import Any
 from olmkit.api import bundledeployments
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change
-from rukpak.bundledeployment.rest_mapper import CRDS
+from rukpak.bundledeployment.cluster.rest_mapper import CRDS
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     DEPLOYMENTS,

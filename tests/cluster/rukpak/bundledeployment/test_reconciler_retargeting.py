@@ -8,7 +8,7 @@ import pytest
 
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
-from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
+from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
 from rukpak.render.phases import PHASE_NAMES
 from rukpak.setup import MAX_CONCURRENT_RECONCILES
 from tests.cluster.rukpak.harness import (

@@ -14,9 +14,9 @@ from olmkit.api.bundledeployments import (
 )
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
-from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
-from rukpak.bundledeployment.target import bundle_name
-from rukpak.bundledeployment.waiting import RETRIED
+from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
+from rukpak.bundledeployment.delays import RETRIED
+from rukpak.bundledeployment.revisions.target import bundle_name
 from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     CONFIG_MAPS,

@@ -11,7 +11,7 @@ from olmkit.api.bundledeployments import COUNT_ANNOTATION
 from olmkit.runtime.client import Client
 from olmkit.runtime.event_choice import EVENT
 from olmkit.runtime.informer import Change
-from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
+from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     DEPLOYMENTS,

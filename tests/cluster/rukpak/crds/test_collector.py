@@ -7,7 +7,7 @@ from typing import Any
 
 from olmkit.api.meta import Object
 from olmkit.runtime.client import Client
-from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
+from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
 from rukpak.crd_safety.compare import compare
 from rukpak.crd_safety.dropped_fields import dropped
 from rukpak.crd_safety.evidence import Check, Evidence, Form

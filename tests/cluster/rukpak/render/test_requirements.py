@@ -14,8 +14,8 @@ from devcluster.operators.manifests import OLD
 from devcluster.operators.manifests import bundles as operator_bundles
 from olmkit.api import bundledeployments, bundles
 from olmkit.runtime.client import Client
-from rukpak.bundledeployment import rest_mapper
-from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
+from rukpak.bundledeployment.cluster import rest_mapper
+from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
 from tests.cluster import proxy
 from tests.cluster.devcluster.operators.harness import (
     OperatorProcess,

@@ -13,9 +13,9 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from olmkit.store.store import Store
 from rukpak.bundle.storage import BUNDLE_FILE, PLAIN, REGISTRY, TYPE_FILE
+from rukpak.bundledeployment.cluster.rest_mapper import API_SERVICES, CRDS, RestMapper
 from rukpak.bundledeployment.render_cache import EXTERNAL_NAMESPACE_DIGEST, MAX_BODIES_BYTES, RenderCache
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle
-from rukpak.bundledeployment.rest_mapper import API_SERVICES, CRDS, RestMapper
 from rukpak.bundledeployment.world import NAMESPACE
 from rukpak.format import BadBundle, PlainBundle, RegistryBundle, to_json
 from rukpak.format.bundle import FORMAT_VERSION

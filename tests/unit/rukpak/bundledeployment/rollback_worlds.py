@@ -9,9 +9,9 @@ from typing import Any
 
 from olmkit.api.bundledeployments import BundleDeployment
 from olmkit.api.customresourcedefinitions import NO_WEBHOOK, Conversion
-from rukpak.bundledeployment.health_result import Health
+from rukpak.bundledeployment.health.health_result import Health
 from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
-from rukpak.bundledeployment.target import asked_digest, bundle_name
+from rukpak.bundledeployment.revisions.target import asked_digest, bundle_name
 from rukpak.bundledeployment.world import World
 from tests.unit.rukpak.bundledeployment.worlds import (
     DEFINITION,

@@ -8,7 +8,7 @@ from datetime import timedelta
 from olmkit.api.bundledeployments import Reason
 from olmkit.api.meta import Kind
 from rukpak.bundledeployment.act import Rejection
-from rukpak.bundledeployment.waiting import MAX_RETRY_DELAY
+from rukpak.bundledeployment.delays import MAX_RETRY_DELAY
 from rukpak.bundledeployment.world import ApplyRejected, ConflictingObject
 from rukpak.format.objects import ObjectKey
 from tests.unit.rukpak.bundledeployment.worlds import NOW, unpacked, upgrading

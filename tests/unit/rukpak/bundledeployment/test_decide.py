@@ -18,10 +18,11 @@ from olmkit.errors import Blocked, Waiting
 from olmkit.runtime.reconciler import Decision
 from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
 from rukpak.bundledeployment.decide import decide
+from rukpak.bundledeployment.deletion.retention import Retention
 from rukpak.bundledeployment.drift import is_up_to_date
 from rukpak.bundledeployment.evaluate import evaluate
 from rukpak.bundledeployment.evaluation import Evaluation
-from rukpak.bundledeployment.health_result import Health
+from rukpak.bundledeployment.health.health_result import Health
 from rukpak.bundledeployment.plan import (
     Activate,
     Announce,
@@ -39,8 +40,7 @@ from rukpak.bundledeployment.plan import (
 )
 from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle, RenderedNamespace, RenderedObject
 from rukpak.bundledeployment.report import report
-from rukpak.bundledeployment.retention import Retention
-from rukpak.bundledeployment.template import desired_bundle_body
+from rukpak.bundledeployment.revisions.bundle_bodies import desired_bundle_body
 from rukpak.bundledeployment.world import NAMESPACE, ApplyRejected, BriefWait, DeletedWorld, LastApplied, Usage, World
 from rukpak.format import BadBundle
 from rukpak.format.objects import ObjectKey

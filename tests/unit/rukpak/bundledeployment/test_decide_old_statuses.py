@@ -15,7 +15,7 @@ from olmkit.api.conditions import format_timestamp
 from olmkit.api.meta import Condition
 from olmkit.errors import OlmError, Waiting
 from rukpak.bundledeployment.decide import decide
-from rukpak.bundledeployment.health_result import Health
+from rukpak.bundledeployment.health.health_result import Health
 from rukpak.bundledeployment.plan import (
     Activate,
     Announce,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from rukpak.bundledeployment.apply.install import awaited_endpoints
 from rukpak.bundledeployment.decide import decide
 from rukpak.bundledeployment.evaluate import evaluate
-from rukpak.bundledeployment.install import awaited_endpoints
 from rukpak.bundledeployment.observe import Observer
 from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
 from rukpak.bundledeployment.world import World

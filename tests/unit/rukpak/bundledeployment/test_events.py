@@ -10,8 +10,8 @@ from olmkit.api import bundledeployments
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change, Informer
+from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
 from rukpak.bundledeployment.events import EventMapper
-from rukpak.bundledeployment.rest_mapper import CRDS, NAMESPACES
 from rukpak.bundledeployment.world import Interests
 
 NEEDS_BOATS = Interests(crds=frozenset({"boats.example.com"}))

@@ -26,7 +26,7 @@ from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Unavailable, Waiting
 from olmkit.runtime.event_choice import choose_events
 from rukpak.bundledeployment.bundle_info import UnpackState
-from rukpak.bundledeployment.health_result import Health
+from rukpak.bundledeployment.health.health_result import Health
 from rukpak.bundledeployment.plan import (
     Activate,
     Announce,

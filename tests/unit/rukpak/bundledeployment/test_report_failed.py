@@ -9,7 +9,7 @@ import pytest
 
 from olmkit.api.conditions import format_timestamp
 from olmkit.api.deployed_objects import MAX_FAILED_OBJECTS, FailedObject, FailedObjects
-from rukpak.bundledeployment.health_result import Health
+from rukpak.bundledeployment.health.health_result import Health
 from rukpak.bundledeployment.plan import Done, Keep
 from rukpak.bundledeployment.world import LastApplied, World
 from rukpak.format.objects import ObjectKey

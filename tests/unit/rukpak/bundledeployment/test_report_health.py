@@ -9,7 +9,7 @@ import pytest
 
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import Waiting
-from rukpak.bundledeployment.health_result import Health
+from rukpak.bundledeployment.health.health_result import Health
 from rukpak.bundledeployment.plan import Done, Keep
 from rukpak.bundledeployment.world import World
 from rukpak.format.objects import ObjectKey

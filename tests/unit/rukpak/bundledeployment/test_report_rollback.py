@@ -11,11 +11,11 @@ import pytest
 from olmkit.errors import Waiting
 from olmkit.runtime.event_choice import choose_events
 from rukpak.bundledeployment.evaluate import evaluate
-from rukpak.bundledeployment.health_result import Health
+from rukpak.bundledeployment.health.health_result import Health
 from rukpak.bundledeployment.plan import Apply, Done, Keep, PhaseStep, RollBack
 from rukpak.bundledeployment.ready_message import Outcome
 from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
-from rukpak.bundledeployment.target import asked_digest
+from rukpak.bundledeployment.revisions.target import asked_digest
 from rukpak.bundledeployment.world import ApplyRejected, World
 from tests.unit.rukpak.bundledeployment.rollback_worlds import (
     FAILED,

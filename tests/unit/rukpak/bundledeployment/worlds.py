@@ -13,14 +13,14 @@ from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.api.ownership import manager_name
 from olmkit.errors import OlmError
 from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
+from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo, OtherMember, member_label
 from rukpak.bundledeployment.decide import decide
 from rukpak.bundledeployment.evaluate import evaluate
-from rukpak.bundledeployment.health_result import Health
-from rukpak.bundledeployment.namespace_info import NamespaceInfo, OtherMember, member_label
+from rukpak.bundledeployment.health.health_result import Health
 from rukpak.bundledeployment.plan import Done, Plan, Release
 from rukpak.bundledeployment.rendered_bundle import InstallPhase, RenderedBundle, RenderedNamespace, RenderedObject
 from rukpak.bundledeployment.report import BundleDeploymentReport, report
-from rukpak.bundledeployment.target import bundle_name
+from rukpak.bundledeployment.revisions.target import bundle_name
 from rukpak.bundledeployment.world import CRD, NAMESPACE, CustomResource, LabeledObject, LastApplied, World
 from rukpak.crd_safety.conversion_order import NO_VERSIONS, Versions
 from rukpak.format.objects import ObjectKey

@@ -1,0 +1,123 @@
+"""`olm approve OPERATOR`: approve the version that waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from olmctl.commands import FAILED, REFUSED, CommandError, warn
+from olmctl.operators.follow import wait_for_operator
+from olmctl.operators.installed_objects import bundle_deployment_of
+from olmctl.operators.left_installations import operator_named
+from olmctl.operators.list import RESOURCE
+from olmctl.operators.operator_state import (
+    available_version,
+    awaits_approval,
+    installed,
+    is_approved,
+    is_terminating,
+    progress,
+    refusal,
+    text_at,
+)
+from olmctl.operators.planned_bundle import Cluster, rendered, wanted_bundle, wanted_spec
+from olmctl.operators.planned_definitions import definitions_of, planned_definitions
+from olmctl.operators.session import Session, on_cluster
+from olmctl.terminal import clean
+from olmkit.api import operators
+from olmkit.api.meta import Object
+from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, Reason
+from olmkit.errors import ApiError, OlmError
+from operator_controller.resolve.answers.answer import KeptOutBy
+
+
+@on_cluster
+async def approve(
+    session: Session, operator: str, version: str | None, force: bool, wait: bool, seconds: float, **options: Any
+) -> int:
+    """Approve the version that waits for approval of OPERATOR, unless the upgrade would be refused."""
+    found = await kept_operator(session, operator)
+    pending = available_version(found)
+    if version is not None and version != pending:
+        waiting = f"version {version} does not wait for approval: {pending or 'no version'} does"
+        raise CommandError(FAILED, f"{waiting}{_but(found)}")
+    if awaits_approval(found):
+        if not force:
+            await check_approval(session, found, options)
+        await approve_version(session, found, pending)
+        print(f"{RESOURCE}/{operator} approved: version {clean(pending)}")
+    else:
+        print(f"{RESOURCE}/{operator} {_nothing_to_approve(found, is_awaited=wait)}")
+    return await wait_for_operator(session, operator, seconds, pending) if wait else 0
+
+
+def _nothing_to_approve(found: Object, *, is_awaited: bool) -> str:
+    """Explain why there is nothing to approve. Raises CommandError with that if a version is not installed for another reason;
+    with `is_awaited` not if that may still change."""
+    name, pending = found["metadata"]["name"], available_version(found)
+    if is_approved(found):
+        return f"is approved already: version {clean(pending)}"
+    if pending:
+        text = f"needs no approval: version {pending} waits: {text_at(found, 'status', 'available', 'message')}"
+        raise CommandError(status_of_waiting(found), clean(f"{name} {text}"))
+    text = f"has no version that waits for approval{_but(found)}"
+    if refusal(found) and (progress(found).has_failed or not is_awaited):
+        raise CommandError(FAILED, f"{name} {text}")
+    return text
+
+
+def _but(found: Object) -> str:
+    refused = refusal(found)
+    return f": it is {clean(refused)}" if refused else ""
+
+
+def status_of_waiting(found: Object) -> int:
+    """The exit status for a version that is available and waits: REFUSED if the spec of the Operator keeps it out."""
+    is_unwanted = text_at(found, "status", "available", "reason") in (Reason.PAUSED, KeptOutBy.VERSION)
+    return REFUSED if is_unwanted else FAILED
+
+
+async def kept_operator(session: Session, name: str) -> Object:
+    """The Operator as it is. Raises CommandError if it is being deleted, NotFound."""
+    found = await operator_named(session, name)
+    if is_terminating(found):
+        raise CommandError(FAILED, f"{name} is being deleted: olm install installs it again when it is gone")
+    return found
+
+
+async def check_approval(session: Session, found: Object, options: Mapping[str, Any]) -> None:
+    """Raises CommandError if the upgrade to the version that waits would be refused; warns if that is not known. `options` are
+    those of olmctl.cli.options.image_options()."""
+    name = found["metadata"]["name"]
+    if not installed(found):
+        return
+    try:
+        refusals = await _refusals(session, found, options)
+    except (ApiError, OlmError, CommandError) as error:
+        warn(f"whether the upgrade would be refused is not known: {clean(str(error))}")
+        return
+    if refusals:
+        text = f"the upgrade of {name} would be refused: {clean('; '.join(refusals))}"
+        raise CommandError(REFUSED, f"{text}; olm diff {name} shows everything, --force approves it all the same")
+
+
+async def _refusals(session: Session, found: Object, options: Mapping[str, Any]) -> list[str]:
+    """Raises ApiError, OlmError, CommandError."""
+    deployment = await bundle_deployment_of(session, found)
+    wanted = await wanted_bundle(session, found, deployment, None)
+    spec, cluster = wanted_spec(found, wanted.image), await Cluster.of(session)
+    new = await rendered(wanted.image, spec, found["metadata"]["name"], cluster, options)
+    planned = await planned_definitions(session, definitions_of(new.ready.manifests), spec.crd_upgrade_safety, {})
+    verdict = planned.verdict
+    if verdict.permitted_loss:
+        warn(clean(verdict.permitted_loss))
+    return list(filter(None, [*new.ready.faults, new.ready.too_old, verdict.refusal, verdict.failure]))
+
+
+async def approve_version(session: Session, found: Object, version: str) -> None:
+    """Set the annotation, unless the Operator has changed since it was read. Raises Conflict."""
+    metadata = {
+        "resourceVersion": found["metadata"]["resourceVersion"],
+        "annotations": {APPROVED_VERSION_ANNOTATION: version},
+    }
+    await session.client.patch(operators.KIND, found["metadata"]["name"], {"metadata": metadata})

@@ -1,0 +1,130 @@
+"""Follows one object until something about it is true, with a line of progress."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+
+from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
+from olmctl.operators.list import RESOURCE
+from olmctl.operators.operator_state import (
+    NOT_SEEN,
+    Progress,
+    condition,
+    is_observed,
+    is_terminating,
+    progress,
+    text_at,
+)
+from olmctl.operators.session import Session
+from olmctl.terminal import ProgressLine, clean
+from olmkit.api import operators
+from olmkit.api.meta import Kind, Object
+from olmkit.errors import Gone, Unavailable
+from olmkit.runtime.client import Client
+
+RETRY_DELAY_SECONDS = 1.0
+"""The pause before a watch that was cut is opened again."""
+
+
+async def versions_of(
+    client: Client, kind: Kind, name: str, namespace: str = ""
+) -> AsyncGenerator[Object | None, None]:
+    """The object as it is and after each change; None while it does not exist. Never ends: close it. Raises Forbidden."""
+    selector = f"metadata.name={name}"
+    while True:
+        try:
+            async for items, version in client.pages(kind, namespace or None, field_selector=selector):  # noqa: B007 used after the loop
+                yield items[0] if items else None
+            events = client.watch(kind, version, namespace or None, field_selector=selector)
+            async with aclosing(events):
+                async for event in events:
+                    if event["type"] != "BOOKMARK":
+                        yield None if event["type"] == "DELETED" else event["object"]
+        except (Gone, Unavailable):
+            await asyncio.sleep(RETRY_DELAY_SECONDS)
+
+
+async def wait_for_operator(
+    session: Session, name: str, seconds: float, version: str = "", before: Object | None = None
+) -> int:
+    """Wait until the Operator is Ready, with that version if one is named, or cannot become so; print the outcome. `before` is
+    the Operator if the request is no part of its spec: while it has the status of then, no controller has seen the request.
+
+    Returns 0 if it is Ready. Raises CommandError with what is in the way: FAILED, REFUSED if it waits for a person, or after
+    `seconds` TIMED_OUT.
+    """
+    last = Progress(NOT_SEEN)
+
+    def message(found: Object | None) -> str | None:
+        nonlocal last
+        if found is None:
+            raise CommandError(FAILED, f"{name} was deleted")
+        is_outdated = before is not None and found.get("status") == before.get("status")
+        last = Progress(NOT_SEEN) if is_outdated else progress(found, version)
+        is_over = last.needs_a_person or (last.has_succeeded and _is_version(found, version))
+        return None if is_over else last.message
+
+    late = f"not within {seconds:g} seconds: {{}} (olm why {name})"
+    await _follow(session, name, _deadline(seconds), message, late)
+    if last.needs_a_person:
+        raise ended_by(name, last)
+    print(f"{RESOURCE}/{name} installed: {clean(last.message)}")
+    return 0
+
+
+def ended_by(name: str, found: Progress) -> CommandError:
+    """The error with which a command ends that cannot reach what was requested of the Operator."""
+    return CommandError(REFUSED if found.is_held else FAILED, f"{name}: {clean(found.message)}")
+
+
+def _is_version(found: Object, version: str) -> bool:
+    return not version or text_at(found, "status", "installed", "version") == version
+
+
+async def wait_until_gone(session: Session, names: Sequence[str], seconds: float) -> None:
+    """Wait until the Operators are deleted, and print each. Raises CommandError with TIMED_OUT and what is in the way when
+    `seconds` are over for all of them together."""
+
+    def message(found: Object | None) -> str | None:
+        if found is None:
+            return None
+        if not is_terminating(found) or not is_observed(found):
+            return NOT_SEEN
+        return text_at(condition(found, "Ready"), "message")
+
+    deadline = _deadline(seconds)
+    for name in names:
+        await _follow(session, name, deadline, message, f"not deleted within {seconds:g} seconds: {{}}")
+        print(f"{RESOURCE}/{name} deleted", flush=True)
+
+
+def _deadline(seconds: float) -> float:
+    return asyncio.get_running_loop().time() + seconds
+
+
+async def _follow(
+    session: Session, name: str, deadline: float, message: Callable[[Object | None], str | None], late: str
+) -> None:
+    """Show the message of each version of an Operator as the line of progress, until there is None.
+
+    `deadline` is a time of the event loop: after it, raises CommandError with TIMED_OUT and `late`, which holds `{}` for the last
+    message.
+    """
+    line, last = ProgressLine(), NOT_SEEN
+    try:
+        async with (
+            asyncio.timeout_at(deadline),
+            aclosing(versions_of(session.client, operators.KIND, name)) as versions,
+        ):
+            async for found in versions:
+                text = message(found)
+                if text is None:
+                    return
+                last = text
+                line.show(f"{name}: {last}")
+    except TimeoutError:
+        raise CommandError(TIMED_OUT, f"{name}: {late.replace('{}', last)}") from None
+    finally:
+        line.end()

@@ -1,0 +1,140 @@
+"""The bundle that an Operator has, and one that it may have: pulled, and rendered as rukpak would, without installing them.
+
+Images are pulled by this program, with the logins of the user. Writes to a temporary directory only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from olmctl.bundle.directory import read_directory
+from olmctl.catalog.images import NoDirectory, unpacked
+from olmctl.commands import FAILED, NOT_FOUND, CommandError
+from olmctl.operators.catalog_offers import offered_entries
+from olmctl.operators.catalogd import CatalogReadError, read_catalog
+from olmctl.operators.operator_state import condition, part, text_at
+from olmctl.operators.session import Session
+from olmctl.terminal import clean
+from olmkit.api import bundledeployments
+from olmkit.api.bundledeployments import VERSION_ANNOTATION, BundleDeployment, BundleDeploymentSpec
+from olmkit.api.bundles import PLAIN
+from olmkit.api.meta import Object
+from olmkit.api.operators import ConditionType, Install, Operator
+from olmkit.runtime.discovery import Discovery
+from operator_controller.resolve.documents.parsed_document_reader import InvalidDocument, read_package
+from operator_controller.resolve.package.package_content import PackageTooLarge
+from rukpak.format import Bundle
+from rukpak.render.cluster_info import ClusterInfo
+from rukpak.render.install_options import InstallOptions
+from rukpak.render.namespaces import SUITE_NAMESPACES
+from rukpak.render.renderer import Installation, installation
+
+
+@dataclass(frozen=True)
+class BundleImage:
+    """A bundle by its image."""
+
+    version: str
+    image: str
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The facts about the cluster that rendering depends on."""
+
+    discovery: Discovery
+    server_version: str
+    system_namespace: str
+
+    @classmethod
+    async def of(cls, session: Session) -> Cluster:
+        """The cluster now. Raises ApiError."""
+        found, version = await asyncio.gather(session.client.discover(), session.client.version())
+        return cls(found, version, session.system_namespace)
+
+
+def running_bundle(deployment: Object | None) -> BundleImage | None:
+    """The bundle that is installed; None if there is none."""
+    installed = part(deployment, "status", "installed")
+    image = text_at(installed, "image") or text_at(installed, "spec", "source", "image", "ref")
+    return BundleImage(text_at(installed, "version"), image) if image else None
+
+
+async def wanted_bundle(
+    session: Session, operator: Object, deployment: Object | None, version: str | None
+) -> BundleImage:
+    """The bundle of that version; without a version the one that waits, or else the one that was chosen. Raises CommandError."""
+    if version is not None:
+        return await _offered(session, operator, version)
+    waiting = part(operator, "status", "available")
+    if waiting:
+        return BundleImage(text_at(waiting, "version"), text_at(waiting, "image"))
+    template = part(deployment, "spec", "template")
+    image = text_at(template, "spec", "source", "image", "ref")
+    if not image:
+        why = text_at(condition(operator, ConditionType.READY), "message") or "it was not resolved yet"
+        raise CommandError(NOT_FOUND, f"no version is chosen for {operator['metadata']['name']}: {clean(why)}")
+    return BundleImage(text_at(template, "metadata", "annotations", VERSION_ANNOTATION), image)
+
+
+async def _offered(session: Session, operator: Object, version: str) -> BundleImage:
+    """From the Catalog that the Operator is installed from, if that has it."""
+    package, current = operator["spec"]["packageName"], text_at(operator, "status", "installed", "catalog")
+    entries = await offered_entries(session, package)
+    problems: list[str] = []
+    for entry in sorted(entries, key=lambda each: (each.catalog != current, each.catalog)):
+        try:
+            content = read_package(
+                await read_catalog(session, entry.catalog, "api/v1/resolution", {"package": package})
+            )
+        except (CatalogReadError, InvalidDocument, PackageTooLarge) as error:
+            problems.append(clean(str(error)))
+            continue
+        for bundle in content.bundles.values():
+            if str(bundle.version) == version:
+                return BundleImage(version, bundle.image)
+    if problems:
+        raise CommandError(FAILED, "; ".join(problems))
+    raise CommandError(NOT_FOUND, f"package {package} has no version {clean(version)}: see olm graph {package}")
+
+
+def current_spec(deployment: Object) -> BundleDeploymentSpec:
+    """The spec with which the installed bundle is installed."""
+    return BundleDeployment.load(deployment).spec
+
+
+def wanted_spec(operator: Object, image: str) -> BundleDeploymentSpec:
+    """The spec with which the Operator installs bundles."""
+    fields = (Operator.load(operator).spec.install or Install()).fields()
+    template = {"spec": {"provisionerClassName": PLAIN, "source": {"type": "image", "image": {"ref": image}}}}
+    spec = {"provisionerClassName": PLAIN, "template": template, **fields}
+    kind = {"apiVersion": bundledeployments.KIND.api_version, "kind": bundledeployments.KIND.kind}
+    return current_spec({**kind, "metadata": operator["metadata"], "spec": spec})
+
+
+async def rendered(
+    image: str, spec: BundleDeploymentSpec, name: str, cluster: Cluster, options: Mapping[str, Any]
+) -> Installation:
+    """The bundle as the BundleDeployment of that name installs it. `options` are those of image_options(). Raises OlmError."""
+    content = await asyncio.to_thread(_pulled, image, options)
+    kinds = cluster.discovery.kinds
+    namespaces: Sequence[str] = (cluster.system_namespace, *SUITE_NAMESPACES)
+    facts = ClusterInfo(
+        cluster.discovery.served.keys(), cluster.discovery.failed_groups, cluster.server_version, namespaces
+    )
+    scopes = {group_kind: kind.namespaced for group_kind, kind in kinds.items()}
+    return installation(content, InstallOptions.of(spec), name, facts, scopes)
+
+
+def _pulled(image: str, options: Mapping[str, Any]) -> Bundle:
+    given = options["registries_conf"], options["pull_cas_dir"], options["allow_source_cidr"]
+    try:
+        with unpacked(image, *given) as found:
+            if found.is_catalog:
+                raise CommandError(FAILED, f"{image} is the image of a catalog")
+            return read_directory(found.root)
+    except NoDirectory as error:
+        raise CommandError(FAILED, str(error)) from error

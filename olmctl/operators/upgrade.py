@@ -1,0 +1,219 @@
+"""`olm upgrade OPERATOR`: ask for another version or channel, or approve the version that waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import click
+
+from olmctl.commands import FAILED, REFUSED, CommandError
+from olmctl.operators.approve import approve_version, check_approval, kept_operator, status_of_waiting
+from olmctl.operators.follow import wait_for_operator
+from olmctl.operators.install import TAKEN_OVER, apply_operator
+from olmctl.operators.list import RESOURCE
+from olmctl.operators.offered_versions import check_upgrade, check_version, pinned_version
+from olmctl.operators.operator_state import (
+    available_version,
+    awaits_approval,
+    condition,
+    installed,
+    is_approved,
+    is_observed,
+    obstacle,
+    part,
+    refusal,
+    text_at,
+)
+from olmctl.operators.packages import check_channel, package_objects
+from olmctl.operators.requested_fields import check_fields
+from olmctl.operators.session import FIELD_MANAGER, Session, on_cluster
+from olmctl.terminal import clean
+from olmkit.api import operators
+from olmkit.api.crd_upgrade_safety import CrdUpgradeRule
+from olmkit.api.meta import Object
+from olmkit.api.operators import ConditionType, Reason
+from olmkit.api.ownership import is_dependency
+from operator_controller.resolve.answers.answer import KeptOutBy
+
+_NO_UPGRADES = frozenset({Reason.CATALOG_DELETED, Reason.CATALOG_UNAVAILABLE, Reason.NOT_OFFERED})
+"""Reasons of Ready for an Operator whose Catalog leads to no upgrade."""
+_ASKED = ("version", "channel", "adoption_policy", "crd_policy", "crd_rules")
+_OTHER_VERSION = "choose another version with --version, or '' to follow the channel"
+
+
+@on_cluster
+async def upgrade(session: Session, operator: str, force: bool, **options: Any) -> int:
+    """Upgrade OPERATOR: set the version, the channel or the rules that are asked for; without them, approve the version that
+    waits."""
+    check_fields(options)
+    found = await kept_operator(session, operator)
+    settings = _install_settings(found, options)
+    changes = {key: options[key] for key in ("version", "channel") if options[key] is not None}
+    changes = {key: value for key, value in changes.items() if value != text_at(found, "spec", key)}
+    if any(changes.values()) and not force:
+        entries = await package_objects(session, text_at(found, "spec", "packageName"))
+        check_channel(entries, changes.get("channel"))
+        await check_version(session, entries, changes.get("version"), found)
+        await check_upgrade(session, entries, {**found, "spec": {**found["spec"], **changes}})
+    version = ""
+    if changes or settings:
+        await _change(session, found, changes, settings, is_forced=force)
+        texts = [_change_text(found, key, value) for key, value in changes.items()]
+        shown = ", ".join([*texts, *_settings_texts(found, settings)])
+        print(f"{RESOURCE}/{operator} configured: {shown}{f'; {TAKEN_OVER}' if is_dependency(found) else ''}")
+    elif awaits_approval(found):
+        version = available_version(found)
+        if not force:
+            await check_approval(session, found, options)
+        await approve_version(session, found, version)
+        print(f"{RESOURCE}/{operator} approved: version {clean(version)}")
+    else:
+        is_asked = any(options[key] not in (None, ()) for key in _ASKED)
+        _report_unchanged(found, is_asked=is_asked, is_awaited=options["wait"])
+    return await wait_for_operator(session, operator, options["seconds"], version) if options["wait"] else 0
+
+
+def _install_settings(found: Object, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of spec.install that are asked for and differ. Raises UsageError for a rule that does not exist."""
+    safety, policy = _safety(found, options["crd_policy"], options["crd_rules"]), options["adoption_policy"]
+    is_adopting = policy and policy != part(found, "spec", "install", "adoptionPolicy")
+    return {**({"adoptionPolicy": policy} if is_adopting else {}), **({"crdUpgradeSafety": safety} if safety else {})}
+
+
+def _safety(found: Object, policy: str | None, rules: Sequence[str]) -> dict[str, Any]:
+    """The same of spec.install.crdUpgradeSafety."""
+    known_rules = {rule.value for rule in CrdUpgradeRule}
+    if unknown := sorted({rule for rule in rules if rule} - known_rules):
+        raise click.UsageError(f"there is no rule {', '.join(map(clean, unknown))}: {', '.join(sorted(known_rules))}")
+    asked: dict[str, Any] = {"policy": policy} if policy else {}
+    asked |= {"ignoredRules": [rule for rule in dict.fromkeys(rules) if rule]} if rules else {}
+    known = part(found, "spec", "install", "crdUpgradeSafety") or {}
+    return {key: value for key, value in asked.items() if value != known.get(key)}
+
+
+def _settings_texts(found: Object, settings: Mapping[str, Any], *path: str) -> Iterator[str]:
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _settings_texts(found, value, *path, key)
+        else:
+            before = part(found, "spec", "install", *path, key)
+            text = f" (before: {clean(_shown(before))})" if before else ""
+            yield f"{'.'.join((*path, key))} {_shown(value)}{text}"
+
+
+def _shown(value: str | Sequence[str]) -> str:
+    return value if isinstance(value, str) else ", ".join(value) or "removed"
+
+
+async def _change(
+    session: Session, found: Object, changes: dict[str, str], settings: dict[str, Any], *, is_forced: bool
+) -> None:
+    """Set these fields of the spec, and of spec.install; "" removes one.
+
+    Raises CommandError if others manage them and it is not forced.
+    """
+    name, own = found["metadata"]["name"], _own_fields(found)
+    foreign = {key: None for key, value in changes.items() if value == "" and f"f:{key}" not in own}
+    if foreign and not is_forced:
+        fields = ", ".join(f"spec.{key}" for key in foreign)
+        raise CommandError(
+            REFUSED, f"{name}: {fields} was not set by olm: remove it where it is managed, or use --force"
+        )
+    if foreign:
+        await session.client.patch(operators.KIND, name, {"spec": foreign})
+    await apply_operator(session, changed(found, changes, settings), is_forced=is_forced)
+
+
+def _change_text(found: Object, field: str, value: str) -> str:
+    before = clean(text_at(found, "spec", field) or text_at(found, "status", "installed", field))
+    return f"{field} {clean(value) or 'removed'}" + (f" (before: {before})" if before not in ("", value) else "")
+
+
+def changed(found: Object, changes: dict[str, str], settings: Mapping[str, Any] = MappingProxyType({})) -> Object:
+    """The manifest to apply so that exactly these fields of the spec change, and these of spec.install: with the fields that
+    `olm` manages already."""
+    kept = _owned(found["spec"], _own_fields(found))
+    spec = {key: value for key, value in {**kept, **changes}.items() if value != ""}
+    if settings:
+        spec["install"] = _merged(spec.get("install") or {}, settings)
+    metadata = {"name": found["metadata"]["name"], "uid": found["metadata"]["uid"]}
+    return {"apiVersion": operators.KIND.api_version, "kind": "Operator", "metadata": metadata, "spec": spec}
+
+
+def _merged(known: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields with these changes, at any depth."""
+    nested = {
+        key: _merged(known.get(key) or {}, value) if isinstance(value, Mapping) else value
+        for key, value in changes.items()
+    }
+    return {**known, **nested}
+
+
+def _owned(value: Object, fields: Object) -> Object:
+    """The fields of an object that are among the managed ones, at any depth."""
+    return {
+        key: _owned(entry, fields[f"f:{key}"]) if isinstance(entry, dict) and fields[f"f:{key}"] else entry
+        for key, entry in value.items()
+        if f"f:{key}" in fields
+    }
+
+
+def _own_fields(found: Object) -> Object:
+    """The fields of the spec that `olm` has applied, as `f:<field>`."""
+    for entry in found["metadata"].get("managedFields") or ():
+        if (entry.get("manager"), entry.get("operation")) == (FIELD_MANAGER, "Apply"):
+            fields: Object = entry.get("fieldsV1", {}).get("f:spec", {})
+            return fields
+    return {}
+
+
+def _report_unchanged(found: Object, *, is_asked: bool, is_awaited: bool) -> None:
+    """Say why there is nothing to do. Raises CommandError with that if the Operator does not get what its spec requests, or
+    the newer version that is known, unless something else `is_asked` for; with `is_awaited` not if that may still change."""
+    name, text = found["metadata"]["name"], f"unchanged: {clean(_nothing_to_do(found))}"
+    in_the_way = obstacle(found)
+    if in_the_way and (in_the_way.needs_a_person or not is_awaited):
+        raise CommandError(REFUSED if in_the_way.is_held else FAILED, f"{name} {text}")
+    is_current = is_approved(found) or not (_newer_version(found) or _has_no_upgrades(found))
+    if not in_the_way and not is_asked and not is_current:
+        raise CommandError(status_of_waiting(found), f"{name} {text}")
+    print(f"{RESOURCE}/{name} {text}")
+
+
+def _newer_version(found: Object) -> str:
+    """The version that is available and not installed; "" if there is none."""
+    pending = available_version(found)
+    return "" if pending == text_at(found, "status", "installed", "version") else pending
+
+
+def _has_no_upgrades(found: Object) -> bool:
+    ready = condition(found, ConditionType.READY)
+    return is_observed(found) and text_at(ready, "reason") in _NO_UPGRADES
+
+
+def _nothing_to_do(found: Object) -> str:
+    version, runs = text_at(found, "spec", "version"), installed(found) or "nothing"
+    refused = refusal(found)
+    if refused and pinned_version(version):
+        return f"it is pinned to {version} and is {refused} ({_OTHER_VERSION})"
+    if refused:
+        return f"it follows {_followed(version)}, has {runs} and is {refused}"
+    if is_approved(found):
+        return f"version {available_version(found)} is approved already"
+    if pending := _newer_version(found):
+        if text_at(found, "status", "available", "reason") == KeptOutBy.VERSION:
+            pin = f"is pinned to {version}" if pinned_version(version) else f"follows versions {version}"
+            return f"it {pin}, which keeps out {pending}; {_OTHER_VERSION}"
+        return f"{pending} is available and not installed: {text_at(found, 'status', 'available', 'message')}"
+    if _has_no_upgrades(found):
+        message = text_at(condition(found, ConditionType.READY), "message")
+        return f"it has {runs}, and no upgrade can be found: {message}"
+    if pinned_version(version):
+        return f"it is pinned to {version}; {_OTHER_VERSION}"
+    return f"it follows {_followed(version)} automatically, and has {runs}"
+
+
+def _followed(version: str) -> str:
+    return f"versions {version}" if version else "its channel"

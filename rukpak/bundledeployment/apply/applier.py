@@ -1,0 +1,272 @@
+"""Applies what was decided for one BundleDeployment: its finalizer and inventory, its Bundle, its objects.
+
+The process may be killed after any write: an object carries the owner-uid label from its creation, a change names a uid, and no
+object of others is taken over. Never retries: the next pass observes the result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+
+from olmkit.api import bundledeployments, bundles
+from olmkit.api.bundledeployments import FINALIZER, INVENTORY_ANNOTATION, OWNER_UID_LABEL, Reason
+from olmkit.api.meta import Kind, Object, apply_precondition
+from olmkit.api.ownership import former_managers, manager_name
+from olmkit.errors import ApiError, Conflict, Forbidden, Invalid, OlmError, Waiting
+from olmkit.runtime.client import Client
+from rukpak.bundledeployment.apply.apply_errors import CHANGED_RETRY_DELAY, CONFLICT_RETRY_DELAY, ApplyErrors, combine
+from rukpak.bundledeployment.apply.shared_namespaces import namespace_body
+from rukpak.bundledeployment.cluster import inventory, transforms
+from rukpak.bundledeployment.cluster.informers import Informers
+from rukpak.bundledeployment.cluster.inventory import Inventory
+from rukpak.bundledeployment.cluster.rest_mapper import RestMapper
+from rukpak.bundledeployment.crd_upgrade.held_definitions import held_body
+from rukpak.bundledeployment.drift import next_applied
+from rukpak.bundledeployment.plan import (
+    DELETED,
+    Apply,
+    ApplyBundle,
+    Done,
+    ObjectChange,
+    PhaseStep,
+    UpdateInventory,
+    Verb,
+)
+from rukpak.bundledeployment.render_cache import Bodies, RenderCache
+from rukpak.bundledeployment.rendered_bundle import RenderedObject
+from rukpak.bundledeployment.revisions.bundle_bodies import foreign_annotations
+from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, LastApplied, World
+from rukpak.certificates.secrets import inject
+from rukpak.format.objects import ObjectKey
+
+LABEL_REMOVED = f"others had removed its label {OWNER_UID_LABEL}"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _ApplyPass:
+    """The inputs and results of one apply; `last_applied`, `applied` and `changes` are added to."""
+
+    world: World
+    plan: Apply
+    bodies: Bodies
+    last_applied: dict[ObjectKey, LastApplied]
+    applied: set[ObjectKey] = field(default_factory=set)
+    changes: list[ObjectChange] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Applier:
+    """Applies for all BundleDeployments; `limit` is shared with whoever else sends requests."""
+
+    client: Client
+    rest_mapper: RestMapper
+    render_cache: RenderCache
+    inventory: Inventory
+    informers: Informers
+    name_of: Callable[[str], str]
+    """The name of the BundleDeployment of a uid, empty when there is none."""
+    confirm: Callable[[World, Collection[RenderedObject]], Awaitable[None]]
+    """Called before CustomResourceDefinitions are replaced: raises Waiting if that has to be decided again."""
+    limit: asyncio.Semaphore
+
+    async def update_inventory(self, world: World, plan: UpdateInventory) -> Object:
+        """Write the annotation and the finalizer; returns the BundleDeployment after the write. Raises Conflict."""
+        metadata = world.deployment.metadata
+        finalizers = metadata.finalizers if FINALIZER in metadata.finalizers else [*metadata.finalizers, FINALIZER]
+        change = {
+            "resourceVersion": metadata.resource_version,
+            "annotations": {INVENTORY_ANNOTATION: inventory.format_annotation(plan.kinds) or None},
+            "finalizers": list(finalizers),
+        }
+        result = await self.client.patch(bundledeployments.KIND, world.name, {"metadata": change})
+        self.informers.deployments.record_write(result)
+        return result
+
+    async def apply_bundle(self, world: World, plan: ApplyBundle) -> Done:
+        """Create or update the Bundle. Returns a change when it is the active one and somebody had deleted it.
+
+        Raises Conflict when another one of that name exists.
+        """
+        body: Object = dict(plan.body)
+        name = body["metadata"]["name"]
+        precondition = apply_precondition(None if plan.is_new else world.bundles[name].uid)
+        body["metadata"] = {**body["metadata"], **precondition}
+        applied = await self.client.apply(bundles.KIND, body, manager_name(world.name))
+        foreign = foreign_annotations(applied["metadata"], plan.body["metadata"])
+        if foreign and not plan.is_new:  # an apply removes only what this field manager applied before
+            removal = {"uid": applied["metadata"]["uid"], "annotations": dict.fromkeys(foreign)}
+            applied = await self.client.patch(bundles.KIND, name, {"metadata": removal})
+        self.informers.bundles.record_write(applied)
+        if plan.is_new and name == world.active_bundle:
+            change = ObjectChange(ObjectKey(bundles.KIND.group, bundles.KIND.kind, "", name), Verb.RECREATED, DELETED)
+            log.info("%s", change)
+            return Done(plan, timedelta(), changes=(change,))
+        log.info("%s Bundle %s", "created" if plan.is_new else "changed", name)
+        return Done(plan, timedelta())
+
+    async def apply(self, world: World, plan: Apply, last_applied: dict[ObjectKey, LastApplied]) -> Done:
+        """Apply phase after phase; stops at the first that fails. Returns what was applied and changed, and adds it to
+        `last_applied`.
+
+        Raises ApplyRejected with what was applied before, Waiting, BriefWait, or the ApiError of a request that may yet succeed.
+        """
+        try:
+            bodies = await self.render_cache.bodies(plan.content, world.name)
+        except KeyError:
+            raise Waiting(Reason.UNPACK_PENDING, "content unavailable", CONFLICT_RETRY_DELAY) from None
+        current = _ApplyPass(world, plan, bodies, last_applied)
+        for step in plan.steps:
+            if plan.has_dry_run(step):
+                await self._each(current, step, dry_run=True)
+            if plan.content is world.content:
+                await self.confirm(world, step.items)
+            await self._each(current, step, dry_run=False)
+        return Done(plan, timedelta(), applied=frozenset(current.applied), changes=tuple(sorted(current.changes)))
+
+    async def _each(self, current: _ApplyPass, step: PhaseStep, *, dry_run: bool) -> None:
+        work = [self._apply_one(current, item, dry_run) for item in step.items]
+        results = await asyncio.gather(*work, return_exceptions=True)
+        failed: dict[ObjectKey, Exception] = {}
+        for item, result in zip(step.items, results, strict=True):
+            if isinstance(result, OlmError | ApiError):
+                failed[item.key] = result
+            elif isinstance(result, BaseException):
+                raise result
+        if failed:
+            raise combine(failed, frozenset(current.applied))
+
+    async def _apply_one(self, current: _ApplyPass, item: RenderedObject, dry_run: bool) -> None:
+        kind = self.rest_mapper.kind_for(item.api_version, item.key.kind)
+        if kind is None:
+            raise BriefWait(
+                Reason.WAITING_FOR_KIND, f"{item.key}: waiting until its kind is served", CHANGED_RETRY_DELAY
+            )
+        manager = manager_name(current.world.name)
+        if not dry_run:
+            _distrust(current, item)
+        async with self.limit:  # a parsed object takes many times the size of its JSON: few of them are in memory
+            body = _body(current, item)
+            if item.held:
+                body = held_body(body, await self.client.get(kind, item.key.name), item.held)
+            result, is_found = await self._send(current.world, kind, body, dry_run, current.world.adopts)
+            if not dry_run and kind.group_kind != NAMESPACE:
+                result = await self._forget_former(kind, result, manager)
+        if not dry_run:
+            self._record_write(kind, result)
+            entry = transforms.applied_fields(result).get(manager, "")
+            _log_change(current, item, result["metadata"], entry, is_found=is_found)
+            _remember(current, item, entry)
+
+    async def _send(self, world: World, kind: Kind, body: Object, dry_run: bool, adopts: bool) -> tuple[Object, bool]:
+        """The object after its apply, and whether it was found and taken over: then it is the one that was found, or the apply
+        fails."""
+        try:
+            return await self.client.apply(kind, body, manager_name(world.name), dry_run=dry_run), False
+        except ApiError as error:
+            errors = ApplyErrors(self.client, self.name_of, adopts, world.deployment.metadata.creation_timestamp)
+            adopted = await errors.explain(world.uid, kind, body, error)
+            if not adopted:
+                raise
+        log.info(
+            "%s %s: it exists, and nobody manages it",
+            "would take over" if dry_run else "takes over",
+            body["metadata"]["name"],
+        )
+        body = {**body, "metadata": {**body["metadata"], **adopted}}
+        return (await self._send(world, kind, body, dry_run, adopts=False))[0], True
+
+    async def _forget_former(self, kind: Kind, applied: Object, manager: str) -> Object:
+        """The object without the fields that only BundleDeployments have applied that had it before: a container or a webhook of
+        an older version would stay for ever."""
+        for former in former_managers(applied, manager):
+            metadata = applied["metadata"]
+            identity = {name: metadata[name] for name in ("name", "namespace", "uid") if name in metadata}
+            body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": identity}
+            try:
+                applied = await self.client.apply(kind, body, former)
+            except (Invalid, Forbidden, Conflict) as error:
+                log.info("what %s has applied to %s stays: %s", former, metadata["name"], error.message)
+        return applied
+
+    def _record_write(self, kind: Kind, result: Object) -> None:
+        if kind.group_kind == NAMESPACE:
+            self.informers.namespaces.record_write(result)
+        else:
+            self.inventory.record_write(kind, result)
+
+
+def _log_change(
+    current: _ApplyPass, item: RenderedObject, result: Mapping[str, Any], entry: str, *, is_found: bool
+) -> None:
+    """Log what the apply did to the object; nothing when the API server changed nothing.
+
+    `entry`: the hash of our fields after it. A repair takes fields back. If our fields are those that were observed before, other
+    managers took over some (as a scaler takes spec.replicas), and the resourceVersion was changed by their write.
+    """
+    world, last = current.world, current.last_applied.get(item.key)
+    known = world.namespaces.get(item.key.name) if item.key[:2] == NAMESPACE else world.labeled.get(item.key)
+    if known is not None and known.resource_version == result["resourceVersion"]:
+        return
+    is_drift, bundle = last is not None and last.digest == item.digest, f"bundle {current.plan.content.bundle}"
+    if is_drift and known is not None and known.applied_fields.get(manager_name(world.name), "") == entry:
+        return
+    if known is None and is_found and is_drift:
+        verb, why = Verb.REVERTED, LABEL_REMOVED
+    elif known is None:
+        verb, why = (Verb.RECREATED, DELETED) if is_drift else (Verb.CREATED, bundle)
+    else:
+        verb, why = (
+            (Verb.REVERTED, f"changed by {known.last_changed_by or 'somebody'}") if is_drift else (Verb.CHANGED, bundle)
+        )
+    change = ObjectChange(item.key, verb, why, is_first=last is None or last.quick_reverts == 0)
+    current.changes.append(change)
+    log.info("%s", change)
+
+
+def _distrust(current: _ApplyPass, item: RenderedObject) -> None:
+    """Forget in which form the object was applied before, until the answer is there: another form may have been stored by an
+    apply whose answer is lost, and within a second the hash of our fields does not tell them apart."""
+    last = current.last_applied.get(item.key)
+    if last is not None and last.digest != item.digest:
+        current.last_applied[item.key] = replace(last, digest="")
+
+
+def _remember(current: _ApplyPass, item: RenderedObject, entry: str) -> None:
+    last = current.last_applied.get(item.key)
+    current.last_applied[item.key] = next_applied(last, item.digest, entry, datetime.now(UTC))
+    current.applied.add(item.key)
+
+
+def _body(current: _ApplyPass, item: RenderedObject) -> Object:
+    """The request: the labeled object, with a precondition on the uid that was observed, or on its absence."""
+    world = current.world
+    if item.key[:2] == NAMESPACE:
+        rendered = next(entry for entry in current.plan.content.namespaces if entry.name == item.key.name)
+        return namespace_body(rendered, world.namespaces.get(item.key.name), world.uid)
+    body: Object = orjson.loads(current.bodies[item.key])
+    metadata = body["metadata"]
+    metadata["labels"] = {**(metadata.get("labels") or {}), OWNER_UID_LABEL: world.uid}
+    # An object with our label that we never applied belongs to others: its label is a copy.
+    member = world.owned.get(item.key)
+    crd = world.crds.get(item.key.name) if item.key[:2] == CRD else None
+    precondition = apply_precondition(member.uid if member is not None else None)
+    if member is not None:
+        if member.is_scaled_by_others and "replicas" in (body.get("spec") or {}):
+            del body["spec"]["replicas"]
+    elif crd is not None and crd.released_by and not crd.owner_uid:
+        # As it was observed: another BundleDeployment may take it over first.
+        precondition = {"uid": crd.uid, "resourceVersion": crd.resource_version}
+    metadata.update(precondition)
+    endpoint = current.plan.content.certified.get(item.key)
+    if endpoint is not None:
+        inject(body, world.certificates[endpoint.secret_key])
+    return body

@@ -1,0 +1,1 @@
+"""The conditions under which a CustomResourceDefinition changes, and the check of existing custom resources."""

@@ -1,0 +1,18 @@
+"""The job that checks custom resources against new schemas. Runs in a child process, started by existing_objects.
+
+Nothing is fetched, and no value of an object is returned.
+"""
+
+from __future__ import annotations
+
+from olmkit.jobs import JobContext, implement
+from rukpak.bundledeployment.crd_upgrade.validate_request import VALIDATE, ValidateRequest, ValidateResult
+from rukpak.crd_safety.page import evaluate
+
+
+def validate(request: ValidateRequest, context: JobContext) -> ValidateResult:
+    """Collect the evidence of the objects, for each check."""
+    return ValidateResult([evaluate(check, request.objects) for check in request.checks])
+
+
+implement(VALIDATE, validate)

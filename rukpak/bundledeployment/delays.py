@@ -1,0 +1,64 @@
+"""The times to wait, and the words of messages about objects that are being deleted.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from rukpak.bundledeployment.cluster.namespace_blockers import NamespaceBlockers
+from rukpak.bundledeployment.world import NAMESPACE, World
+from rukpak.format.objects import ObjectKey
+
+WATCHED_RETRY_DELAY = timedelta(minutes=10)
+"""The delay while waiting for objects that are watched: an event usually comes first."""
+UNREACHABLE_RETRY_DELAY = timedelta(seconds=20)
+"""The delay while the API server of a kind is unavailable."""
+CONTENT_RETRY_DELAY = timedelta(seconds=30)
+MAX_RETRY_DELAY = timedelta(seconds=60)
+"""A rejected apply is retried at least this often: not all that may reject one is watched."""
+RETRIED = (
+    "it is tried again when an admission policy, a webhook configuration or a quota changes, and at least every "
+    f"{MAX_RETRY_DELAY // timedelta(seconds=1)} seconds"
+)
+"""What Stalled says of an apply that was rejected, and not because of an object that is watched. No revision that has failed
+says it: nothing is retried of one that was rolled back."""
+WEBHOOK_RETRY_DELAY = timedelta(seconds=2)
+"""The delay until rukpak looks again whether its webhook answers: a dry run a second for all BundleDeployments, at most."""
+SYNC_POLL_DELAY = timedelta(seconds=2)
+"""The delay after a BriefWait: an event usually ends it earlier."""
+MIN_POLL_DELAY = timedelta(seconds=2)
+"""The first delay between two requests for objects that are not watched. It grows with the age of the deletion."""
+MAX_POLLED_AGE = WATCHED_RETRY_DELAY * 10
+
+
+def poll_delay(now: datetime, since: Iterable[datetime | None]) -> timedelta:
+    """The delay until objects that are not watched are read again: a tenth of the time since the latest of the deletions, at most
+    WATCHED_RETRY_DELAY."""
+    ages = [now - moment for moment in since if moment is not None]
+    return max(MIN_POLL_DELAY, min(*ages, MAX_POLLED_AGE) / 10 if ages else MIN_POLL_DELAY)
+
+
+def describe_deleting(world: World, key: ObjectKey) -> str:
+    """An object that is being deleted with its finalizers; for a Namespace also what it waits for."""
+    if key[:2] == NAMESPACE:
+        namespace = world.namespaces.get(key.name)
+        text = with_finalizers(key, namespace.finalizers if namespace else ())
+        blockers = world.namespace_blockers.get(key.name)
+        return with_blockers(text, blockers) if blockers else text
+    entry = world.labeled.get(key)
+    return with_finalizers(key, entry.finalizers if entry else ())
+
+
+def with_blockers(text: str, blockers: NamespaceBlockers) -> str:
+    """The text about a Namespace that is being deleted, and what it waits for."""
+    sentence = blockers.sentence()
+    return f"{text}, which waits for {sentence}" if sentence else text
+
+
+def with_finalizers(key: ObjectKey, finalizers: Iterable[str]) -> str:
+    """The object and its finalizers."""
+    listed = ", ".join(finalizers)
+    return f"{key} (finalizers: {listed})" if listed else str(key)

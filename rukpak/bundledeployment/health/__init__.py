@@ -1,0 +1,1 @@
+"""The health of installed objects, and the deadlines of their progress."""

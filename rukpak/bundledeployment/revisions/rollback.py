@@ -1,0 +1,120 @@
+"""Rollback: what runs is the last good revision again, because what spec asks for was rejected or not healthy in time.
+
+    spec.rollback  the revision   an earlier one succeeded   it can be brought back   then
+    Never          failed                                                             it stays as it is
+    OnFailure      failed         no                                                  it stays, and Ready says so
+    OnFailure      failed         yes                        no                       it stays, and Ready says why
+    OnFailure      failed         yes                        yes                      RollBack: the target is the earlier one
+
+A rollback never touches CustomResourceDefinitions: those of the revision that failed stay as they are, also if only it has them.
+So an earlier revision can be brought back if they still serve all versions that its own ones served, whichever version is stored,
+and if a webhook for conversions that they name is there too.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from olmkit.api.bundledeployments import ConditionType, Reason, Revision, RevisionOutcome
+from olmkit.api.conditions import DesiredCondition
+from rukpak.bundledeployment.plan import Done, RollBack
+from rukpak.bundledeployment.rendered_bundle import RenderedBundle
+from rukpak.bundledeployment.revisions.target import ON_FAILURE
+from rukpak.bundledeployment.world import CRD, World
+from rukpak.format.text import list_names
+
+_PROGRESS = (ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED)
+
+
+def obstacle(world: World) -> str:
+    """Explain why the target cannot be rolled back, if it fails; empty if it can, or if nothing asks for it."""
+    if world.deployment.spec.rollback != ON_FAILURE or world.target.is_rolled_back:
+        return ""
+    good, content = world.fallback, world.fallback_content
+    if good is None:
+        return "there is no earlier revision that succeeded"
+    if not isinstance(content, RenderedBundle):
+        return f"the content of {_name(good)} is unavailable"
+    problems = (*content.faults, *content.missing_kinds, *filter(None, [content.too_old]))
+    if problems:
+        return f"{_name(good)} cannot be installed any more: {list_names(problems, '; ')}"
+    if converted := _converted_elsewhere(world, content):
+        return f"{_name(good)} has no webhook that converts custom resources of {list_names(converted)}"
+    missing = [
+        text for item in content.objects() if (text := _missing_versions(world, item.key.name, item.versions.served))
+    ]
+    return f"versions that {_name(good)} has are not served any more: {list_names(missing)}" if missing else ""
+
+
+def with_rollback(
+    world: World, outcome: Done | Exception, obstacle: str, conditions: Sequence[DesiredCondition]
+) -> list[DesiredCondition]:
+    """The conditions of a pass, with what they have to say about a rollback."""
+    by_type = {condition.type: condition for condition in conditions}
+    ready, failed = by_type[ConditionType.READY], world.target.revision
+    if isinstance(outcome, Done) and isinstance(outcome.plan, RollBack) and failed and world.fallback:
+        return _in_progress(by_type, _sentence("rolling", world.fallback, failed))
+    if world.target.is_rolled_back and failed is not None:
+        newest = next(iter(world.deployment.status.history or ()))
+        if ConditionType.RECONCILING in by_type:
+            return _in_progress(by_type, f"{_sentence('rolling', failed, newest)}; {ready.message}")
+        error = f"; {ready.message}" if ConditionType.STALLED in by_type else ""
+        return _rolled_back(by_type, f"{_sentence('rolled', failed, newest)}{error}")
+    if failed is None or failed.outcome != RevisionOutcome.FAILED or not obstacle or ready.status == "True":
+        return list(conditions)
+    note = f"it is not rolled back: {obstacle}"
+    return [
+        replace(condition, message=f"{condition.message}; {note}") if condition.type in _PROGRESS else condition
+        for condition in conditions
+    ]
+
+
+def _in_progress(by_type: dict[str, DesiredCondition], text: str) -> list[DesiredCondition]:
+    kept = [condition for name, condition in by_type.items() if name not in _PROGRESS]
+    return [
+        *kept,
+        DesiredCondition(ConditionType.READY, "False", Reason.ROLLING_BACK, text),
+        DesiredCondition(ConditionType.RECONCILING, "True", Reason.ROLLING_BACK, text),
+    ]
+
+
+def _rolled_back(by_type: dict[str, DesiredCondition], text: str) -> list[DesiredCondition]:
+    kept = [condition for name, condition in by_type.items() if name not in _PROGRESS]
+    return [
+        *kept,
+        DesiredCondition(ConditionType.READY, "False", Reason.ROLLED_BACK, text),
+        DesiredCondition(ConditionType.STALLED, "True", Reason.ROLLED_BACK, text),
+    ]
+
+
+def _sentence(verb: str, good: Revision, failed: Revision) -> str:
+    return f"{verb} back to {_name(good)}; {_name(failed)} failed: {failed.reason}"
+
+
+def _name(revision: Revision) -> str:
+    """A revision for users: a change of options has the same bundle."""
+    return f"{revision.name or revision.bundle} (revision {revision.revision})"
+
+
+def _converted_elsewhere(world: World, good: RenderedBundle) -> list[str]:
+    """CustomResourceDefinitions of the revision whose custom resources are converted now, and not where its own pods do it."""
+    live = {item.key.name: (item, world.crds.get(item.key.name)) for item in good.objects() if item.key[:2] == CRD}
+    return sorted(
+        name
+        for name, (item, crd) in live.items()
+        if crd is not None
+        and crd.conversion.is_webhook
+        and crd.converted_versions
+        and crd.conversion != item.versions.conversion
+    )
+
+
+def _missing_versions(world: World, name: str, served: Sequence[str]) -> str:
+    crd = world.crds.get(name)
+    if not served or crd is None:
+        return ""
+    missing = [version for version in served if version not in crd.served_versions]
+    return f"{', '.join(missing)} of {name}" if missing else ""

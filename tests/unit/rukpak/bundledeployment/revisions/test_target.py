@@ -1,0 +1,103 @@
+"""What is brought follows from spec and status alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from olmkit.api.bundledeployments import BundleDeployment
+from rukpak.bundledeployment.revisions.target import Target, asked_digest, target_of
+from rukpak.bundledeployment.world import World
+from rukpak.render.install_options import InstallOptions
+from tests.unit.rukpak.bundledeployment.worlds import raw, revision
+
+V1, V2, V3 = (f"registry.example.com/ship:v{number}" for number in (1, 2, 3))
+
+
+def target(ref: str, *history: Any, **spec: Any) -> Target:
+    obj = raw(ref, status={"observedGeneration": 1, "history": list(history)})
+    obj["spec"] |= spec
+    return target_of(obj, BundleDeployment.load(obj))
+
+
+def rolled_back(number: int, ref: str, **spec: Any) -> Any:
+    """A revision that was rolled back when spec asked for it."""
+    obj = raw(ref)
+    obj["spec"] |= spec
+    return revision(number, ref, "RolledBack", asked=asked_digest(obj), install=_install(spec))
+
+
+def _install(spec: dict[str, Any]) -> str:
+    return f'{{"installNamespace":"{spec["installNamespace"]}"}}' if spec else "{}"
+
+
+def shown(found: Target) -> tuple[str, str, int | None, bool]:
+    """The Bundle's hash as its image, the install namespace, the revision, and whether it is rolled back."""
+    names = {revision(1, ref)["bundle"]: ref.rpartition(":")[2] for ref in (V1, V2, V3)}
+    number = found.revision.revision if found.revision else None
+    return names[found.bundle], found.options.namespace, number, found.is_rolled_back
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        pytest.param(target(V1), ("v1", "", None, False), id="nothing has begun"),
+        pytest.param(target(V1, revision(1, V1)), ("v1", "", 1, False), id="installed"),
+        pytest.param(target(V2, revision(1, V1)), ("v2", "", None, False), id="an upgrade is asked for"),
+        pytest.param(
+            target(V2, revision(2, V2, "InProgress"), revision(1, V1)), ("v2", "", 2, False), id="an upgrade has begun"
+        ),
+        pytest.param(
+            target(V2, revision(2, V2, "Failed"), revision(1, V1)),
+            ("v2", "", 2, False),
+            id="failed, and not rolled back",
+        ),
+        pytest.param(
+            target(V1, revision(2, V2, "InProgress"), revision(1, V1)),
+            ("v1", "", None, False),
+            id="taken back: that is another revision",
+        ),
+        pytest.param(target(V2, rolled_back(2, V2), revision(1, V1)), ("v1", "", 1, True), id="rolled back"),
+        pytest.param(
+            target(V2, rolled_back(3, V2), revision(2, V3, "Superseded"), revision(1, V1)),
+            ("v1", "", 1, True),
+            id="rolled back, past one that never succeeded",
+        ),
+        pytest.param(
+            target(V3, rolled_back(2, V2), revision(1, V1)), ("v3", "", None, False), id="something else is asked for"
+        ),
+        pytest.param(
+            target(V1, rolled_back(2, V2), revision(1, V1)), ("v1", "", None, False), id="what runs is asked for"
+        ),
+        pytest.param(
+            target(V2, rolled_back(2, V2), revision(1, V1), installNamespace="bow"),
+            ("v2", "bow", None, False),
+            id="the same Bundle is asked for with other options: it is tried again",
+        ),
+        pytest.param(target(V2, rolled_back(2, V2)), ("v2", "", None, False), id="there is nothing to go back to"),
+        pytest.param(
+            target(V1, revision(1, V1), installNamespace="bow"), ("v1", "bow", None, False), id="options are changed"
+        ),
+        pytest.param(
+            target(V1, rolled_back(2, V1, installNamespace="bow"), revision(1, V1), installNamespace="bow"),
+            ("v1", "", 1, True),
+            id="a change of options is rolled back",
+        ),
+    ],
+)
+def test_the_target(found: Target, expected: tuple[str, str, int | None, bool]) -> None:
+    assert shown(found) == expected
+
+
+@pytest.mark.parametrize("install", ["", "no JSON", "[]", "5", '{"watchNamespaces":5}', '{"certificates":"Nobody"}'])
+def test_a_revision_with_options_that_cannot_be_read_counts_as_none(install: str) -> None:
+    broken = revision(2, V2, install=install)
+    assert shown(target(V2, broken, revision(1, V1))) == ("v2", "", None, False)
+    assert shown(target(V3, rolled_back(3, V3), broken, revision(1, V1))) == ("v1", "", 1, True)
+    obj = raw(
+        V2, status={"observedGeneration": 1, "revision": 2, "activeBundle": broken["bundle"], "history": [broken]}
+    )
+    seen = World(datetime.now(UTC), obj, BundleDeployment.load(obj))
+    assert seen.installed_options == InstallOptions()
