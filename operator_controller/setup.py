@@ -8,7 +8,8 @@ from datetime import timedelta
 from olmkit.api import bundledeployments, bundles, catalogs, customresourcedefinitions, operators
 from olmkit.api.meta import Kind
 from olmkit.api.ownership import OPERATOR_CONTROLLER
-from olmkit.jobs import KeptWorker, Sandbox
+from olmkit.jobs import Sandbox, Worker
+from olmkit.jobs.fork_client import ForkServerClient
 from olmkit.runtime.client import Client
 from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import Controller
@@ -90,10 +91,10 @@ def make_informers(informer: Callable[[Kind], Informer]) -> Informers:
     )
 
 
-def make_worker(catalog_client: CatalogClient) -> KeptWorker:
+def make_worker(catalog_client: CatalogClient) -> Worker:
     """The process that solves, which may read the contents of catalogs and nothing else."""
     sandbox = Sandbox(reads=(catalog_client.directory,), network=False)
-    return KeptWorker(limits=SOLVE_LIMITS, preload=[SOLVE.module], sandbox=sandbox)
+    return Worker(ForkServerClient([SOLVE.module], sandbox), limits=SOLVE_LIMITS)
 
 
 def make_reconciler(

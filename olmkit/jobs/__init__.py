@@ -10,12 +10,12 @@ does. Content never crosses the pipe: it is passed on disk.
 
 from olmkit.jobs.job import Job, JobContext, JobReason, Limits, Parse, Progress, Task
 from olmkit.jobs.job_functions import implement
-from olmkit.jobs.kept_worker import KeptWorker
 from olmkit.jobs.memory_budget import MemoryBudget
 from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scheduler import Jobs
 from olmkit.jobs.staging import Staging
 from olmkit.jobs.state import Failed, Finished, JobState, Queued, Running
+from olmkit.jobs.worker import Worker
 
 __all__ = [
     "Failed",
@@ -25,7 +25,6 @@ __all__ = [
     "JobReason",
     "JobState",
     "Jobs",
-    "KeptWorker",
     "Limits",
     "MemoryBudget",
     "Parse",
@@ -35,5 +34,6 @@ __all__ = [
     "Sandbox",
     "Staging",
     "Task",
+    "Worker",
     "implement",
 ]

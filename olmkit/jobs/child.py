@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 import orjson
 
 from olmkit.errors import OlmError
-from olmkit.jobs import codec, job_functions, parse_process, probe_worker, protocol, sandbox, syscalls
+from olmkit.jobs import codec, job_functions, parse_process, protocol, sandbox, syscalls
 from olmkit.jobs.job import JobContext, Limits, Role
 from olmkit.jobs.parse_process import Parser, ParserFailed, ParserLost
 from olmkit.jobs.protocol import ChildSpec
@@ -70,7 +70,7 @@ def _enter_role(connection: socket.socket, channels: Sequence[int], spec: ChildS
     match spec.role:
         case Role.PROBE:
             sandbox.enter(around)
-            asyncio.run(probe_worker.serve_probes(connection))
+            asyncio.run(_serve_probes(connection))
         case Role.KEEP:
             sandbox.enter(around)
             _serve(connection, scratch, spec.limits)
@@ -162,6 +162,33 @@ def _serve(connection: socket.socket, scratch: Path, limits: Limits) -> None:
                 answer, is_over = OUT_OF_MEMORY, True
             _send(connection, b'{"id":%d,' % asked.id + answer[1:])
             del line, asked, answer  # before the next request is read
+
+
+async def _serve_probes(connection: socket.socket) -> None:
+    """Run probes, concurrently and one after the other, until the other end is closed. Probes that run then are dropped."""
+    reader, writer = await asyncio.open_connection(sock=connection, limit=protocol.MAX_ANSWER_BYTES)
+    running: set[asyncio.Task[None]] = set()
+    while (line := await reader.readline()).endswith(b"\n"):
+        task = asyncio.create_task(_probe(codec.from_json(protocol.WorkerRequest, line), writer))
+        running.add(task)
+        task.add_done_callback(running.discard)
+
+
+async def _probe(asked: protocol.WorkerRequest, writer: asyncio.StreamWriter) -> None:
+    """Send the result of the probe, its OlmError, or null: the job itself is to run."""
+    errors: tuple[type[OlmError], ...] = ()
+    answer: dict[str, Any] = {"result": None}
+    try:
+        found = job_functions.find(asked.function)
+        errors = found.job.errors
+        if found.probe is None:
+            raise LookupError(f"{asked.function} has no probe")
+        answer = {"result": codec.encode(await found.probe(codec.from_json(found.job.request, asked.request)))}
+    except OlmError as error:
+        answer = {"error": codec.encode_error(error, errors)}
+    except Exception:
+        traceback.print_exc()  # the job itself runs then, and reports what is wrong
+    writer.write(orjson.dumps({"id": asked.id, **answer}) + b"\n")
 
 
 def _limit_cpu(seconds: int) -> None:

@@ -1,6 +1,6 @@
 """Requests, results and errors of jobs as JSON values, and back.
 
-Used on both ends of a pipe (scheduler, parser, probe pool, kept worker and their children). Decoding checks every field against
+Used on both ends of a pipe (scheduler, parser, worker and their children). Decoding checks every field against
 its declared type and imports nothing: a child reads hostile input, so its answer is not trusted. Errors travel as the name of a
 class and its arguments; only the classes that the Job declares, and the three basic ones, are ever made from them.
 """

@@ -81,9 +81,10 @@ class OpenedChild:
 class ForkServerClient:
     """Children of one fork server. All calls from one event loop."""
 
-    def __init__(self, preload: Sequence[str], sandbox: Sandbox) -> None:
+    def __init__(self, preload: Sequence[str] = (), sandbox: Sandbox | None = None) -> None:
         self._preload = preload
-        self._sandbox = sandbox
+        self.sandbox = sandbox or Sandbox()
+        """What its children may reach."""
         self._scratch: ScratchDirectory | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -151,7 +152,7 @@ class ForkServerClient:
 
     def _fork(self, role: Role, limits: Limits, directory: Path | None, *channels: socket.socket) -> int:
         """Ask for a child, which gets `channels`; they are closed here. Returns its number. Raises OSError."""
-        sandbox = self._sandbox
+        sandbox = self.sandbox
         if directory is not None:
             sandbox = replace(sandbox, writes=(*sandbox.writes, directory))
         try:

@@ -95,7 +95,7 @@ class Jobs(Generic[Result]):
         self._slots = _Slots(max_concurrent, max_slot_time.total_seconds(), self._memory)
         self._forks = ForkServerClient(preload, sandbox)
         self._memory.require(self._limits.fetch_memory_bytes, self._limits.parser_memory_bytes)
-        self._probes = ProbePool(self._forks, self._limits, sandbox, self._memory, max_slot_time)
+        self._probes = ProbePool(self._forks, self._limits, self._memory, max_slot_time)
         self._entries: dict[str, _Entry[Result]] = {}
         self._runs: set[asyncio.Task[None]] = set()
 
@@ -163,7 +163,6 @@ class Jobs(Generic[Result]):
         self.cancel_all()
         await self.idle()
         await self._probes.close()
-        await self._forks.close()
 
     async def _run(self, entry: _Entry[Result], task: Task[Any, Result]) -> None:
         identity = entry.state.identity

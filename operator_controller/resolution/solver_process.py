@@ -17,7 +17,7 @@ from pathlib import Path
 from prometheus_client import Counter
 
 from olmkit.errors import Blocked, OlmError, Waiting
-from olmkit.jobs import JobReason, KeptWorker, Task
+from olmkit.jobs import JobReason, Task, Worker
 from operator_controller.resolution.solve_request import SOLVE, SolveRequest, SolveResult
 from operator_controller.resolve.answers.answer import Answer
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
@@ -87,7 +87,7 @@ class _Superseded(Exception):
 class SolverProcess:
     """One process at a time. All calls from one event loop, one after the other. `directory` has the contents of catalogs."""
 
-    def __init__(self, worker: KeptWorker, directory: Path) -> None:
+    def __init__(self, worker: Worker, directory: Path) -> None:
         self._worker = worker
         self._directory = directory
         self._last: NumberedSnapshot | None = None

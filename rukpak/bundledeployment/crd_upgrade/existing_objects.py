@@ -19,7 +19,8 @@ from olmkit.api import customresourcedefinitions
 from olmkit.api.bundledeployments import Reason
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, NotFound, OlmError, Waiting
-from olmkit.jobs import KeptWorker, Limits, MemoryBudget, Task
+from olmkit.jobs import Limits, MemoryBudget, Task, Worker
+from olmkit.jobs.fork_client import ForkServerClient
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.crd_upgrade.crd_changes import definition_body
 from rukpak.bundledeployment.crd_upgrade.validate_request import VALIDATE, ValidateRequest, ValidateResult
@@ -134,7 +135,7 @@ class ExistingObjectsChecker:
 
     async def _collected(self, world: World, plan: CheckExistingObjects, subjects: dict[str, Subject]) -> Collected:
         """Raises ApiError, OlmError."""
-        worker = KeptWorker(limits=LIMITS, preload=[VALIDATE.module], memory=self.memory)
+        worker = Worker(ForkServerClient([VALIDATE.module]), limits=LIMITS, memory=self.memory)
 
         async def evaluate(checks: list[Check], objects: list[Object]) -> list[Evidence]:
             if not objects:

@@ -57,7 +57,7 @@ async def test_an_error_of_the_probe_is_that_of_the_job(runner: JobRunner, tmp_p
 async def test_the_worker_is_replaced_after_a_number_of_probes(runner: JobRunner) -> None:
     pids = [
         (await result(runner, "key", probing_task("probe_answer", answer={})))["pid"]
-        for _ in range(probe_pool.PROBES_PER_WORKER + 1)
+        for _ in range(probe_pool.PROBES_PER_PROCESS + 1)
     ]
     assert len(set(pids[:-1])) == 1
     assert pids[-1] != pids[0]

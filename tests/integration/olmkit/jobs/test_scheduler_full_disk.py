@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from olmkit.errors import Waiting
-from olmkit.jobs import Failed, Finished, JobState, KeptWorker, Limits, Sandbox, Task
+from olmkit.jobs import Failed, Finished, JobState, Limits, Sandbox, Task, Worker
+from olmkit.jobs.fork_client import ForkServerClient
 from tests.integration.disk import fill_up, remount
 from tests.integration.olmkit.jobs.example_jobs import Values, job
 from tests.integration.olmkit.jobs.test_scheduler import WORK, JobRunner
@@ -123,11 +124,11 @@ async def test_a_job_can_have_no_directory_for_temporary_files(
 
 @pytest.mark.parametrize("is_running", [False, True], ids=["before the first task", "between two processes"])
 @directory_faults
-async def test_a_kept_worker_can_have_no_directory_for_temporary_files(
+async def test_a_worker_can_have_no_directory_for_temporary_files(
     disk: Path, monkeypatch: pytest.MonkeyPatch, is_running: bool, fault: Fault
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(disk))
-    worker = KeptWorker(limits=LIMITS, preload=[WORK])
+    worker = Worker(ForkServerClient([WORK]), limits=LIMITS)
     try:
         if is_running:
             await worker.run(Task(job("echo"), {}))

@@ -12,7 +12,8 @@ import pytest_asyncio
 from prometheus_client import REGISTRY
 
 from olmkit.errors import OlmError
-from olmkit.jobs import JobReason, KeptWorker, Limits, MemoryBudget, Task
+from olmkit.jobs import JobReason, Limits, MemoryBudget, Task, Worker
+from olmkit.jobs.fork_client import ForkServerClient
 from olmkit.jobs.statistics import Outcome
 from olmkit.runtime import job_metrics
 from tests.integration.olmkit.jobs import test_parse_process, test_scheduler
@@ -74,7 +75,7 @@ async def test_the_end_of_a_job_is_counted(runner: JobRunner, function: str, out
 
 @pytest.mark.parametrize(("function", "outcome"), ENDS)
 async def test_the_end_of_a_task_of_a_kept_process_is_counted(function: str, outcome: str) -> None:
-    before, worker = finished(function), KeptWorker(limits=LIMITS, preload=[test_scheduler.WORK])
+    before, worker = finished(function), Worker(ForkServerClient([test_scheduler.WORK]), limits=LIMITS)
     try:
         with suppress(OlmError):
             await worker.run(task(function))

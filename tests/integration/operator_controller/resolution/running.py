@@ -18,7 +18,7 @@ from olmkit.api.bundledeployments import (
     PROPERTIES_ANNOTATION,
     VERSION_ANNOTATION,
 )
-from olmkit.jobs import KeptWorker
+from olmkit.jobs import Worker
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from operator_controller.catalog_cache.client import CatalogClient
@@ -39,7 +39,7 @@ clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}], users: [{name: u
 class RunningResolver:
     """The Resolver with its reconciler, which the test asks as a pass would."""
 
-    def __init__(self, client: Client, catalog_client: CatalogClient, worker: KeptWorker) -> None:
+    def __init__(self, client: Client, catalog_client: CatalogClient, worker: Worker) -> None:
         self._definitions = Informer(client, customresourcedefinitions.KIND, transform=customresourcedefinitions.trim)
         self.informers = make_informers(lambda kind: Informer(client, kind))
         for informer in (*vars(self.informers).values(), self._definitions):
@@ -149,7 +149,7 @@ class RunningResolver:
 
 @contextlib.asynccontextmanager
 async def running(
-    directory: Path, worker: Callable[[CatalogClient], KeptWorker] = make_worker
+    directory: Path, worker: Callable[[CatalogClient], Worker] = make_worker
 ) -> AsyncIterator[RunningResolver]:
     """A Resolver that leads, with its content below `directory`."""
     directory.mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240 a test may block

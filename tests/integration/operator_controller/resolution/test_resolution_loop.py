@@ -16,7 +16,8 @@ from aiohttp import web
 from prometheus_client import REGISTRY
 
 from olmkit.errors import Blocked, Waiting
-from olmkit.jobs import JobReason, KeptWorker, Limits, Sandbox
+from olmkit.jobs import JobReason, Limits, Sandbox, Worker
+from olmkit.jobs.fork_client import ForkServerClient
 from operator_controller.catalog_cache.client import CatalogClient
 from operator_controller.operator.decide import decide
 from operator_controller.operator.dependencies import deletion_hold
@@ -232,12 +233,12 @@ async def test_a_process_that_is_killed_is_replaced(server: Server, tmp_path: Pa
         assert (await cluster.state("alpha")).answer is not None
 
 
-def limited_worker(limits: Limits) -> Callable[[CatalogClient], KeptWorker]:
+def limited_worker(limits: Limits) -> Callable[[CatalogClient], Worker]:
     """Makes the solver process with other limits."""
 
-    def worker(client: CatalogClient) -> KeptWorker:
-        return KeptWorker(
-            limits=limits, preload=[SOLVE.module], sandbox=Sandbox(reads=(client.directory,), network=False)
+    def worker(client: CatalogClient) -> Worker:
+        return Worker(
+            ForkServerClient([SOLVE.module], Sandbox(reads=(client.directory,), network=False)), limits=limits
         )
 
     return worker

@@ -12,7 +12,8 @@ from typing import Any
 import orjson
 import pytest
 
-from olmkit.jobs import KeptWorker, Limits, Sandbox
+from olmkit.jobs import Limits, Sandbox, Worker
+from olmkit.jobs.fork_client import ForkServerClient
 from olmkit.store.store import Store
 from operator_controller.catalog_cache.content_store import IDENTITY, write_content
 from operator_controller.resolution import solver_process
@@ -84,7 +85,7 @@ class Process:
     def limit(self, limits: Limits) -> None:
         """Begin with another worker."""
         sandbox = Sandbox(reads=(self._directory,), network=False)
-        self.worker = KeptWorker(limits=limits, preload=[SOLVE.module], sandbox=sandbox)
+        self.worker = Worker(ForkServerClient([SOLVE.module], sandbox), limits=limits)
         self.solver = SolverProcess(self.worker, self._directory)
 
     def add_catalog(self, name: str, digest: str, *documents: Mapping[str, Any], priority: int = 0) -> None:

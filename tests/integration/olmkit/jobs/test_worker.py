@@ -1,4 +1,4 @@
-"""The kept worker: one process answers many tasks, and one that exceeds its limits is replaced. With real processes."""
+"""The worker: one process answers many tasks, and one that exceeds its limits is replaced. With real processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import pytest
 import pytest_asyncio
 
 from olmkit.errors import Blocked, OlmError, Waiting
-from olmkit.jobs import JobReason, KeptWorker, Limits, MemoryBudget, Sandbox, Task
+from olmkit.jobs import JobReason, Limits, MemoryBudget, Sandbox, Task, Worker
+from olmkit.jobs.fork_client import ForkServerClient
 from tests.integration.olmkit.jobs.example_jobs import Faults, Values, job
 from tests.integration.olmkit.jobs.test_scheduler import process_end
 
@@ -24,9 +25,9 @@ LIMITS = Limits(memory_bytes=256 * MEBIBYTE, cpu_seconds=1, timeout=timedelta(se
 
 
 @pytest_asyncio.fixture
-async def worker(tmp_path: Path) -> AsyncIterator[KeptWorker]:
+async def worker(tmp_path: Path) -> AsyncIterator[Worker]:
     sandbox = Sandbox(reads=(tmp_path,), writes=(tmp_path / "written",), network=False)
-    kept = KeptWorker(limits=LIMITS, preload=[WORK], sandbox=sandbox, tasks_per_process=5)
+    kept = Worker(ForkServerClient([WORK], sandbox), limits=LIMITS, requests_per_process=5)
     yield kept
     await kept.close()
 
@@ -36,20 +37,20 @@ def task(function: str, **arguments: Any) -> Task[Values, Values]:
     return Task(job(function), arguments)
 
 
-async def pid_of(worker: KeptWorker) -> int:
+async def pid_of(worker: Worker) -> int:
     """The process ID of the worker."""
     found: int = (await worker.run(task("report_process")))["pid"]
     return found
 
 
-async def error_of(worker: KeptWorker, function: str) -> OlmError:
+async def error_of(worker: Worker, function: str) -> OlmError:
     """The error of a task."""
     with pytest.raises(OlmError) as raised:
         await worker.run(task(function))
     return raised.value
 
 
-async def test_one_process_runs_task_after_task(worker: KeptWorker) -> None:
+async def test_one_process_runs_task_after_task(worker: Worker) -> None:
     assert len({await pid_of(worker) for _ in range(3)}) == 1
     assert worker.started == 1
 
@@ -59,7 +60,7 @@ def child_processes() -> set[int]:
     return {int(pid) for each in Path("/proc/self/task").iterdir() for pid in (each / "children").read_text().split()}
 
 
-async def test_a_worker_that_is_warmed_up_has_its_fork_server_and_no_process(worker: KeptWorker) -> None:
+async def test_a_worker_that_is_warmed_up_has_its_fork_server_and_no_process(worker: Worker) -> None:
     before = child_processes()
     worker.warm_up()
     fork_server = child_processes() - before
@@ -69,19 +70,29 @@ async def test_a_worker_that_is_warmed_up_has_its_fork_server_and_no_process(wor
     assert child_processes() - before == fork_server
 
 
-async def test_the_process_is_replaced_after_a_number_of_tasks(worker: KeptWorker) -> None:
+async def test_the_process_is_replaced_after_a_number_of_tasks(worker: Worker) -> None:
     pids = [await pid_of(worker) for _ in range(6)]
     assert len(set(pids[:-1])) == 1
     assert pids[-1] != pids[0]
     await process_end(pids[0])
 
 
-async def test_tasks_that_are_asked_for_at_once_run_one_after_the_other(worker: KeptWorker) -> None:
+async def test_a_process_that_is_idle_ends() -> None:
+    worker = Worker(ForkServerClient([WORK]), limits=LIMITS, idle_seconds=0)
+    try:
+        before = await pid_of(worker)
+        await process_end(before)
+        assert await pid_of(worker) != before
+    finally:
+        await worker.close()
+
+
+async def test_tasks_that_are_asked_for_at_once_run_one_after_the_other(worker: Worker) -> None:
     answers = await asyncio.gather(*(worker.run(task("echo", number=number)) for number in range(4)))
     assert [answer["number"] for answer in answers] == [0, 1, 2, 3]
 
 
-async def test_a_request_and_its_result_may_be_larger_than_those_of_other_jobs(worker: KeptWorker) -> None:
+async def test_a_request_and_its_result_may_be_larger_than_those_of_other_jobs(worker: Worker) -> None:
     text = "ä" * 6 * MEBIBYTE
     assert (await worker.run(task("echo", text=text)))["text"] == text
 
@@ -104,7 +115,7 @@ async def test_a_request_and_its_result_may_be_larger_than_those_of_other_jobs(w
     ],
 )
 async def test_a_task_ends_the_process_if(
-    worker: KeptWorker, function: str, kind: type[OlmError], reason: JobReason
+    worker: Worker, function: str, kind: type[OlmError], reason: JobReason
 ) -> None:
     before = await pid_of(worker)
     error = await error_of(worker, function)
@@ -115,7 +126,7 @@ async def test_a_task_ends_the_process_if(
 
 
 async def test_a_task_that_takes_too_long_is_ended() -> None:
-    worker = KeptWorker(limits=Limits(timeout=timedelta(seconds=5)), preload=[WORK])
+    worker = Worker(ForkServerClient([WORK]), limits=Limits(timeout=timedelta(seconds=5)))
     try:
         error = await error_of(worker, "hang")
         assert (type(error), error.reason) == (Waiting, JobReason.TOO_LONG)
@@ -126,12 +137,12 @@ async def test_a_task_that_takes_too_long_is_ended() -> None:
         await worker.close()
 
 
-async def test_the_cpu_time_of_earlier_tasks_does_not_count(worker: KeptWorker, tmp_path: Path) -> None:
+async def test_the_cpu_time_of_earlier_tasks_does_not_count(worker: Worker, tmp_path: Path) -> None:
     pids = {(await worker.run(task("use_cpu_for", seconds=0.6)))["pid"] for _ in range(4)}
     assert len(pids) == 1
 
 
-async def test_errors_of_the_function_are_those_of_the_task(worker: KeptWorker) -> None:
+async def test_errors_of_the_function_are_those_of_the_task(worker: Worker) -> None:
     before = await pid_of(worker)
     faults = await error_of(worker, "raise_faults")
     assert isinstance(faults, Faults)
@@ -141,7 +152,7 @@ async def test_errors_of_the_function_are_those_of_the_task(worker: KeptWorker) 
     assert await pid_of(worker) == before
 
 
-async def test_a_cancelled_task_ends_the_process(worker: KeptWorker, tmp_path: Path) -> None:
+async def test_a_cancelled_task_ends_the_process(worker: Worker, tmp_path: Path) -> None:
     before = await pid_of(worker)
     running = asyncio.create_task(worker.run(task("report_pid_and_wait", until=str(tmp_path / "never"))))
     await asyncio.sleep(0)
@@ -152,7 +163,7 @@ async def test_a_cancelled_task_ends_the_process(worker: KeptWorker, tmp_path: P
     assert await pid_of(worker) != before
 
 
-async def test_a_process_that_was_killed_between_two_tasks_is_replaced(worker: KeptWorker) -> None:
+async def test_a_process_that_was_killed_between_two_tasks_is_replaced(worker: Worker) -> None:
     before = await pid_of(worker)
     os.kill(before, signal.SIGKILL)
     await process_end(before)
@@ -166,7 +177,7 @@ async def test_a_process_that_was_killed_between_two_tasks_is_replaced(worker: K
 
 
 async def test_what_keeps_every_process_from_starting_is_reported() -> None:
-    kept = KeptWorker(limits=LIMITS, preload=["tests.no_such_module"], sandbox=Sandbox(network=False))
+    kept = Worker(ForkServerClient(["tests.no_such_module"], Sandbox(network=False)), limits=LIMITS)
     try:
         error = await error_of(kept, "report_process")
     finally:
@@ -177,14 +188,14 @@ async def test_what_keeps_every_process_from_starting_is_reported() -> None:
     )
 
 
-async def test_an_answer_that_cannot_be_read_ends_the_process(worker: KeptWorker) -> None:
+async def test_an_answer_that_cannot_be_read_ends_the_process(worker: Worker) -> None:
     before = await pid_of(worker)
     with pytest.raises(Waiting, match="the process of the job was lost"):
         await worker.run(task("send_invalid_line", line="no json"))
     assert await pid_of(worker) != before
 
 
-async def test_the_process_is_in_a_sandbox(worker: KeptWorker, tmp_path: Path) -> None:
+async def test_the_process_is_in_a_sandbox(worker: Worker, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert (await worker.run(task("report_pid_and_wait", until=str(tmp_path / "file")))) == {}
     error = await error_of_write(worker, tmp_path / "elsewhere")
@@ -194,7 +205,7 @@ async def test_the_process_is_in_a_sandbox(worker: KeptWorker, tmp_path: Path) -
 async def test_the_process_is_replaced_with_the_directory_that_it_may_read(tmp_path: Path) -> None:
     directory = tmp_path / "read"
     directory.mkdir()
-    kept = KeptWorker(limits=LIMITS, preload=[WORK], sandbox=Sandbox(reads=(directory,), network=False))
+    kept = Worker(ForkServerClient([WORK], Sandbox(reads=(directory,), network=False)), limits=LIMITS)
     try:
         before = await pid_of(kept)
         directory.rename(tmp_path / "before")
@@ -206,7 +217,7 @@ async def test_the_process_is_replaced_with_the_directory_that_it_may_read(tmp_p
         await kept.close()
 
 
-async def error_of_write(worker: KeptWorker, path: Path) -> OlmError:
+async def error_of_write(worker: Worker, path: Path) -> OlmError:
     """The error of a task that writes a file."""
     with pytest.raises(OlmError) as raised:
         await worker.run(task("append_to_log", log=str(path)))
@@ -215,7 +226,7 @@ async def error_of_write(worker: KeptWorker, path: Path) -> OlmError:
 
 async def test_the_process_holds_its_memory_in_the_budget() -> None:
     memory = MemoryBudget(512 * MEBIBYTE)
-    worker = KeptWorker(limits=LIMITS, preload=[WORK], memory=memory)
+    worker = Worker(ForkServerClient([WORK]), limits=LIMITS, memory=memory)
     await pid_of(worker)
     assert memory.held == LIMITS.memory_bytes
     await worker.close()
@@ -224,7 +235,7 @@ async def test_the_process_holds_its_memory_in_the_budget() -> None:
 
 async def test_the_process_waits_for_memory_that_jobs_hold() -> None:
     memory = MemoryBudget(LIMITS.memory_bytes)
-    worker = KeptWorker(limits=LIMITS, preload=[WORK], memory=memory)
+    worker = Worker(ForkServerClient([WORK]), limits=LIMITS, memory=memory)
     try:
         async with memory.hold(LIMITS.memory_bytes):
             waiting = asyncio.create_task(pid_of(worker))
