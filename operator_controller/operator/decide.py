@@ -14,6 +14,9 @@ Pure.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, assert_never
+
 from olmkit.api.meta import apply_precondition
 from olmkit.api.operators import FINALIZER, has_protection
 from olmkit.errors import OlmError
@@ -21,7 +24,17 @@ from olmkit.runtime.reconciler import Decision
 from operator_controller.operator.adoption import adoption_plan
 from operator_controller.operator.bundle_deployment import with_deletion_policy
 from operator_controller.operator.dependencies import DeletionEvaluation, dependency_plan, evaluate_deletion, hold_plan
-from operator_controller.operator.evaluate import Evaluation, evaluate
+from operator_controller.operator.evaluate import evaluate
+from operator_controller.operator.evaluation import (
+    Evaluation,
+    Held,
+    Kept,
+    Outstanding,
+    Refused,
+    Reported,
+    Selected,
+    Unanswered,
+)
 from operator_controller.operator.timing import RESOLUTION_GRACE_PERIOD
 from operator_controller.operator.world import (
     AddFinalizer,
@@ -44,27 +57,44 @@ def decide(world: World) -> Decision[Plan, Evaluation | DeletionEvaluation]:
         deletion = evaluate_deletion(world)
         return Decision(_decide_deletion(world, deletion), deletion)
     evaluation = evaluate(world)
-    plan = hold_plan(world) or protection_plan(world) or dependency_plan(world) or evaluation.to_record
+    plan = hold_plan(world) or protection_plan(world) or dependency_plan(world)
     return Decision(plan if plan is not None else _decide_installation(world, evaluation), evaluation)
 
 
 def _decide_installation(world: World, evaluation: Evaluation) -> Plan | OlmError:
+    if not isinstance(evaluation, Outstanding) and evaluation.consequences.to_record is not None:
+        return evaluation.consequences.to_record
     existing = world.owned_bundle_deployment
     if (adoption := adoption_plan(world)) is not None:
         return _missing_finalizer(world) or adoption
     if existing is not None and (lost := _missing_finalizer(world)) is not None:
         return lost  # `kubectl replace` with a manifest from git removes it
-    if evaluation.to_create is not None:
-        return evaluation.to_create
-    if evaluation.blocker is not None and evaluation.successor_record is None:
+    if isinstance(evaluation, Outstanding):
         return evaluation.blocker
-    desired = evaluation.to_apply
+    if isinstance(evaluation, Selected) and evaluation.to_create is not None:
+        return evaluation.to_create
+    desired = _to_apply(evaluation)
+    if isinstance(desired, OlmError):
+        return desired
     if desired is None:
         return Keep()
     if (first := _missing_finalizer(world)) is not None:
         return first
     precondition = apply_precondition(existing.model.metadata.uid if existing else None)
     return ApplyBundleDeployment({**desired, "metadata": {**desired["metadata"], **precondition}})
+
+
+def _to_apply(evaluation: Reported) -> Mapping[str, Any] | OlmError | None:
+    """The BundleDeployment to apply, or why none can be; None if the existing one is as desired."""
+    if evaluation.consequences.successor is not None:
+        return evaluation.consequences.successor.to_apply
+    match evaluation:
+        case Unanswered() | Refused():
+            return evaluation.blocker
+        case Kept() | Held() | Selected():
+            return evaluation.blocker or evaluation.comparison.to_apply
+        case _:
+            assert_never(evaluation)
 
 
 def _missing_finalizer(world: World) -> AddFinalizer | None:

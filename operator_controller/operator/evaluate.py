@@ -1,21 +1,20 @@
 """Evaluates an Operator's spec: whether it is resolved, to which bundle, and what prevents its installation.
 
-It does not resolve: the World has the answer of the Resolver. A list of rules: the first that applies wins. Pure.
+It does not resolve: the World has the answer of the Resolver. Rules, of which the first that applies makes the evaluation. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from typing import Any
 
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION
-from olmkit.api.conditions import DesiredCondition
-from olmkit.api.operators import ConditionType, Reason, RequiredPackage
+from olmkit.api.conditions import ConditionValue, DesiredCondition
+from olmkit.api.operators import ConditionType, Reason
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.versions import BadRange
 from olmkit.stored_times import has_passed
-from operator_controller.operator.approval import Hold, find_hold
+from operator_controller.operator.approval import PAUSED, Hold, find_hold
 from operator_controller.operator.blockers import (
     awaited_content,
     bundle_deployment_blocker,
@@ -41,6 +40,18 @@ from operator_controller.operator.dependencies import (
     missing_dependency,
     required_packages,
 )
+from operator_controller.operator.evaluation import (
+    Comparison,
+    Consequences,
+    Evaluation,
+    Held,
+    Kept,
+    Outstanding,
+    Refused,
+    Selected,
+    SuccessorRecord,
+    Unanswered,
+)
 from operator_controller.operator.planned_bundle import order_blocker, plan_to_record, set_blocker
 from operator_controller.operator.timing import (
     MISSING_BUNDLE_GRACE_PERIOD,
@@ -49,21 +60,8 @@ from operator_controller.operator.timing import (
     RESOLUTION_GRACE_PERIOD,
     RESYNC_DELAY,
 )
-from operator_controller.operator.world import (
-    CreateDependency,
-    ObservedBundleDeployment,
-    RecordPlan,
-    World,
-    image_reference,
-)
-from operator_controller.resolve.answers.answer import (
-    Answer,
-    AnswerState,
-    AvailableUpgrade,
-    FollowedCatalog,
-    SelectedBundle,
-)
-from operator_controller.resolve.answers.deprecations import Deprecations
+from operator_controller.operator.world import World, image_reference
+from operator_controller.resolve.answers.answer import Answer, AnswerState, SelectedBundle
 from operator_controller.resolve.package.version_range import EXAMPLES, MastermindsRange
 
 RESOLUTION_NOT_ATTEMPTED = "validation has not been attempted as spec is invalid"
@@ -74,62 +72,6 @@ INSTALLATION_NOT_ATTEMPTED = "installation has not been attempted as resolution 
 REMOVAL_UNDECIDED = "nothing requires it: waiting for the count of its custom resources"
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """The Resolved condition and its explanation, the bundle to install, and what prevents its installation."""
-
-    resolved: DesiredCondition
-    explanation: str
-    bundle: SelectedBundle | None = None
-    image: str = ""
-    """Image of the resolved bundle; empty if none was."""
-    blocker: OlmError | None = None
-    """Blocked or Waiting: the bundle cannot be installed now."""
-    not_attempted: str = INSTALLATION_NOT_ATTEMPTED
-    """Message of Installed while nothing runs and nothing is resolved."""
-    short_reason: str = ""
-    """The rule that selected the bundle, in a few words."""
-    ready_reason: Reason = Reason.SUCCEEDED
-    """Reason of Ready once the resolved bundle is installed and healthy."""
-    successor_note: str = ""
-    """Which Catalog takes the place of a deleted one, in one sentence; empty if none does."""
-    desired: Mapping[str, Any] | None = None
-    """The BundleDeployment that installs the bundle; None without one, or if its media type is unknown."""
-    successor_record: Mapping[str, Any] | None = None
-    """The BundleDeployment that records the successor of a deleted Catalog and changes nothing else; None if not needed."""
-    to_apply: Mapping[str, Any] | None = None
-    """`desired` or `successor_record`: the one to apply now; None if the existing BundleDeployment does not differ from it."""
-    current_deployment: ObservedBundleDeployment | None = None
-    """The existing BundleDeployment, if it is as desired and its status is that of its current spec."""
-    runs_template: bool = False
-    """Whether the running bundle is that of the existing BundleDeployment's template."""
-    runs_image: bool = False
-    """Whether the image of the resolved bundle runs, on any registry."""
-    deprecations: Deprecations | None = None
-    """What is deprecated of what is followed; None if it is not known."""
-    available: AvailableUpgrade | None = None
-    """An upgrade that is kept out by something else than a Hold."""
-    hold: Hold | None = None
-    """Why nothing is changed, although the spec is resolved; None if the bundle may be installed."""
-    to_record: RecordPlan | None = None
-    """The record of the plan of a moving set to write or to remove."""
-    to_create: CreateDependency | None = None
-    """A package that the bundle requires and that has no Operator."""
-    dependencies: Sequence[RequiredPackage] = ()
-    """What satisfies the requirements of the bundle."""
-    kept_note: str = ""
-    """Why a dependency that nothing requires is kept; empty if it is required, or no dependency."""
-
-    @property
-    def is_resolved(self) -> bool:
-        """True if a bundle was found."""
-        return self.resolved.status == "True"
-
-
-class WaitingUnreported(Waiting):
-    """A wait of seconds that is not reported: the status stays as it is."""
-
-
 def evaluate(world: World) -> Evaluation:
     """The evaluation of the current spec. Not for an Operator that is being deleted.
 
@@ -137,198 +79,147 @@ def evaluate(world: World) -> Evaluation:
     """
     evaluation = evaluate_without_answer(world)
     if evaluation is not None:
-        return _compare(world, evaluation)
+        return evaluation
     if world.resolution is None:
         raise ValueError("the World lacks the resolution of its Operator")
     answer = world.resolution.answer
     if answer is None:
-        return _compare(world, _unanswered(world, world.resolution))
-    evaluation = _with_dependencies(world, answer, _with_hold(world, _evaluate_answer(world, answer)))
-    if evaluation.bundle is not None:
-        evaluation = replace(evaluation, desired=bundle_deployment_for(world, evaluation.bundle))
-    note, deprecations = answer.successor_note, answer.deprecations
-    evaluation = replace(evaluation, successor_note=note, deprecations=deprecations, available=answer.available)
-    evaluation = _compare(world, evaluation)
-    record = _successor_record(world, evaluation, answer.followed_catalog)
-    return (
-        evaluation if record is None else replace(evaluation, successor_record=record, to_apply=_changed(world, record))
-    )
+        return _unanswered(world, world.resolution)
+    if not answer.is_resolved:
+        return _refused(world, answer)
+    hold = find_hold(world, answer.bundle, answer.text)
+    if hold is not None:
+        return _held(world, answer, hold)
+    return _kept(world, answer) if answer.bundle is None else _selected(world, answer, answer.bundle)
 
 
-def _with_hold(world: World, evaluation: Evaluation) -> Evaluation:
-    """While a Hold is on the bundle, what is installed or requested stays, as if nothing better had been found."""
-    hold = find_hold(world, evaluation.bundle, evaluation.explanation)
-    if hold is None or not evaluation.is_resolved:
-        return replace(evaluation, hold=hold)
-    existing = world.owned_bundle_deployment
-    kept = image_reference(existing.model.spec.template.spec) if existing is not None else ""
-    image = kept or evaluation.image
-    return replace(
-        evaluation,
-        resolved=DesiredCondition(ConditionType.RESOLVED, "True", Reason.SUCCESS, f'resolved to "{image}"'),
-        explanation=f"{hold.note}; {evaluation.explanation}",
-        bundle=None,
-        image=image,
-        blocker=bundle_deployment_blocker(world, None),
-        short_reason="",
-        ready_reason=hold.ready_reason,
-        hold=hold,
-    )
+# --- without an answer
 
 
-def _with_dependencies(world: World, answer: Answer, evaluation: Evaluation) -> Evaluation:
-    """Let the bundle wait until the packages that it requires are installed. A bundle that the BundleDeployment requests already
-    waits for nothing."""
-    existing, bundle = world.owned_bundle_deployment, evaluation.bundle
-    evaluation = replace(evaluation, dependencies=required_packages(world, answer))
-    is_new = bundle is not None and (existing is None or not requests_bundle(existing, bundle))
-    if is_new and evaluation.blocker is None and is_removal_undecided(world):
-        return replace(evaluation, blocker=WaitingUnreported(Reason.RETRYING, REMOVAL_UNDECIDED, RESYNC_DELAY))
-    used = in_use(world) if world.is_dependency and is_unneeded(world) else ""
-    to_record = plan_to_record(world, answer, bundle if evaluation.blocker is None else None)
-    evaluation = replace(evaluation, kept_note=f"kept: {used} in use" if used else "", to_record=to_record)
-    if bundle is None or evaluation.blocker is not None:
-        return evaluation
-    evaluation = replace(evaluation, to_create=missing_dependency(world, answer))
-    if not is_new:
-        return evaluation
-    blocker = dependency_blocker(world, answer) or order_blocker(world, answer) or set_blocker(world, answer)
-    return replace(evaluation, blocker=blocker)
-
-
-def _unanswered(world: World, resolution: AnswerState) -> Evaluation:
-    """The present request has no answer yet: a matter of milliseconds, unless resolving fails or a catalog is slow."""
-    if resolution.error is not None:
-        message = f"resolution failed and is retried: {resolution.error.message}"
-        return _unresolved(message, Waiting(Reason.RETRYING, message, RESYNC_DELAY))
-    is_reported = world.operator.status.observed_generation == world.operator.metadata.generation
-    grace_period = REPORTED_GRACE_PERIOD if is_reported else RESOLUTION_GRACE_PERIOD
-    if resolution.since is None or not has_passed(resolution.since, grace_period, world.now):
-        return _unresolved("", WaitingUnreported(Reason.RESOLVING, RESOLUTION_IN_PROGRESS, RESOLUTION_GRACE_PERIOD))
-    resolved = DesiredCondition(ConditionType.RESOLVED, "Unknown", Reason.RESOLUTION_UNKNOWN, RESOLUTION_IN_PROGRESS)
-    blocker = Waiting(Reason.RESOLVING, RESOLUTION_IN_PROGRESS, RESYNC_DELAY)
-    return Evaluation(resolved, RESOLUTION_IN_PROGRESS, blocker=blocker, not_attempted=INSTALLATION_NOT_ATTEMPTED_YET)
-
-
-def evaluate_without_answer(world: World) -> Evaluation | None:
+def evaluate_without_answer(world: World) -> Outstanding | Unanswered | None:
     """The rules that need no answer of resolution; None if none of them applies."""
     missing = _missing_bundle(world)
     if missing is not None:
-        return _unresolved(missing.message, missing)
+        return missing
     try:
         MastermindsRange.parse(world.operator.spec.version or "*")
     except BadRange as error:
-        return _invalid(f"spec.version: {error}; {EXAMPLES}")
-    blocker = other_operator_has_package(world) or package_changed(world)
-    return None if blocker is None else _unresolved(blocker.message, blocker)
+        blocker = Blocked(Reason.NOT_RESOLVED, f"spec.version: {error}; {EXAMPLES}")
+        return _unknown(RESOLUTION_NOT_ATTEMPTED, blocker, INSTALLATION_NOT_ATTEMPTED_INVALID)
+    claimed = other_operator_has_package(world) or package_changed(world)
+    return _failed(claimed) if claimed is not None else None
 
 
-def _missing_bundle(world: World) -> OlmError | None:
+def _missing_bundle(world: World) -> Outstanding | Unanswered | None:
     """The active Bundle does not exist. For a short time its event may be outstanding; then its record is used, if any."""
     name = world.missing_bundle
     if not name:
         return None
     if world.missing_since is None or not has_passed(world.missing_since, MISSING_BUNDLE_GRACE_PERIOD, world.now):
-        return WaitingUnreported(
-            Reason.RETRYING, f'the installed Bundle "{name}" is not visible yet', MISSING_BUNDLE_RETRY_DELAY
-        )
+        message = f'the installed Bundle "{name}" is not visible yet'
+        return Outstanding(Waiting(Reason.RETRYING, message, MISSING_BUNDLE_RETRY_DELAY))
     if world.running is not None:
         return None
     message = (
         f'the installed Bundle "{name}" is missing and its version was not recorded: no version is selected until '
         f'BundleDeployment "{world.operator.metadata.name}" has installed the bundle of its spec'
     )
-    return Waiting(Reason.RETRYING, message, RESYNC_DELAY)
+    return _failed(Waiting(Reason.RETRYING, message, RESYNC_DELAY))
 
 
-def _invalid(message: str) -> Evaluation:
-    resolved = DesiredCondition(ConditionType.RESOLVED, "Unknown", Reason.RESOLUTION_UNKNOWN, RESOLUTION_NOT_ATTEMPTED)
-    return Evaluation(
-        resolved,
-        message,
-        blocker=Blocked(Reason.NOT_RESOLVED, message),
-        not_attempted=INSTALLATION_NOT_ATTEMPTED_INVALID,
+def _unanswered(world: World, resolution: AnswerState) -> Outstanding | Unanswered:
+    """The present request has no answer yet: a matter of milliseconds, unless resolving fails or a catalog is slow."""
+    if resolution.error is not None:
+        message = f"resolution failed and is retried: {resolution.error.message}"
+        return _failed(Waiting(Reason.RETRYING, message, RESYNC_DELAY))
+    is_reported = world.operator.status.observed_generation == world.operator.metadata.generation
+    grace_period = REPORTED_GRACE_PERIOD if is_reported else RESOLUTION_GRACE_PERIOD
+    if resolution.since is None or not has_passed(resolution.since, grace_period, world.now):
+        return Outstanding(Waiting(Reason.RESOLVING, RESOLUTION_IN_PROGRESS, RESOLUTION_GRACE_PERIOD))
+    blocker = Waiting(Reason.RESOLVING, RESOLUTION_IN_PROGRESS, RESYNC_DELAY)
+    return _unknown(RESOLUTION_IN_PROGRESS, blocker, INSTALLATION_NOT_ATTEMPTED_YET)
+
+
+def _failed(blocker: OlmError) -> Unanswered:
+    return Unanswered(_resolution_failed(blocker.message), blocker, INSTALLATION_NOT_ATTEMPTED)
+
+
+def _unknown(message: str, blocker: OlmError, not_attempted: str) -> Unanswered:
+    return Unanswered(_resolved("Unknown", Reason.RESOLUTION_UNKNOWN, message), blocker, not_attempted)
+
+
+# --- with an answer
+
+
+def _refused(world: World, answer: Answer) -> Refused:
+    return Refused(
+        resolved=_resolution_failed(answer.message),
+        explanation=(answer.text or answer.message) + (awaited_content(world) if answer.is_final else ""),
+        blocker=resolution_blocker(world, answer),
+        consequences=_consequences(world, answer, None),
+        paused_note=PAUSED if world.operator.spec.paused else "",
     )
 
 
-def _unresolved(message: str, blocker: OlmError, explanation: str = "") -> Evaluation:
-    resolved = DesiredCondition(ConditionType.RESOLVED, "False", Reason.RESOLUTION_FAILED, message)
-    return Evaluation(resolved, explanation or message, blocker=blocker)
+def _kept(world: World, answer: Answer) -> Kept:
+    image = world.running.image if world.running else ""
+    blocker = bundle_deployment_blocker(world, None)
+    return Kept(
+        resolved=_resolved("True", Reason.SUCCESS, answer.message),
+        explanation=answer.text,
+        consequences=_consequences(world, answer, None),
+        image=image,
+        ready_reason=_ready_reason(answer),
+        blocker=blocker,
+        comparison=_compare_kept(world, image, blocker),
+    )
 
 
-def _evaluate_answer(world: World, answer: Answer) -> Evaluation:
-    if not answer.is_resolved:
-        explanation = (answer.text or answer.message) + (awaited_content(world) if answer.is_final else "")
-        return _unresolved(answer.message, resolution_blocker(world, answer), explanation)
-    resolved = DesiredCondition(ConditionType.RESOLVED, "True", Reason.SUCCESS, answer.message)
-    bundle = answer.bundle
-    if bundle is None:
-        image = world.running.image if world.running else ""
-        blocker = bundle_deployment_blocker(world, None)
-        return Evaluation(resolved, answer.text, image=image, blocker=blocker, ready_reason=_ready_reason(answer))
-    return Evaluation(
-        resolved,
-        answer.text,
-        bundle,
-        bundle.image,
-        unknown_media_type(world, bundle)
-        or rejected_content(world, bundle)
-        or bundle_deployment_blocker(world, bundle),
+def _held(world: World, answer: Answer, hold: Hold) -> Held:
+    existing, running = world.owned_bundle_deployment, world.running
+    requested = image_reference(existing.model.spec.template.spec) if existing is not None else ""
+    selected = answer.bundle.image if answer.bundle is not None else running.image if running is not None else ""
+    image = requested or selected
+    blocker = bundle_deployment_blocker(world, None)
+    return Held(
+        resolved=_resolved("True", Reason.SUCCESS, f'resolved to "{image}"'),
+        explanation=f"{hold.note}; {answer.text}",
+        consequences=_consequences(world, answer, None),
+        image=image,
+        hold=hold,
+        blocker=blocker,
+        comparison=_compare_kept(world, image, blocker),
+    )
+
+
+def _selected(world: World, answer: Answer, bundle: SelectedBundle) -> Selected | Outstanding:
+    """The bundle waits until the packages that it requires are installed. A bundle that the BundleDeployment requests already
+    waits for nothing."""
+    existing = world.owned_bundle_deployment
+    is_new = existing is None or not requests_bundle(existing, bundle)
+    blocker = (
+        unknown_media_type(world, bundle) or rejected_content(world, bundle) or bundle_deployment_blocker(world, bundle)
+    )
+    if is_new and blocker is None and is_removal_undecided(world):
+        return Outstanding(Waiting(Reason.RETRYING, REMOVAL_UNDECIDED, RESYNC_DELAY))
+    installable = bundle if blocker is None else None
+    if is_new and blocker is None:
+        blocker = dependency_blocker(world, answer) or order_blocker(world, answer) or set_blocker(world, answer)
+    desired = bundle_deployment_for(world, bundle)
+    changed = _changed(world, desired) if desired is not None else None
+    is_desired = desired is not None and changed is None
+    comparison = _compare(world, bundle.image, changed if blocker is None else None, is_desired=is_desired)
+    return Selected(
+        resolved=_resolved("True", Reason.SUCCESS, answer.message),
+        explanation=answer.text,
+        # The BundleDeployment of the running bundle records the catalog too.
+        consequences=_consequences(world, answer, installable, has_record=blocker is None and comparison.runs_image),
+        bundle=bundle,
         short_reason=answer.short_reason,
+        to_create=missing_dependency(world, answer) if installable is not None else None,
+        blocker=blocker,
+        comparison=comparison,
     )
-
-
-def _compare(world: World, evaluation: Evaluation) -> Evaluation:
-    """Adds how the existing BundleDeployment and the running bundle compare with the desired ones."""
-    existing = world.owned_bundle_deployment
-    desired = _installed_as_specified(world, evaluation) if evaluation.bundle is None else evaluation.desired
-    is_desired = desired is None and evaluation.bundle is None
-    is_desired = is_desired or (desired is not None and _changed(world, desired) is None)
-    return replace(
-        evaluation,
-        to_apply=_changed(world, desired) if desired is not None and evaluation.blocker is None else None,
-        current_deployment=existing if existing is not None and existing.is_current and is_desired else None,
-        runs_template=existing is not None and runs_template(world.running, existing),
-        runs_image=world.running is not None and has_image(world.running, evaluation.image),
-    )
-
-
-def _installed_as_specified(world: World, evaluation: Evaluation) -> Mapping[str, Any] | None:
-    """The existing BundleDeployment, which keeps its bundle, with the install settings of spec; None if nothing may change."""
-    existing, spec = world.owned_bundle_deployment, world.operator.spec
-    if existing is None or existing.model.metadata.deleting or spec.paused or not evaluation.is_resolved:
-        return None
-    is_of_package = existing.annotations.get(PACKAGE_ANNOTATION, spec.package_name) == spec.package_name
-    return with_install_settings(world.operator, existing) if is_of_package else None
-
-
-def _changed(world: World, desired: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The desired BundleDeployment, if the existing one differs or there is none."""
-    existing = world.owned_bundle_deployment
-    return desired if existing is None or differs(existing, desired) else None
-
-
-def _successor_record(
-    world: World, evaluation: Evaluation, successor: FollowedCatalog | None
-) -> Mapping[str, Any] | None:
-    """The BundleDeployment that records the successor, before any upgrade: a rejected upgrade must not lose it.
-
-    None if there is no successor, if the bundle is the running bundle (its BundleDeployment records the catalog too), or if
-    another bundle is being installed already.
-    """
-    deployment = world.owned_bundle_deployment
-    if (
-        successor is None
-        or world.operator.spec.paused
-        or world.running is None
-        or deployment is None
-        or deployment.model.metadata.deleting
-    ):
-        return None
-    is_chosen = evaluation.bundle is not None and evaluation.runs_image
-    if (is_chosen and evaluation.blocker is None) or not evaluation.runs_template:
-        return None
-    return with_successor(world.operator, deployment, successor)
 
 
 def _ready_reason(answer: Answer) -> Reason:
@@ -336,3 +227,82 @@ def _ready_reason(answer: Answer) -> Reason:
     if answer.is_not_offered:
         return Reason.NOT_OFFERED
     return Reason.CATALOG_DELETED if answer.catalog_state is None else Reason.CATALOG_UNAVAILABLE
+
+
+def _resolution_failed(message: str) -> DesiredCondition:
+    return _resolved("False", Reason.RESOLUTION_FAILED, message)
+
+
+def _resolved(status: ConditionValue, reason: Reason, message: str) -> DesiredCondition:
+    return DesiredCondition(ConditionType.RESOLVED, status, reason, message)
+
+
+# --- what follows, and what differs
+
+
+def _consequences(
+    world: World, answer: Answer, installable: SelectedBundle | None, *, has_record: bool = False
+) -> Consequences:
+    """`installable`: the bundle that is selected and may be installed, after others. `has_record`: the successor of a deleted
+    catalog is recorded with it."""
+    used = in_use(world) if world.is_dependency and is_unneeded(world) else ""
+    return Consequences(
+        dependencies=required_packages(world, answer),
+        available=answer.available,
+        deprecations=answer.deprecations,
+        to_record=plan_to_record(world, answer, installable),
+        kept_note=f"kept: {used} in use" if used else "",
+        successor_note=answer.successor_note,
+        successor=None if has_record else _successor_record(world, answer),
+    )
+
+
+def _successor_record(world: World, answer: Answer) -> SuccessorRecord | None:
+    """Record the successor before any upgrade: a rejected upgrade must not lose it.
+
+    None if there is no successor, or if another bundle is being installed already.
+    """
+    successor, deployment = answer.followed_catalog, world.owned_bundle_deployment
+    if (
+        successor is None
+        or world.operator.spec.paused
+        or world.running is None
+        or deployment is None
+        or deployment.model.metadata.deleting
+        or not runs_template(world.running, deployment)
+    ):
+        return None
+    return SuccessorRecord(_changed(world, with_successor(world.operator, deployment, successor)))
+
+
+def _compare_kept(world: World, image: str, blocker: OlmError | None) -> Comparison:
+    """Nothing but the install settings of the existing BundleDeployment may change."""
+    desired = _installed_as_specified(world)
+    changed = _changed(world, desired) if desired is not None else None
+    return _compare(world, image, changed if blocker is None else None, is_desired=changed is None)
+
+
+def _installed_as_specified(world: World) -> Mapping[str, Any] | None:
+    """The existing BundleDeployment, which keeps its bundle, with the install settings of spec; None if nothing may change."""
+    existing, spec = world.owned_bundle_deployment, world.operator.spec
+    if existing is None or existing.model.metadata.deleting or spec.paused:
+        return None
+    is_of_package = existing.annotations.get(PACKAGE_ANNOTATION, spec.package_name) == spec.package_name
+    return with_install_settings(world.operator, existing) if is_of_package else None
+
+
+def _compare(world: World, image: str, to_apply: Mapping[str, Any] | None, *, is_desired: bool) -> Comparison:
+    """`image`: of the resolved bundle. `is_desired`: the existing BundleDeployment, if there is one, is as it should be."""
+    existing, running = world.owned_bundle_deployment, world.running
+    return Comparison(
+        to_apply=to_apply,
+        current_deployment=existing if existing is not None and existing.is_current and is_desired else None,
+        runs_template=existing is not None and runs_template(running, existing),
+        runs_image=running is not None and has_image(running, image),
+    )
+
+
+def _changed(world: World, desired: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The desired BundleDeployment, if the existing one differs or there is none."""
+    existing = world.owned_bundle_deployment
+    return desired if existing is None or differs(existing, desired) else None

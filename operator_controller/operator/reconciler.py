@@ -19,7 +19,7 @@ from olmkit.runtime.status_publisher import Publisher
 from operator_controller.operator.act import OperatorActions
 from operator_controller.operator.decide import decide
 from operator_controller.operator.dependencies import DeletionEvaluation, is_unused
-from operator_controller.operator.evaluate import Evaluation
+from operator_controller.operator.evaluation import Evaluation
 from operator_controller.operator.events import pull_secret_of, selected_catalogs
 from operator_controller.operator.informers import PACKAGE_INDEX, Informers, packages_of
 from operator_controller.operator.metrics import count_installation

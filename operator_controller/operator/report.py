@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
@@ -28,11 +28,21 @@ from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
 from olmkit.gocompat.text import one_line
 from operator_controller.operator.approval import kept_out, requested_version
 from operator_controller.operator.dependencies import DeletionEvaluation
-from operator_controller.operator.evaluate import Evaluation, WaitingUnreported
+from operator_controller.operator.evaluate import INSTALLATION_NOT_ATTEMPTED
+from operator_controller.operator.evaluation import (
+    Evaluation,
+    Held,
+    Kept,
+    Outstanding,
+    Refused,
+    Reported,
+    Resolved,
+    Selected,
+    Unanswered,
+)
 from operator_controller.operator.planned_bundle import NOT_INSTALLABLE
 from operator_controller.operator.world import (
     UNREPORTED_PLANS,
-    ApplyBundleDeployment,
     CreateDependency,
     Done,
     ObservedBundleDeployment,
@@ -69,7 +79,7 @@ def report(
 ) -> StatusReport[OperatorStatus] | None:
     """Status and transitions; None: the status stays as it is, and the next pass reports. There is no evaluation if evaluating
     failed."""
-    if isinstance(outcome, WaitingUnreported | Conflict):
+    if isinstance(outcome, Conflict):
         return None
     if isinstance(outcome, Done) and isinstance(outcome.plan, UNREPORTED_PLANS):
         return None
@@ -77,19 +87,20 @@ def report(
         if evaluation.is_outstanding or FINALIZER not in world.operator.metadata.finalizers:
             return None
         return _status(world, _deletion_conditions(world, outcome, evaluation.hold), None)
-    if evaluation is None or isinstance(evaluation.blocker, WaitingUnreported):
+    if evaluation is None or isinstance(evaluation, Outstanding):
         return None
-    progress = _ready_and_progress(world, outcome, evaluation)
+    outcome = _without_other_plan(outcome, evaluation)
+    progress, known = _ready_and_progress(world, outcome, evaluation), evaluation.consequences
     conditions = [
         evaluation.resolved,
         _installed(world, outcome, evaluation),
         *progress.conditions,
-        *deprecation_conditions(evaluation.deprecations, world.operator.status.conditions),
+        *deprecation_conditions(known.deprecations, world.operator.status.conditions),
     ]
     noted = _with_notes(conditions, progress, evaluation)
-    if evaluation.kept_note:
+    if known.kept_note:
         noted = [
-            replace(one, message=truncate(f"{evaluation.kept_note}; {one.message}", MAX_EXPLANATION_BYTES))
+            replace(one, message=truncate(f"{known.kept_note}; {one.message}", MAX_EXPLANATION_BYTES))
             if one.type == ConditionType.READY
             else one
             for one in noted
@@ -97,14 +108,36 @@ def report(
     return _status(world, _with_missing_bundle(world, noted), evaluation)
 
 
-def _with_notes(desired: list[DesiredCondition], progress: _Progress, evaluation: Evaluation) -> list[DesiredCondition]:
+def _without_other_plan(outcome: Outcome, evaluation: Reported) -> Outcome:
+    """The blocker of the installation, if the Plan that was carried out concerns others: that says nothing about the bundle."""
+    if not isinstance(outcome, Done) or evaluation.blocker is None:
+        return outcome
+    is_recorded_first = evaluation.consequences.successor is not None
+    return outcome if is_recorded_first and not isinstance(outcome.plan, CreateDependency) else evaluation.blocker
+
+
+def _with_notes(desired: list[DesiredCondition], progress: _Progress, evaluation: Reported) -> list[DesiredCondition]:
     """A Hold is named by Ready also while what is installed is not healthy, and the successor of a deleted Catalog until the
     running bundle is recorded as that Catalog's."""
-    if evaluation.hold is not None and not progress.has_hold_note:
-        desired = _with_note(desired, evaluation.hold.note)
-    if evaluation.successor_note and not progress.has_successor_note:
-        desired = _with_note(desired, evaluation.successor_note)
+    hold_note, successor_note = _hold_note(evaluation), evaluation.consequences.successor_note
+    if hold_note and not progress.has_hold_note:
+        desired = _with_note(desired, hold_note)
+    if successor_note and not progress.has_successor_note:
+        desired = _with_note(desired, successor_note)
     return desired
+
+
+def _hold_note(evaluation: Reported) -> str:
+    """The reason why nothing would be changed, as a note; empty if the bundle may be installed."""
+    match evaluation:
+        case Held():
+            return evaluation.hold.note
+        case Refused():
+            return evaluation.paused_note
+        case Unanswered() | Kept() | Selected():
+            return ""
+        case _:
+            assert_never(evaluation)
 
 
 def _with_missing_bundle(world: World, desired: list[DesiredCondition]) -> list[DesiredCondition]:
@@ -136,30 +169,43 @@ def _with_note(desired: list[DesiredCondition], note: str) -> list[DesiredCondit
     ]
 
 
-def _status(
-    world: World, desired: list[DesiredCondition], evaluation: Evaluation | None
-) -> StatusReport[OperatorStatus]:
+def _status(world: World, desired: list[DesiredCondition], evaluation: Reported | None) -> StatusReport[OperatorStatus]:
+    """The status; while the Operator is being deleted there is no evaluation, and what was resolved stays."""
     old, generation = world.operator.status, world.operator.metadata.generation
     conditions, transitions = merge_conditions(old.conditions, desired, generation, world.now)
     status = OperatorStatus(
         observed_generation=generation,
         conditions=conditions,
         wanted_version=_wanted_version(world, evaluation) if evaluation else old.wanted_version,
-        resolved_bundle_resource=(evaluation.image or None) if evaluation else old.resolved_bundle_resource,
+        resolved_bundle_resource=(_image(evaluation) or None) if evaluation else old.resolved_bundle_resource,
         installed_bundle_resource=world.running.image if world.running else None,
         installed=world.installed_status,
-        available=_available(world, evaluation) if evaluation is not None else None,
-        dependencies=(list(evaluation.dependencies) or None) if evaluation else old.dependencies,
+        available=_available(world, evaluation) if evaluation else None,
+        dependencies=(list(evaluation.consequences.dependencies) or None) if evaluation else old.dependencies,
         resolution=one_line(evaluation.explanation) if evaluation else old.resolution,
     )
     return StatusReport(status, transitions, _available_events(old, status, transitions))
 
 
-def _available(world: World, evaluation: Evaluation) -> AvailableBundle | None:
+def _image(evaluation: Reported) -> str:
+    """The image of the resolved bundle; "" if none was resolved."""
+    match evaluation:
+        case Unanswered() | Refused():
+            return ""
+        case Kept() | Held():
+            return evaluation.image
+        case Selected():
+            return evaluation.bundle.image
+        case _:
+            assert_never(evaluation)
+
+
+def _available(world: World, evaluation: Reported) -> AvailableBundle | None:
     """The bundle that waits: for a person, or else for what keeps it out."""
-    if evaluation.hold is not None and evaluation.hold.available is not None:
+    if isinstance(evaluation, Held) and evaluation.hold.available is not None:
         return evaluation.hold.available
-    return kept_out(world, evaluation.available) if evaluation.available is not None else None
+    kept = evaluation.consequences.available
+    return kept_out(world, kept) if kept is not None else None
 
 
 def _available_events(
@@ -177,56 +223,73 @@ def _available_events(
     return (PendingEvent("Normal", reason, truncate(available.message, MAX_EXPLANATION_BYTES), ConditionType.READY),)
 
 
-def _wanted_version(world: World, evaluation: Evaluation) -> str | None:
+def _wanted_version(world: World, evaluation: Reported) -> str | None:
     """The version that was selected or stays; if there is none, the version of the spec."""
-    if evaluation.bundle is not None:
-        return evaluation.bundle.version
-    if evaluation.is_resolved and evaluation.hold is not None:
-        available = evaluation.hold.available
-        return requested_version(world) or (available.version if available is not None else None)
-    if evaluation.is_resolved and world.running is not None:
-        return world.running.version_text or None
-    return world.operator.spec.version
+    match evaluation:
+        case Selected():
+            return evaluation.bundle.version
+        case Held():
+            available = evaluation.hold.available
+            return requested_version(world) or (available.version if available is not None else None)
+        case Kept() if world.running is not None:
+            return world.running.version_text or None
+        case Unanswered() | Refused() | Kept():
+            return world.operator.spec.version
+        case _:
+            assert_never(evaluation)
 
 
 # --- Installed
 
 
-def _installed(world: World, outcome: Outcome, evaluation: Evaluation) -> DesiredCondition:
+def _installed(world: World, outcome: Outcome, evaluation: Reported) -> DesiredCondition:
     if world.running is not None:
         missing = f'; its Bundle "{world.missing_bundle}" is missing' if world.missing_bundle else ""
         return _installed_condition("True", Reason.SUCCESS, f'installed from "{world.running.image}"{missing}')
     if world.missing_bundle:
-        message = f'the installed Bundle "{world.missing_bundle}" is missing'
-        return _installed_condition("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, message)
-    if _is_held_back(world, evaluation):
-        cause = "it is not approved" if evaluation.ready_reason is not Reason.PAUSED else "the Operator is paused"
-        message = f"installation has not been attempted as {cause}"
-        return _installed_condition("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, message)
-    if not evaluation.is_resolved and world.owned_bundle_deployment is None:
-        return _installed_condition("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, evaluation.not_attempted)
-    blocker = evaluation.blocker
-    if (
-        blocker is not None
-        and blocker.reason == Reason.WAITING_FOR_DEPENDENCIES
-        and world.owned_bundle_deployment is None
-    ):
-        return _installed_condition("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, NOT_ATTEMPTED_DEPENDENCIES)
-    if evaluation.is_resolved and isinstance(outcome, Blocked | ApiError):
+        return _installation_unknown(f'the installed Bundle "{world.missing_bundle}" is missing')
+    existing = world.owned_bundle_deployment
+    if existing is None and (not_attempted := _not_attempted(evaluation)):
+        return _installation_unknown(not_attempted)
+    if isinstance(evaluation, Unanswered | Refused):
+        return _installed_as_reported(existing if existing is not None and existing.is_current else None)
+    if isinstance(outcome, Blocked | ApiError):
         return _installed_condition("False", Reason.INSTALLATION_FAILED, str(outcome))
-    deployment = evaluation.current_deployment
-    failure = _failure(deployment) if deployment else None
-    if failure is not None:
+    return _installed_as_reported(evaluation.comparison.current_deployment)
+
+
+def _not_attempted(evaluation: Reported) -> str:
+    """Explain why the first installation has not been attempted; "" if it has been."""
+    match evaluation:
+        case Unanswered():
+            return evaluation.not_attempted
+        case Refused():
+            return INSTALLATION_NOT_ATTEMPTED
+        case Held():
+            is_paused = evaluation.hold.reason is Reason.PAUSED
+            cause = "the Operator is paused" if is_paused else "it is not approved"
+            return f"installation has not been attempted as {cause}"
+        case Kept() | Selected():
+            blocker = evaluation.blocker
+            is_waiting = blocker is not None and blocker.reason == Reason.WAITING_FOR_DEPENDENCIES
+            return NOT_ATTEMPTED_DEPENDENCIES if is_waiting else ""
+        case _:
+            assert_never(evaluation)
+
+
+def _installed_as_reported(deployment: ObservedBundleDeployment | None) -> DesiredCondition:
+    """The state that rukpak reports of the BundleDeployment; None: it has not reported it."""
+    if deployment is None:
+        return _installation_unknown(STATUS_UNKNOWN)
+    if (failure := _failure(deployment)) is not None:
         message = f"bundledeployment not ready: {failure.message}"
         return _installed_condition("False", Reason.INSTALLATION_FAILED, message)
-    known = deployment.condition(DeploymentCondition.INSTALLED) if deployment else None
-    message = f"bundledeployment not ready: {known.message}" if known else STATUS_UNKNOWN
+    known = deployment.condition(DeploymentCondition.INSTALLED)
+    return _installation_unknown(f"bundledeployment not ready: {known.message}" if known else STATUS_UNKNOWN)
+
+
+def _installation_unknown(message: str) -> DesiredCondition:
     return _installed_condition("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, message)
-
-
-def _is_held_back(world: World, evaluation: Evaluation) -> bool:
-    """Report whether a Hold is on the first installation."""
-    return evaluation.hold is not None and evaluation.is_resolved and world.owned_bundle_deployment is None
 
 
 def _installed_condition(status: ConditionValue, reason: Reason, message: str) -> DesiredCondition:
@@ -253,28 +316,42 @@ class _Progress(NamedTuple):
     has_successor_note: bool = False
 
 
-def _ready_and_progress(world: World, outcome: Outcome, evaluation: Evaluation) -> _Progress:
+def _ready_and_progress(world: World, outcome: Outcome, evaluation: Reported) -> _Progress:
     if isinstance(outcome, OlmError):
         return _blocked(world, outcome, evaluation)
-    if isinstance(outcome, Done) and isinstance(outcome.plan, CreateDependency) and evaluation.blocker is not None:
-        return _blocked(world, evaluation.blocker, evaluation)
     if isinstance(outcome, Exception):
         message = _error_text("the BundleDeployment could not be written", outcome)
         return _Progress(_not_ready(_not_ready_reason(world), message, Reason.RETRYING))
-    following = _not_ready(Reason.FOLLOWING_CATALOG, evaluation.successor_note, Reason.FOLLOWING_CATALOG)
-    if evaluation.successor_record is not None:
-        return _Progress(following, has_successor_note=True)
-    if evaluation.hold is not None and _is_held_back(world, evaluation):
-        # Nobody works on it, and nothing is wrong: neither Reconciling nor Stalled.
-        ready = DesiredCondition(ConditionType.READY, "False", evaluation.hold.reason, evaluation.explanation)
-        return _Progress([ready], has_hold_note=True, has_successor_note=_fits(evaluation.explanation))
-    deployment = evaluation.current_deployment
-    if deployment is None or isinstance(outcome.plan, ApplyBundleDeployment):
-        if evaluation.successor_note and evaluation.runs_image:
-            return _Progress(following, has_successor_note=True)
+    if evaluation.consequences.successor is not None:
+        return _following(evaluation)
+    match evaluation:
+        case Unanswered() | Refused():
+            return _blocked(world, evaluation.blocker, evaluation)
+        case Held() if world.owned_bundle_deployment is None:
+            # Nobody works on it, and nothing is wrong: neither Reconciling nor Stalled.
+            ready = DesiredCondition(ConditionType.READY, "False", evaluation.hold.reason, evaluation.explanation)
+            return _Progress([ready], has_hold_note=True, has_successor_note=_fits(evaluation.explanation))
+        case Kept() | Held() | Selected():
+            return _progress_of_deployment(world, evaluation)
+        case _:
+            assert_never(evaluation)
+
+
+def _following(evaluation: Reported) -> _Progress:
+    """The successor of a deleted Catalog is being recorded."""
+    note = evaluation.consequences.successor_note
+    return _Progress(_not_ready(Reason.FOLLOWING_CATALOG, note, Reason.FOLLOWING_CATALOG), has_successor_note=True)
+
+
+def _progress_of_deployment(world: World, evaluation: Resolved) -> _Progress:
+    comparison = evaluation.comparison
+    deployment = comparison.current_deployment
+    if deployment is None:
+        if evaluation.consequences.successor_note and comparison.runs_image:
+            return _following(evaluation)
         message = _progress_message(world, evaluation, _initial_state(evaluation))
         return _Progress(_not_ready(_not_ready_reason(world), message, Reason.INSTALLING))
-    if evaluation.runs_template and deployment.is_true(DeploymentCondition.READY):
+    if comparison.runs_template and deployment.is_true(DeploymentCondition.READY):
         return _installed_and_ready(evaluation, deployment)
     return _Progress(_unready(world, evaluation, deployment))
 
@@ -289,30 +366,45 @@ def _fits(*texts: str) -> bool:
     return len("; ".join(texts).encode()) <= MAX_EXPLANATION_BYTES
 
 
-def _blocked(world: World, blocker: OlmError, evaluation: Evaluation) -> _Progress:
+def _blocked(world: World, blocker: OlmError, evaluation: Reported) -> _Progress:
     progress: Reason | None = None
     if isinstance(blocker, Waiting):
         progress = next((known for known in _REPORTED_WAITING_REASONS if blocker.reason == known), Reason.RETRYING)
-    if evaluation.is_resolved:
-        return _Progress(_not_ready(_not_ready_reason(world), blocker.message, progress))
-    notes = [evaluation.hold.note] if evaluation.hold is not None else []
-    conditions = _not_ready(Reason.NOT_RESOLVED, evaluation.explanation, progress)
-    return _Progress(conditions, has_successor_note=_fits(evaluation.explanation, *notes))
+    match evaluation:
+        case Kept() | Held() | Selected():
+            return _Progress(_not_ready(_not_ready_reason(world), blocker.message, progress))
+        case Unanswered() | Refused():
+            notes = [note] if (note := _hold_note(evaluation)) else []
+            conditions = _not_ready(Reason.NOT_RESOLVED, evaluation.explanation, progress)
+            return _Progress(conditions, has_successor_note=_fits(evaluation.explanation, *notes))
+        case _:
+            assert_never(evaluation)
 
 
-def _installed_and_ready(evaluation: Evaluation, deployment: ObservedBundleDeployment) -> _Progress:
+def _installed_and_ready(evaluation: Resolved, deployment: ObservedBundleDeployment) -> _Progress:
     """The progress when the bundle is installed and ready: what was lost, and the explanation."""
-    hold, losses = evaluation.hold, [loss.sentence for loss in deployment.model.status.losses or ()]
+    losses = [loss.sentence for loss in deployment.model.status.losses or ()]
     texts = [*losses, evaluation.explanation]
-    message = truncate("; ".join(texts), MAX_EXPLANATION_BYTES)
-    # Held back as for the first installation: neither Reconciling nor Stalled.
-    status: ConditionValue = "False" if hold is not None and hold.excludes_running else "True"
-    ready = DesiredCondition(ConditionType.READY, status, evaluation.ready_reason, message)
-    has_hold_note = hold is not None and evaluation.is_resolved and (_fits(*texts) or _fits(*losses, f"{hold.note}…"))
+    status: ConditionValue = "True"
+    has_hold_note = False
+    match evaluation:
+        case Held():
+            hold = evaluation.hold
+            reason = hold.ready_reason
+            # Held back as for the first installation: neither Reconciling nor Stalled.
+            status = "False" if hold.excludes_running else "True"
+            has_hold_note = _fits(*texts) or _fits(*losses, f"{hold.note}…")
+        case Kept():
+            reason = evaluation.ready_reason
+        case Selected():
+            reason = Reason.SUCCEEDED
+        case _:
+            assert_never(evaluation)
+    ready = DesiredCondition(ConditionType.READY, status, reason, truncate("; ".join(texts), MAX_EXPLANATION_BYTES))
     return _Progress([ready], has_hold_note, _fits(*texts))
 
 
-def _unready(world: World, evaluation: Evaluation, deployment: ObservedBundleDeployment) -> list[DesiredCondition]:
+def _unready(world: World, evaluation: Resolved, deployment: ObservedBundleDeployment) -> list[DesiredCondition]:
     """The BundleDeployment is as desired: its state is the Operator's."""
     ready = deployment.condition(DeploymentCondition.READY)
     is_stalled = deployment.is_true(DeploymentCondition.STALLED)
@@ -320,9 +412,14 @@ def _unready(world: World, evaluation: Evaluation, deployment: ObservedBundleDep
         reason = Reason(ready.reason)
         return _not_ready(reason, ready.message, None if is_stalled else reason)
     message = _progress_message(world, evaluation, ready.message if ready else _initial_state(evaluation))
-    if (is_stalled or _failure(deployment)) and world.running is None and ready is not None and evaluation.bundle:
+    if (
+        (is_stalled or _failure(deployment))
+        and world.running is None
+        and ready is not None
+        and isinstance(evaluation, Selected)
+    ):
         message = truncate(f"cannot install {evaluation.bundle.version}: {ready.message}", MAX_EXPLANATION_BYTES)
-    is_installed = evaluation.runs_template and (ready is None or ready.reason != DeploymentReason.UPGRADING)
+    is_installed = evaluation.comparison.runs_template and (ready is None or ready.reason != DeploymentReason.UPGRADING)
     if is_stalled or not is_installed:
         progress = None if is_stalled else _progress_reason(deployment)
         return _not_ready(_not_ready_reason(world, is_installed=is_installed), message, progress)
@@ -346,18 +443,21 @@ def _not_ready_reason(world: World, *, is_installed: bool = False) -> Reason | N
     return Reason.UPGRADING if world.running is not None and not is_deleting else None
 
 
-def _initial_state(evaluation: Evaluation) -> str:
+def _initial_state(evaluation: Resolved) -> str:
     """Message until rukpak reports: the rule that selected the bundle."""
-    return evaluation.short_reason or "waiting for rukpak to report the state of the BundleDeployment"
+    rule = evaluation.short_reason if isinstance(evaluation, Selected) else ""
+    return rule or "waiting for rukpak to report the state of the BundleDeployment"
 
 
-def _progress_message(world: World, evaluation: Evaluation, state: str) -> str:
+def _progress_message(world: World, evaluation: Resolved, state: str) -> str:
     """The message that names the bundle that is being installed, and its progress."""
-    bundle, running = evaluation.bundle, world.running
-    if bundle is None:
+    if not isinstance(evaluation, Selected):
         return truncate(state, MAX_EXPLANATION_BYTES)
+    bundle, running = evaluation.bundle, world.running
     if running is not None and running.name == bundle.name:
-        message = state if evaluation.runs_image else f"installing another image of {bundle.version}: {state}"
+        message = (
+            state if evaluation.comparison.runs_image else f"installing another image of {bundle.version}: {state}"
+        )
         return truncate(message, MAX_EXPLANATION_BYTES)
     verb = f"upgrading from {running.version_text} to" if running is not None else "installing"
     progress = _without_activity(state, bundle.name)

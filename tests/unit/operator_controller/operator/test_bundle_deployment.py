@@ -9,6 +9,7 @@ import pytest
 from olmkit.api.bundledeployments import install_fields
 from operator_controller.operator.bundle_deployment import bundle_deployment_for, differs, foreign_fields
 from operator_controller.operator.evaluate import evaluate
+from operator_controller.operator.evaluation import Held, Kept, Selected
 from tests.unit.operator_controller.operator.worlds import bundle_annotations, deployment, image, offer, operator, world
 
 
@@ -91,8 +92,9 @@ def test_how_a_bundle_is_installed_is_handed_on(
     versions = ("1.0.0", "1.1.0") if "approval" in spec else ("1.0.0",)
     known = {} if existing is None else {"bundle_deployment": deployment("1.0.0", spec=existing)}
     evaluation = evaluate(world(operator(spec), runs=runs, offers=(offer(*versions),), **known))
-    written = evaluation.to_apply
+    assert isinstance(evaluation, Kept | Held | Selected)
+    written = evaluation.comparison.to_apply
     assert (written and install_fields(dict(written))) == expected
     if existing is not None:
-        assert (evaluation.current_deployment is None) == (expected is not None), "it is not Ready before"
+        assert (evaluation.comparison.current_deployment is None) == (expected is not None), "it is not Ready before"
         assert written is None or written["spec"]["template"]["spec"]["source"]["image"]["ref"] == image("1.0.0")

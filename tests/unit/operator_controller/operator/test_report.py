@@ -12,7 +12,7 @@ import pytest
 from olmkit.api.operators import FINALIZER, OperatorStatus, Reason
 from olmkit.errors import ApiError, Conflict, Forbidden, OlmError, Unavailable
 from operator_controller.operator.decide import decide
-from operator_controller.operator.evaluate import WaitingUnreported
+from operator_controller.operator.evaluation import Outstanding
 from operator_controller.operator.report import Outcome, report
 from operator_controller.operator.world import (
     AddFinalizer,
@@ -20,6 +20,7 @@ from operator_controller.operator.world import (
     Done,
     Keep,
     PackageClaim,
+    ProtectDeployment,
     RemoveFinalizer,
     World,
 )
@@ -90,6 +91,12 @@ def test_the_same_report_again_has_no_transitions(observed: World) -> None:
     assert again is not None
     assert again.status.dump() == status.dump()
     assert again.transitions == ()
+
+
+@pytest.mark.parametrize(("observed", "expected"), [pytest.param(w, c, id=name) for name, w, c in ALL_ROWS])
+def test_a_step_that_concerns_others_reports_the_same(observed: World, expected: Conditions) -> None:
+    """The BundleDeployment is protected as its Operator before anything else: the Operator is not Ready for one pass."""
+    assert reported(observed, Done(ProtectDeployment("alpha", "u", True)))[0] == expected
 
 
 def _with(observed: World, raw: Mapping[str, Any]) -> World:
@@ -336,5 +343,5 @@ def test_a_recheck_is_the_task_of_the_resolver() -> None:
 def test_a_resolution_in_progress_is_not_reported_at_first() -> None:
     observed = world(resolution=AnswerState(since=NOW))
     decision = decide(observed)
-    assert isinstance(decision.plan, WaitingUnreported)
-    assert report(observed, decision.evaluation, decision.plan) is None
+    assert isinstance(decision.evaluation, Outstanding)
+    assert report(observed, decision.evaluation, outcome_of(observed)) is None

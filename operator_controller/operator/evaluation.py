@@ -1,0 +1,160 @@
+"""The evaluation of an Operator's spec, on which `decide` acts and which `report` reports: one value of a closed set.
+
+    Outstanding   what the evaluation depends on will be known in a moment: the status stays as it is
+    Unanswered    there is no answer of resolution, and why
+    Refused       the answer selects no bundle
+    Kept          what runs stays: its catalog offers nothing that could replace it
+    Held          what runs or is requested stays until a person permits the selected bundle, or resumes the Operator
+    Selected      the bundle to install
+
+Values only; evaluate.py makes them. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from olmkit.api.conditions import DesiredCondition
+from olmkit.api.operators import Reason, RequiredPackage
+from olmkit.errors import OlmError, Waiting
+from operator_controller.operator.approval import Hold
+from operator_controller.operator.world import CreateDependency, ObservedBundleDeployment, RecordPlan
+from operator_controller.resolve.answers.answer import AvailableUpgrade, SelectedBundle
+from operator_controller.resolve.answers.deprecations import Deprecations
+
+
+@dataclass(frozen=True)
+class SuccessorRecord:
+    """The catalog that takes the place of a deleted one is recorded on the BundleDeployment before anything else changes."""
+
+    to_apply: Mapping[str, Any] | None
+    """The BundleDeployment with the record; None if the existing one has it."""
+
+
+@dataclass(frozen=True)
+class Consequences:
+    """The consequences of an answer, beside the bundle that it selects or refuses. The defaults: none."""
+
+    dependencies: Sequence[RequiredPackage] = ()
+    """What satisfies the requirements of the bundle."""
+    available: AvailableUpgrade | None = None
+    """An upgrade that is kept out by something else than a Hold."""
+    deprecations: Deprecations | None = None
+    """What is deprecated of what is followed; None if it is not known."""
+    to_record: RecordPlan | None = None
+    """The record of the plan of a moving set to write or to remove."""
+    kept_note: str = ""
+    """Why a dependency that nothing requires is kept; empty if it is required, or no dependency."""
+    successor_note: str = ""
+    """Which Catalog takes the place of a deleted one, in one sentence; empty if none does."""
+    successor: SuccessorRecord | None = None
+    """None if no catalog takes the place of another one, or if that need not be recorded by itself."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The existing BundleDeployment and the running bundle, compared with the desired ones."""
+
+    to_apply: Mapping[str, Any] | None
+    """The BundleDeployment to apply; None if the existing one does not differ from it, or if it cannot be applied now."""
+    current_deployment: ObservedBundleDeployment | None
+    """The existing BundleDeployment, if it is as desired and its status is that of its current spec."""
+    runs_template: bool
+    """Whether the running bundle is that of the existing BundleDeployment's template."""
+    runs_image: bool
+    """Whether the image of the resolved bundle runs, on any registry."""
+
+
+@dataclass(frozen=True)
+class Outstanding:
+    """The evaluation depends on something that will be known within seconds."""
+
+    blocker: Waiting
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """There is no answer: it would help nobody, the present request has none yet, or resolution failed."""
+
+    resolved: DesiredCondition
+    blocker: OlmError
+    not_attempted: str
+    """Message of Installed while there is no BundleDeployment."""
+
+    @property
+    def explanation(self) -> str:
+        """The message of Ready and status.resolution."""
+        return self.blocker.message
+
+    @property
+    def consequences(self) -> Consequences:
+        """Nothing follows from no answer."""
+        return Consequences()
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The answer selects no bundle. What runs stays."""
+
+    resolved: DesiredCondition
+    explanation: str
+    blocker: OlmError
+    consequences: Consequences
+    paused_note: str
+    """That the Operator is paused; empty if it is not."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The running bundle stays: its catalog is away, or offers nothing that could replace it."""
+
+    resolved: DesiredCondition
+    explanation: str
+    consequences: Consequences
+    image: str
+    """Image of the running bundle."""
+    ready_reason: Reason
+    """Reason of Ready while the bundle is healthy."""
+    blocker: OlmError | None
+    """Why the BundleDeployment cannot be written now."""
+    comparison: Comparison
+
+
+@dataclass(frozen=True)
+class Held:
+    """A Hold is on the selected bundle: what is installed or requested stays, as if nothing better had been found."""
+
+    resolved: DesiredCondition
+    explanation: str
+    consequences: Consequences
+    image: str
+    """Image of the requested bundle; of the selected one if none is requested."""
+    hold: Hold
+    blocker: OlmError | None
+    """Why the BundleDeployment cannot be written now."""
+    comparison: Comparison
+
+
+@dataclass(frozen=True)
+class Selected:
+    """The answer selects a bundle, which may be the running one."""
+
+    resolved: DesiredCondition
+    explanation: str
+    consequences: Consequences
+    bundle: SelectedBundle
+    short_reason: str
+    """The rule that selected the bundle, in a few words."""
+    to_create: CreateDependency | None
+    """A package that the bundle requires and that has no Operator."""
+    blocker: OlmError | None
+    """Why the bundle cannot be installed now."""
+    comparison: Comparison
+
+
+Resolved = Kept | Held | Selected
+"""A bundle was found."""
+Reported = Unanswered | Refused | Resolved
+Evaluation = Outstanding | Reported
