@@ -32,7 +32,7 @@ KUBERNETES_NAMES = (
 KWOK = "sigs.k8s.io/kwok/cmd/kwok@v0.7.0"
 """A program of its own: it does not compile with the libraries of KUBERNETES_VERSION."""
 NODE_NAMES = ("kubelet", "kube-proxy")
-"""What a real node runs of Kubernetes: programs of the same module, which no other cluster needs."""
+"""The programs of Kubernetes that a real node runs: programs of the same module, which no other cluster needs."""
 
 _SOURCES = Path(__file__).resolve().parent / "binaries"
 """The Go module of the cluster; its directories with a go.mod are modules of optional programs."""

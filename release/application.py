@@ -18,7 +18,7 @@ APPLICATION = Path("/app")
 WHEELS = Path("/wheels")
 SOURCES = Path("/src")
 DEVELOPMENT = Path("/development")
-"""What the stage `development` adds to the packages of /app."""
+"""The directory that the stage `development` adds to the packages of /app."""
 INSTALLERS = ("pip", "setuptools")
 ADDED_FOR_DEVELOPMENT = ("debugpy",)
 """As in release.runtime_lock, which this file cannot import: it runs alone."""
@@ -37,7 +37,7 @@ UNUSED = (
     "**/*.pxd",
     "**/*.[ch]",
 )
-"""What wheels contain and nothing imports."""
+"""Files of wheels that nothing imports."""
 _LITTLE_ENDIAN_64_BIT = b"\x7fELF\x02\x01"
 _OF_THE_BUILD = ("direct_url.json", "REQUESTED")
 

@@ -58,7 +58,7 @@ UNUSED = (
     *("usr/lib/python3.11/turtle.py", "usr/lib/python3.11/lib2to3", "usr/lib/python3.11/sqlite3"),
     *("usr/lib/python3.11/lib-dynload/_sqlite3*", "usr/lib/python3.11/lib-dynload/_dbm*"),
 )
-"""What packages contain and the image does not need."""
+"""Files of packages that the image does not need."""
 FILES = {
     "etc/passwd": f"root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:{USER}:{USER}:nonroot:/home/nonroot:/sbin/nologin\n",
     "etc/group": f"root:x:0:\nnonroot:x:{USER}:\n",
@@ -67,7 +67,7 @@ FILES = {
 CERTIFICATE_AUTHORITIES = Path("etc/ssl/certs/ca-certificates.crt")
 """Those of the package ca-certificates, and no others."""
 PACKAGE_STATUS = Path("var/lib/dpkg/status.d")
-"""Where scanners of images look up Debian packages that no dpkg installed."""
+"""The directory in which scanners of images look up Debian packages that no dpkg installed."""
 
 
 def make_base(packages: Sequence[DebianPackage], tree: Path, with_shell: bool = False) -> int:

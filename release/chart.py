@@ -43,7 +43,7 @@ _CHECKS = """\
 {{- fail (printf "keysNamespace is %s, the namespace of the release: keys need one of their own" .Release.Namespace) }}
 {{- end }}
 """
-"""What the schema of the values cannot express. Renders nothing."""
+"""Checks that the schema of the values cannot express. They render nothing."""
 _NOTES = """\
 olm-suite {{ .Chart.AppVersion }} is installed in the namespace {{ .Release.Namespace }}.
 

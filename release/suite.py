@@ -14,7 +14,7 @@ SUITE = "olm-suite"
 """The name of the image, the chart, the package for OLM v0 and the dashboard."""
 CONFIG = REPOSITORY / "config"
 BUILD = REPOSITORY / "build"
-"""Where everything is written that git does not track."""
+"""The directory of everything that git does not track."""
 
 
 def suite_version() -> str:

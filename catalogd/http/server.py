@@ -74,7 +74,7 @@ errors_middleware = json_errors_middleware(
 
 
 SHUTDOWN_GRACE_SECONDS = 3.0
-"""How long requests in progress may continue when the server ends."""
+"""The time for which requests in progress may continue when the server ends."""
 
 OPEN_CONNECTIONS = Gauge("catalogd_http_connections", "Open connections of clients of catalogs.")
 

@@ -13,7 +13,7 @@ import orjson
 from catalogd.ingest.blob_index import ByteRange
 
 SUMMARIES_START, SUMMARIES_SEPARATOR, SUMMARIES_END = b'{"packages":[', b",", b"]}\n"
-"""What stands before, between and after the summaries in their document."""
+"""The bytes before, between and after the summaries in their document."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from olmkit.store.checksums import Integrity
 from olmkit.store.disk_errors import DISK_FULL_ERRNOS
 
 RETENTION = timedelta(minutes=10)
-"""How long replaced content is retained."""
+"""The time for which replaced content is retained."""
 MAX_RETAINED_PER_CATALOG = 3
 """Replaced contents that are retained per Catalog: a tag that moves all the time must not fill the disk."""
 CHECK_INTERVAL_SECONDS = 60.0

@@ -19,14 +19,14 @@ CLUSTER_DOMAIN = "cluster.local"
 BRIDGE = "cni0"
 SOCKET = "/run/containerd/containerd.sock"
 PLUGINS = "/usr/lib/cni"
-"""Where Debian installs the CNI plugins."""
+"""The directory into which Debian installs the CNI plugins."""
 _NOTHING_EVICTS = {
     "memory.available": "0%",
     "nodefs.available": "0%",
     "nodefs.inodesFree": "0%",
     "imagefs.available": "0%",
 }
-"""What this machine lacks is no reason to stop pods: other programs use it too."""
+"""Thresholds of zero: what this machine lacks is no reason to stop pods: other programs use it too."""
 
 
 def components(

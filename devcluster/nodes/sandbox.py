@@ -30,7 +30,8 @@ _KERNEL_SETTINGS = {
     "kernel/keys/root_maxkeys": "1000000",
     "kernel/keys/root_maxbytes": "25000000",
 }
-"""What a kubelet sets for the whole machine. This one reads files that already have these values, and changes nothing."""
+"""Settings that a kubelet makes for the whole machine. This one reads files that already have these values, and changes
+nothing."""
 # The first process ends with unshare, and all processes of the namespaces with the first one.
 _CREATE = (
     *("--net", "--mount", "--pid", "--ipc", "--uts", "--mount-proc", "--propagation=private"),

@@ -1,7 +1,7 @@
 """An operator that ends with an error each time it starts. Run as `python -m devcluster.operators.crashing`."""
 
 LAST_LINE = "cannot start: DATABASE_URL is not set"
-"""What it prints last."""
+"""The last line that it prints."""
 
 if __name__ == "__main__":
     raise SystemExit(LAST_LINE)

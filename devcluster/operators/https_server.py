@@ -17,7 +17,7 @@ from devcluster.operators.program import Program
 from olmkit.runtime.listener.sockets import parse_listen_address
 
 DRAIN_SECONDS = 5.0
-"""How long requests are answered after SIGTERM: endpoints follow a pod with a delay."""
+"""The time for which requests are answered after SIGTERM: endpoints follow a pod with a delay."""
 POLL_SECONDS = 1.0
 """The time between two comparisons of the files: the kubelet replaces them through a symbolic link."""
 KEEPALIVE_SECONDS = 300.0

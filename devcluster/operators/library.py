@@ -29,7 +29,7 @@ _NAMESPACE_LABEL = f"{GROUP}/namespace"
 _VERBS = ["create", "delete", "deletecollection", "get", "list"]
 _METHODS = {"GET": "get", "POST": "create", "DELETE": "delete"}
 _COLLECTION_VERBS = {"get": "list", "delete": "deletecollection"}
-"""What a method that names no Book does to all of them."""
+"""The verbs of methods that name no Book, and so mean all of them."""
 _REASONS = {400: "BadRequest", 401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 409: "AlreadyExists"}
 
 

@@ -33,7 +33,7 @@ class Bundle:
     modes: Sequence[str] = ("AllNamespaces",)
     environment: Sequence[Body] = ()
     rules: Sequence[Body] = ()
-    """What its ServiceAccount may do in the namespaces that it watches."""
+    """Permissions of its ServiceAccount in the namespaces that it watches."""
     crds: Sequence[Body] = ()
     webhooks: Sequence[Body] = ()
     api_services: Sequence[Body] = ()

@@ -29,7 +29,7 @@ class Node:
     missing: str
     is_running: bool = False
     is_in_reach: bool = False
-    """Whether upgrades lead from what runs to this bundle, in any number of steps."""
+    """True if upgrades lead from what runs to this bundle, in any number of steps."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from olmkit.fbc.errors import BadBlob, BadCatalog
 from olmkit.gocompat.text import quoted
 
 WRITERS = {"mermaid": graph_drawing.mermaid, "dot": graph_drawing.dot, "text": graph_drawing.plain_text}
-"""What writes a graph, by its format: those of olmctl.cli.options.GRAPH_FORMATS."""
+"""The functions that write a graph, by its format: those of olmctl.cli.options.GRAPH_FORMATS."""
 _MAX_LISTED_NAMES = 10
 """Names that an error lists."""
 

@@ -45,7 +45,8 @@ class DefinitionChange:
     permitted: tuple[ConcernedObject, ...] = ()
     """The first custom resources that lose data as the settings permit."""
     reason: str = ""
-    """Why custom resources count as concerned though not all were checked; empty: they were, or the rules alone decide."""
+    """The reason why custom resources count as concerned though not all were checked; empty: they were, or the rules alone
+    decide."""
 
 
 def broken_rules(old: Mapping[str, Definition], new: Mapping[str, Definition]) -> dict[str, tuple[Problem, ...]]:

@@ -14,7 +14,7 @@ from olmkit.api.package_annotations import VERSIONS_ANNOTATION
 from olmkit.runtime.client import Client
 
 TIMEOUT_SECONDS = 3.0
-"""How long a shell waits for names."""
+"""The time for which a shell waits for names."""
 _OPTIONS = ("kubeconfig", "context", "impersonate")
 
 Query = Callable[[Client, dict[str, Any]], Awaitable[Iterable[str]]]
@@ -73,4 +73,4 @@ QUERIES: dict[str, Query] = {
     "channels": _channels,
     "versions": _versions,
 }
-"""What can be completed; the types of olmctl.cli.completion name these."""
+"""The names that can be completed; the types of olmctl.cli.completion name these."""

@@ -21,7 +21,7 @@ from operator_controller.resolve.formatting import first_names
 CONTROLLER = "operator-controller"
 """The controller of Operators, which is also the name of its Lease."""
 MAX_CLOCK_DIFFERENCE = timedelta(minutes=2)
-"""How much the clocks of this machine and of the controller may differ before a Lease that is renewed counts as left."""
+"""The difference of the clocks of this machine and of the controller, before a Lease that is renewed counts as left."""
 _HINT = "(olm suite status)"
 
 

@@ -35,7 +35,7 @@ class Difference:
     old_version: str
     new_version: str
     refusals: tuple[str, ...]
-    """Why rukpak would refuse the new version, or keep it waiting for a newer Kubernetes."""
+    """The reason why rukpak would refuse the new version, or keep it waiting for a newer Kubernetes."""
     missing_kinds: tuple[str, ...]
     """Kinds that the cluster has to serve first."""
     objects: tuple[ObjectChange, ...]
@@ -43,7 +43,7 @@ class Difference:
     lost: tuple[Permission, ...]
     definitions: tuple[DefinitionChange, ...]
     notes: tuple[str, ...] = ()
-    """What was not checked of the custom resources, of what does not prevent the upgrade."""
+    """The checks of custom resources that were not made, and do not prevent the upgrade."""
 
     @property
     def has_changes(self) -> bool:

@@ -27,7 +27,7 @@ from olmkit.api.ownership import is_dependency
 from olmkit.errors import Conflict, NotFound
 
 TAKEN_OVER = "it was installed as a dependency, and is kept from now on, also if nothing requires it"
-"""What a request means for an Operator that was created as a dependency."""
+"""The consequence of a request for an Operator that was created as a dependency."""
 
 
 @dataclass(frozen=True)

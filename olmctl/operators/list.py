@@ -20,7 +20,7 @@ from olmkit.api import operators
 from olmkit.api.meta import Object
 
 RESOURCE = f"operator.{operators.KIND.group}"
-"""How kubectl names an Operator in `-o name`."""
+"""The name of Operators for kubectl, as in `-o name`."""
 _COLUMNS = (
     Column("NAME"),
     Column("PACKAGE"),

@@ -36,7 +36,7 @@ class RunningOperator:
     bundle: str
     version: Version | None
     is_unconstrained: bool = False
-    """Whether edges do not count for its upgrades: upgradeConstraintPolicy Ignore."""
+    """True if edges do not count for its upgrades: upgradeConstraintPolicy Ignore."""
 
 
 async def check_version(

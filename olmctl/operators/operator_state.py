@@ -32,7 +32,7 @@ class Progress:
     has_succeeded: bool = False
     has_failed: bool = False
     is_held: bool = False
-    """Whether a bundle waits for approval or for the end of a pause."""
+    """True if a bundle waits for approval or for the end of a pause."""
 
     @property
     def needs_a_person(self) -> bool:

@@ -21,7 +21,7 @@ from olmkit.gocompat.yaml_dumper import UNLIMITED_WIDTH, TreeDumper
 from olmkit.gocompat.yaml_scalars import is_plain_string
 
 NONE = "<none>"
-"""What kubectl shows in a cell without a value."""
+"""The text that kubectl shows in a cell without a value."""
 _SEPARATOR = "   "
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 _COLOURS = {"True": "green", "Ready": "green", "Healthy": "green", "False": "red", "Stalled": "red", "Failed": "red"}

@@ -45,7 +45,7 @@ class Server:
     service: TlsService
     port_name: str
     is_leader_only: bool = False
-    """Whether only the replica that holds the Lease of the controller has the answers."""
+    """True if only the replica that holds the Lease of the controller has the answers."""
 
     @property
     def component(self) -> str:

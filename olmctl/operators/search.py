@@ -21,7 +21,7 @@ from operator_controller.resolve.formatting import join_names
 
 MAX_DESCRIPTION_LENGTH = 60
 RESOURCE = f"package.{packages.KIND.group}"
-"""How kubectl names a Package in `-o name`."""
+"""The name of Packages for kubectl, as in `-o name`."""
 NO_SUMMARIES = "provider, keywords and deprecations are not shown for catalog"
 _COLUMNS = (
     Column("PACKAGE"),

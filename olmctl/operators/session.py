@@ -19,7 +19,7 @@ from olmkit.runtime.client import NO_ANSWER, Client
 FIELD_MANAGER = "olm"
 """The field manager of everything that the commands apply."""
 _NOT_SERVED = ("404 page not found", "the server could not find the requested resource")
-"""How the API server answers requests for kinds that it does not know."""
+"""Answers of the API server to requests for kinds that it does not know."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from olmkit.runtime.lease import LEASE, holder_host
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet", "replicasets", namespaced=True)
 FOLLOWED = (DEPLOYMENT, REPLICA_SET, POD, LEASE)
 SUCCESSION_SECONDS = 5.0
-"""How long a candidate may take to acquire a Lease that has expired."""
+"""The time that a candidate may take to acquire a Lease that has expired."""
 STRAGGLING_SECONDS = 1.0
 """Two watches may report what ended together one after the other."""
 NEVER = float("inf")

@@ -24,9 +24,9 @@ UNGUARDED = (
     "whoever may change Namespaces and CustomResourceDefinitions can change the labels by which rukpak knows them"
 )
 GUARDS = "guards the labels of rukpak on Namespaces and CustomResourceDefinitions"
-"""What the policy does."""
+"""The effect of the policy."""
 _ACTIONS = {"Deny": "denies others a change of these labels", "Warn": "warns who creates an object with such a label"}
-"""What a binding does, by its validationActions."""
+"""The effect of a binding, by its validationActions."""
 
 
 @dataclass(frozen=True)

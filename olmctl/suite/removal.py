@@ -43,9 +43,9 @@ from olmkit.tls.service import CONFIG_MAP, TLS_SERVICES
 CUSTOM_KINDS = (operators.KIND, bundledeployments.KIND, bundles.KIND, catalogs.KIND)
 """The kinds that users create, in the order in which they are deleted. Packages belong to Catalogs."""
 STOP_SECONDS = 60.0
-"""How long to wait for the end of a controller when the time is over: its pods have 30 seconds, and its Lease expires."""
+"""The time to wait for the end of a controller when the time is over: its pods have 30 seconds, and its Lease expires."""
 FORCED_SECONDS = 30.0
-"""How long to wait for objects after their finalizers were removed."""
+"""The time to wait for objects after their finalizers were removed."""
 _SELECTOR = f"{PART_OF_LABEL}={PART_OF}"
 _NO_OBJECT = f"{PART_OF_LABEL},!{PART_OF_LABEL}"
 """A selector that selects nothing."""

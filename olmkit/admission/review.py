@@ -31,9 +31,9 @@ class AdmissionRequest:
     old: Object | None = None
     """The object as it is stored; None for a creation."""
     orphans_dependents: bool = False
-    """Whether it is a deletion after which the garbage collector leaves the dependents (propagationPolicy Orphan)."""
+    """True if it is a deletion after which the garbage collector leaves the dependents (propagationPolicy Orphan)."""
     user: str = ""
-    """Who sent it; "": the review does not say so."""
+    """The user who sent it; "": the review does not say so."""
 
 
 @dataclass(frozen=True)

@@ -35,12 +35,12 @@ CONNECTION_LIMITS = ConnectionLimits(max_connections=64, max_body_bytes=MAX_REVI
 LARGE_REVIEW_BYTES = 128 * 1024
 """A review that is longer, or does not say how long it is, is read only while it is one of MAX_CONCURRENT_REVIEWS."""
 READ_SECONDS = 5.0
-"""How long the body of a review may take: a client that sends none must not keep a connection."""
+"""The time that the body of a review may take: a client that sends none must not keep a connection."""
 MAX_CONCURRENT_REVIEWS = 8
 """Reviews that are parsed and answered at once, and large ones that are read at once. A review may take many times its size in
 memory, and may come from anyone."""
 SHUTDOWN_GRACE_SECONDS = 5.0
-"""How long requests in progress may continue when the server ends."""
+"""The time for which requests in progress may continue when the server ends."""
 
 Validate = Callable[[AdmissionRequest], Awaitable[Denial | None]]
 """Allows the request (None), or says why it is denied. A BadReview is answered with 400. What else it raises

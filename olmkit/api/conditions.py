@@ -67,7 +67,7 @@ class StatusReport(Generic[StatusModel]):
     events: tuple[PendingEvent, ...] = ()
     """Events that are not transitions, such as repaired drift."""
     is_required: bool = False
-    """Whether the next step depends on this status: it is written at once, even if it only reports progress."""
+    """True if the next step depends on this status: it is written at once, even if it only reports progress."""
 
 
 def format_timestamp(moment: datetime) -> str:

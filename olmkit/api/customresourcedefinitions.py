@@ -94,15 +94,15 @@ class CustomResourceDefinition:
     conversion: Conversion = NO_WEBHOOK
     is_established: bool = False
     problem: str = ""
-    """Why it cannot be established; empty if it is established, or only not established yet."""
+    """The reason why it cannot be established; empty if it is established, or only not established yet."""
     is_terminating: bool = False
-    """Whether it has a deletionTimestamp: the API server deletes its custom resources, and accepts no more of them."""
+    """True if it has a deletionTimestamp: the API server deletes its custom resources, and accepts no more of them."""
     owner_uid: str = ""
     """The uid in the label of the BundleDeployment that installed it; empty if there is none. The label may be a copy."""
     appliers: tuple[str, ...] = ()
     """The names of the BundleDeployments that applied it, sorted."""
     is_unattributed: bool = False
-    """Whether it has the label, and nothing shows who applied it."""
+    """True if it has the label, and nothing shows who applied it."""
     released_by: str = ""
     """The BundleDeployment that had it, if it was released."""
 

@@ -36,11 +36,11 @@ WatchedNamespace = Annotated[str, Field(max_length=MAX_LABEL_LENGTH, pattern=f"^
 """A namespace that an operator watches; "" is all of them."""
 
 DeletionPolicy = Literal["Cascade", "KeepCRDs", "Orphan"]
-"""What is deleted with a BundleDeployment."""
+"""The objects that are deleted with a BundleDeployment."""
 AdoptionPolicy = Literal["Never", "IfUnowned"]
-"""Which objects that exist already a BundleDeployment takes over."""
+"""The objects that exist already and that a BundleDeployment takes over."""
 RollbackPolicy = Literal["Never", "OnFailure"]
-"""When the last revision that succeeded is brought back."""
+"""The cases in which the last revision that succeeded is brought back."""
 _POSITIVE_RULE: JsonDict = {
     "rule": "self.matches(r'^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s')",
     "message": "must be a duration of at least 1s, such as 90s, 10m or 1h30m",

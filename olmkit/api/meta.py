@@ -20,7 +20,7 @@ Object = dict[str, Any]
 MAX_MESSAGE_BYTES = 32_768
 """Bytes of the message of a condition: the limit of metav1.Condition."""
 ORPHAN_FINALIZER = "orphan"
-"""What the API server adds to the finalizers of an object that is deleted without its dependents."""
+"""The entry that the API server adds to the finalizers of an object that is deleted without its dependents."""
 
 
 @dataclass(frozen=True)

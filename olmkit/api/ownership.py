@@ -26,7 +26,7 @@ OPERATOR_CONTROLLER = "operator-controller"
 UNKNOWN_MANAGER = "before-first-apply"
 """The field manager that the API server gives what an object without entries has when it is applied."""
 LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
-"""What `kubectl apply` writes, also if it changes no field."""
+"""The annotation that `kubectl apply` writes, also if it changes no field."""
 
 
 def manager_name(deployment: str) -> str:

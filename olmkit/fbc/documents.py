@@ -28,7 +28,7 @@ bundles, have 6 MB."""
 MAX_VALUES = 200_000
 """Values and keys of one document. Each takes a few hundred bytes of memory, even if it is short."""
 CATALOG_YAML: Final = ReadOptions(max_bytes=MAX_DOCUMENT_BYTES, max_values=MAX_VALUES)
-"""How YAML of catalogs, and of the objects in them, is read."""
+"""Options for YAML of catalogs, and of the objects in them."""
 UNCOUNTED_BYTES = 1024 * 1024
 """Bytes of a document whose values are not counted."""
 

@@ -31,7 +31,7 @@ class _Type:
     name: str
     python: type | None
     is_right: Callable[[Any], bool] | None = None
-    """Whether the members of a value are right too; None for a type without members."""
+    """True if the members of a value are right too; None for a type without members."""
     inner: _Type | None = None
     fields: dict[str, _Type] = field(default_factory=dict)
     folded: dict[str, str] = field(default_factory=dict)

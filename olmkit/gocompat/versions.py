@@ -59,9 +59,9 @@ class Version:
     build: str = ""
     release: str = ""
     precedence: Precedence = field(init=False, repr=False)
-    """What ranges compare: everything but build metadata and release."""
+    """The part that ranges compare: everything but build metadata and release."""
     order: Order = field(init=False, repr=False)
-    """What versions compare. As the key of a sort it saves a Python call for each comparison."""
+    """The key by which versions compare. As the key of a sort it saves a Python call for each comparison."""
 
     def __post_init__(self) -> None:
         rank: tuple[Identifier | int, ...] = (0, *map(_identifier, self.prerelease)) if self.prerelease else (1,)

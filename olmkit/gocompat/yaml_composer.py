@@ -37,7 +37,7 @@ class ReadOptions:
     max_values: int | None = None
     """Values and keys of one text, aliases not expanded; None is no limit. Each takes a few hundred bytes of memory."""
     bytes_per_value: int = 1
-    """What `max_bytes` counts for each value in addition to its text."""
+    """The bytes that `max_bytes` counts for each value in addition to its text."""
     exact_numbers: bool = True
     """Numbers as olmkit.gocompat.numbers holds them, which keeps every digit; False: int64, else float64, as Kubernetes' own
     decoder of objects holds them."""

@@ -91,7 +91,7 @@ class ForkServerClient:
         self._ending: set[asyncio.Task[None]] = set()
         self._exits: dict[int, asyncio.Future[int]] = {}
         self._failure = ""
-        """Why the server could not start."""
+        """The reason why the server could not start."""
         self._numbers = 0
 
     async def run(

@@ -75,7 +75,7 @@ class Job(Generic[Request, Result]):
     errors: tuple[type[OlmError], ...] = ()
     """Subclasses of Blocked and Waiting that reach the caller as themselves; others arrive as their base class."""
     parses: bool = False
-    """Whether the function has content parsed in another process, by JobContext.parse."""
+    """True if the function has content parsed in another process, by JobContext.parse."""
 
     @property
     def module(self) -> str:
@@ -130,9 +130,10 @@ class Task(Generic[Request, Result]):
     job: Job[Request, Result]
     request: Request = field(repr=False)
     probe: bool = False
-    """Whether the job's probe runs first, in a child process that all jobs share. Its result is the job's; None: the job itself
+    """True if the job's probe runs first, in a child process that all jobs share. Its result is the job's; None: the job itself
     runs. Only for results that are small and quickly found."""
     source: str = ""
-    """Where the job fetches from, such as the host of a registry: jobs of a slow source come after others. "" if nowhere."""
+    """The place that the job fetches from, such as the host of a registry: jobs of a slow source come after others. "" if
+    nowhere."""
     staging: Staging[Result] | None = None
     """The directory that the job may write to. None: it may write only where the Sandbox allows it."""

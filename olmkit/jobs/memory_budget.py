@@ -32,7 +32,7 @@ MAX_WAIT_SECONDS = 120.0
 """Of the jobs that have waited this long, the one that waits longest is next, unless another one runs that was next for that."""
 MAX_DOUBLINGS = 10
 PARSER_TURN_FACTOR = 4
-"""How much longer a parser runs before it may have to give way: what was fetched for it has to be fetched again."""
+"""The factor by which a parser runs longer before it may have to give way: what was fetched for it has to be fetched again."""
 
 
 @dataclass(eq=False)
@@ -47,15 +47,15 @@ class Turn:
     source: str = ""
     is_retry: bool = field(default=False, kw_only=True)
     gave_way: int = 0
-    """How often it did."""
+    """The number of times that it did."""
     is_asked: bool = field(default=False, init=False)
-    """Whether the present turn is being ended."""
+    """True if the present turn is being ended."""
     first: float = field(default=math.inf, init=False)
     """The start of its first turn, on the clock of the event loop; infinite before."""
     _start: float = field(default=math.inf, init=False)
     _give_way: Callable[[], None] | None = field(default=None, init=False)
     is_kept: bool = field(default=False, init=False)
-    """Whether the job has nothing left that it could be slow to get."""
+    """True if the job has nothing left that it could be slow to get."""
 
     def begin(self, give_way: Callable[[], None]) -> None:
         """The job runs from now on. `give_way` ends that; the memory is released soon after."""
@@ -104,7 +104,7 @@ class _Hold:
     since: float
     granted: asyncio.Future[None]
     is_overdue: bool = False
-    """Whether it was granted because it had waited for MAX_WAIT_SECONDS."""
+    """True if it was granted because it had waited for MAX_WAIT_SECONDS."""
 
 
 class MemoryBudget:
@@ -120,7 +120,7 @@ class MemoryBudget:
         self._waiting: dict[bool, list[_Hold]] = {False: [], True: []}
         self._holding: dict[bool, list[_Hold]] = {False: [], True: []}
         self._next: asyncio.TimerHandle | None = None
-        """When the next turn is over that another job waits for."""
+        """The time when the next turn is over that another job waits for."""
 
     @property
     def held(self) -> int:

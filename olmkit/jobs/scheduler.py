@@ -384,7 +384,7 @@ class _Answer(Generic[Result]):
         self.start_parser: Callable[[], None] | None = None
         """Called when the child asks for a parser."""
         self.parser_lost = False
-        """Whether the parser ended without an answer."""
+        """True if the parser ended without an answer."""
         self.outcome: Result | OlmError | None = None
         self._job = job
 

@@ -22,7 +22,7 @@ PR_SET_SECCOMP = 22
 SECCOMP_MODE_FILTER = 2
 SECCOMP, GET_ACTION_AVAILABLE = (317, 277), 2
 KILL_PROCESS, FAIL, ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
-"""What a filter returns; the number of an error is added to FAIL."""
+"""The values that a filter returns; the number of an error is added to FAIL."""
 LOAD, EQUAL, AT_LEAST, ANY_BIT, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 """Instructions: load a word of the call, jump when it is a number, is not less, has a bit; mask it; end."""
 NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16

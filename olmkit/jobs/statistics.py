@@ -57,7 +57,7 @@ class FunctionStatistics:
     """The jobs that wait, and since when (time.monotonic()), the longest wait first."""
     finished: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*Outcome, *JobReason), 0))
     durations: list[int] = field(default_factory=lambda: [0] * (len(DURATION_BUCKETS_SECONDS) + 1))
-    """How many jobs ran how long; the last entry is beyond all buckets."""
+    """The numbers of jobs by duration; the last entry is beyond all buckets."""
     seconds: float = 0.0
     """The duration of all jobs together."""
 
@@ -86,7 +86,7 @@ class JobRecord:
         self._outcome: str = Outcome.CANCELLED
         self._running_since: float | None = None
         self._seconds: float | None = None
-        """How long it has run; None: not at all."""
+        """The time for which it has run; None: not at all."""
 
     def __enter__(self) -> JobRecord:
         self.wait()

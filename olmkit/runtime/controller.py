@@ -41,7 +41,7 @@ class ConsecutivePasses:
     """A pass that is to be repeated within this time is repeated by the same worker: at once if it asked for no delay, else as
     soon as an event enqueues the key."""
     max_wait: timedelta = timedelta(seconds=10)
-    """How long the worker waits for events in all."""
+    """The time for which the worker waits for events in all."""
     max_passes: int = 50
 
 

@@ -36,7 +36,7 @@ class Settings:
     pull_secret: str = ""
     """The Secret of the system namespace with logins for all objects with a source. Only for components that fetch sources."""
     webhook_bind_address: str = "0"
-    """Where admission webhooks are served. Only for components with webhooks."""
+    """The address on which admission webhooks are served. Only for components with webhooks."""
     extra: argparse.Namespace = field(default_factory=argparse.Namespace)
     """All flags as parsed, with those of the component."""
 

@@ -16,7 +16,7 @@ from typing import Any
 from olmkit.runtime.event_choice import failures_of
 
 FIRST_DELAY = timedelta(seconds=1)
-"""How long progress of an object is held back if its status does not report any yet."""
+"""The time for which progress of an object is held back if its status does not report any yet."""
 NEXT_DELAY = timedelta(seconds=5)
 """The same, if its status reports progress of this generation already."""
 MAX_DELAY = timedelta(seconds=20)

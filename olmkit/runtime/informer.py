@@ -90,7 +90,8 @@ class Informer:
         self._work: asyncio.Task[None] | None = None
         """Lists and watches; replaced by relist()."""
         self._current_at = 0.0
-        """When the last list ended or the watch was cut, by the clock of the event loop; unused while the watch is open."""
+        """The time when the last list ended or the watch was cut, by the clock of the event loop; unused while the watch is
+        open."""
         self._resume_version = ""
         """The version at which the watch resumes; "" when a list is due."""
         self._newest_version = ""

@@ -33,7 +33,7 @@ class Change:
     old: Object | None
     new: Object | None
     is_own_write: bool = False
-    """Whether it is known from the response to a write of this process. An event of the watch may come before that response."""
+    """True if it is known from the response to a write of this process. An event of the watch may come before that response."""
 
 
 def object_name(obj: Object) -> ObjectName:

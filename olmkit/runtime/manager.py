@@ -30,16 +30,16 @@ from olmkit.runtime.watchdog import Watchdog
 __all__ = ["Manager", "Settings", "make_parser", "parse_settings", "run", "run_with"]
 
 DRAIN_TIMEOUT_SECONDS = 10.0
-"""How long passes in progress may continue after SIGTERM."""
+"""The time for which passes in progress may continue after SIGTERM."""
 
 WORK_TIMEOUT_SECONDS = 20.0
-"""How long all work may continue after SIGTERM, including what follows the passes; then it is cancelled."""
+"""The time for which all work may continue after SIGTERM, including what follows the passes; then it is cancelled."""
 
 SHUTDOWN_TIMEOUT_SECONDS = 25.0
-"""How long the whole shutdown may take after SIGTERM; the kubelet kills a container after 30 s."""
+"""The time that the whole shutdown may take after SIGTERM; the kubelet kills a container after 30 s."""
 
 CLOSE_TIMEOUT_SECONDS = 12.0
-"""How long each function given to on_close() may take. The fork server of jobs has 10 s to end."""
+"""The time that each function given to on_close() may take. The fork server of jobs has 10 s to end."""
 
 log = logging.getLogger(__name__)
 Build = Callable[["Manager"], Awaitable[None]]

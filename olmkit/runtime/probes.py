@@ -25,7 +25,7 @@ DISABLED_ADDRESS = "0"
 CONNECTION_LIMITS = ConnectionLimits(max_connections=16)
 """Limits of each of the two ports."""
 SHUTDOWN_GRACE_SECONDS = 1.0
-"""How long requests in progress may continue when a server ends."""
+"""The time for which requests in progress may continue when a server ends."""
 ReadinessChecks = Callable[[], Mapping[str, bool]]
 
 

@@ -19,8 +19,8 @@ _EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 _NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _MAX_QUOTED_CHARACTERS = 200
 _UNDECLARED = "failed to create typed patch object"
-"""How the API server reports that an apply has a field that its schema lacks: with code 500 and no reason, so that only the text
-identifies it."""
+"""The words in which the API server reports that an apply has a field that its schema lacks: with code 500 and no reason, so
+that only the text identifies it."""
 
 
 def apply_body(obj: Object) -> bytes:

@@ -61,9 +61,9 @@ class CredentialRule:
     path: str
     value: Login | SshKey
     registries_only: bool = False
-    """Whether it is for registries only: the credentials of a docker config are."""
+    """True if it is for registries only: the credentials of a docker config are."""
     insecure: bool = False
-    """Whether it may also be sent over plain HTTP, or without verification of the certificate."""
+    """True if it may also be sent over plain HTTP, or without verification of the certificate."""
 
     def matches(self, host: str, port: int, default_ports: tuple[int, ...]) -> bool:
         """Report whether the credential may be sent to this host and port."""

@@ -42,7 +42,7 @@ class Endpoint:
     insecure: bool = False
     configured: bool = False
     kind: str = "registry"
-    """What messages call it: "registry", "git server", "web server"."""
+    """Its name in messages: "registry", "git server", "web server"."""
 
     @property
     def display_name(self) -> str:

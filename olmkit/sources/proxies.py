@@ -57,7 +57,7 @@ class Proxies:
     https: Proxy | None = None
     direct: tuple[NoProxyEntry, ...] = ()
     never: bool = False
-    """Whether NO_PROXY is `*`."""
+    """True if NO_PROXY is `*`."""
 
     @classmethod
     def load(cls, environment: Mapping[str, str]) -> Proxies:

@@ -108,9 +108,9 @@ class _Route:
     """The route to an origin. Origins with equal routes share a session."""
 
     checked: bool
-    """Whether the address is checked before connecting."""
+    """True if the address is checked before connecting."""
     verified: bool
-    """Whether its certificate is verified."""
+    """True if its certificate is verified."""
     proxy: Proxy | None
 
 

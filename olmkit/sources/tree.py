@@ -93,7 +93,7 @@ class Tree:
     directories: int = 0
     """Directories that were made, including those that were removed again."""
     noun: str = "image"
-    """What messages call the content."""
+    """The name of the content in messages."""
     _root: TreeNode = field(default_factory=lambda: TreeNode(0, {}))
     _whiteouts_seen: set[tuple[int, str]] = field(default_factory=set)
 

@@ -30,7 +30,7 @@ class CertificateWatcher:
         self._poll_seconds = poll_seconds
         self._served: tuple[bytes, bytes] | None = None
         self._rejected: tuple[bytes, bytes] | str | None = None
-        """What the last sync could not use: the files, or the error of reading them."""
+        """The files that the last sync could not use, or the error of reading them."""
         self._last_logged: tuple[bytes, bytes] | str | None = None
 
     def load(self) -> None:

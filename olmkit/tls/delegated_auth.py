@@ -35,7 +35,7 @@ from olmkit.tls.review_rate_limiter import ACCESS_REVIEW_RATES, TOKEN_REVIEW_RAT
 ALLOWED_TTL_SECONDS = 60.0
 DENIED_TTL_SECONDS = 10.0
 REVALIDATION_TTL_SECONDS = 3600.0
-"""How long valid tokens and existing paths are exempt from the rate limits."""
+"""The time for which valid tokens and existing paths are exempt from the rate limits."""
 REPLICATION_PREFIX = "/replication/"
 """Paths of replication. They have rate limits of their own, which clients of catalogs cannot use up."""
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"

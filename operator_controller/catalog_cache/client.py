@@ -52,7 +52,8 @@ HINT_BY_STATUS = {
 }
 """The hint after the HTTP status in a message, if a person can fix the cause."""
 CONTENT_RETRY_DELAY_SECONDS = 10.0
-"""How long content that was received and cannot be used or stored is not requested again: it is as large as the catalog."""
+"""The time for which content that was received and cannot be used or stored is not requested again: it is as large as the
+catalog."""
 _ALL_SUFFIX = "/all.json"
 _RESPONSE_FILE, _EVERYTHING = "response", "all=true"
 

@@ -19,11 +19,11 @@ from olmkit.tls.client_tls import ClientTls
 
 REQUEST_TIMEOUT = aiohttp.ClientTimeout(total=10, sock_connect=3)
 BODY_TIMEOUT_SECONDS = 60.0
-"""How long the body of a response may take, from its header on."""
+"""The time that the body of a response may take, from its header on."""
 READ_BYTES = 256 * 1024
 """The most bytes of a body that are read at once."""
 TIMEOUT_BACKOFF_SECONDS = 10.0
-"""How long no request is sent to a server after a timeout. Otherwise hundreds of Operators would each wait for one."""
+"""The time for which no request is sent to a server after a timeout. Otherwise hundreds of Operators would each wait for one."""
 MAX_REPLICA_ATTEMPTS = 6
 """Requests per call while replicas answer 503 or 429, each over a new connection, which the Service may route to another one."""
 REPLICA_RETRY_DELAY_SECONDS = 0.05

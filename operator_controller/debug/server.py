@@ -40,7 +40,7 @@ RESOLUTIONS_PATH = "/debug/resolutions"
 CONNECTION_LIMITS = ConnectionLimits(max_connections=16)
 """Limits of the port."""
 SHUTDOWN_GRACE_SECONDS = 1.0
-"""How long requests in progress may continue when the server ends."""
+"""The time for which requests in progress may continue when the server ends."""
 
 ERROR_MESSAGES = {
     "Not Found": f"no such path; try {RESOLUTIONS_PATH}",

@@ -33,7 +33,7 @@ class Hold:
     note: str
     available: AvailableBundle | None = None
     excludes_running: bool = False
-    """Whether spec.version does not contain the version that runs: the Operator is not Ready."""
+    """True if spec.version does not contain the version that runs: the Operator is not Ready."""
 
     @property
     def ready_reason(self) -> Reason:

@@ -129,9 +129,9 @@ class DeletionEvaluation:
     """The reason why the installed bundle of an Operator that is being deleted stays."""
 
     hold: str = ""
-    """Why it stays for now; "" if it can be deleted."""
+    """The reason why it stays for now; "" if it can be deleted."""
     is_outstanding: bool = False
-    """Whether that will be known in a moment."""
+    """True if that will be known in a moment."""
 
 
 def evaluate_deletion(world: World) -> DeletionEvaluation:

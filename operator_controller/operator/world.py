@@ -99,7 +99,7 @@ class Neighbour:
     message: str = ""
     """The message of its condition Ready."""
     is_stalled: bool = False
-    """Whether it waits for a person."""
+    """True if it waits for a person."""
     requested: str = ""
     """Name of the bundle that its BundleDeployment requests; "" if it is not known."""
     plan: str = ""
@@ -107,7 +107,7 @@ class Neighbour:
     is_deleting: bool = False
     has_bundle_deployment: bool = False
     is_unused: bool = False
-    """Whether it was created as a dependency, and no custom resources of its kinds are left."""
+    """True if it was created as a dependency, and no custom resources of its kinds are left."""
 
     @property
     def short_message(self) -> str:
@@ -139,7 +139,7 @@ class World:
     selected_catalogs: tuple[str, ...] | None = None
     """The names of the Catalogs that spec.catalogSelector selects, sorted; None without a selector."""
     was_orphaning: bool = False
-    """Whether the Operator is known to have had ORPHAN_FINALIZER while it was being deleted."""
+    """True if the Operator is known to have had ORPHAN_FINALIZER while it was being deleted."""
     dependencies: tuple[str, ...] = ()
     """The names of the Operators that were created for what its bundle requires, if its BundleDeployment stays without it."""
     resolution: AnswerState | None = None
@@ -314,7 +314,7 @@ DependencyPlan = (
     | RecordPlan
     | DeleteDependency
 )
-"""What concerns other Operators too: what requires this one, or what it requires."""
+"""Plans that concern other Operators too: those that require this one, or that it requires."""
 Plan = (
     Keep
     | AddFinalizer

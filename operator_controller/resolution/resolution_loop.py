@@ -106,7 +106,7 @@ class Resolver:
         """Those that serve content while they wait for other content."""
         self._number = 0
         self._continued_at = 0.0
-        """When a task for costly components began last (time.monotonic())."""
+        """The time when a task for costly components began last (time.monotonic())."""
         self._solved: tuple[NumberedSnapshot, Solution] | None = None
         self._failure: _Failure | None = None
 

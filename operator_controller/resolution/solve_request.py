@@ -37,7 +37,7 @@ class SolveRequest:
     facts: ClusterFacts | None = None
     """None: as in `previous`."""
     components: int | None = None
-    """How many components to solve whole; None: what takes SLICE_CPU_TIME, a costly one in parts."""
+    """The number of components to solve whole; None: as many as take SLICE_CPU_TIME, a costly one in parts."""
     exceeded: tuple[tuple[str, str], ...] = ()
     """The components that are not solved, by their digests, and the limits that they exceed."""
     settled: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class SolveResult:
     unreadable: tuple[str, ...] = ()
     """The digests of contents that could not be read from the disk."""
     is_previous_missing: bool = False
-    """Whether the process does not have the Snapshot `previous`: nothing was resolved, and the whole Snapshot is needed."""
+    """True if the process does not have the Snapshot `previous`: nothing was resolved, and the whole Snapshot is needed."""
 
 
 SOLVE = Job("operator_controller.resolution.solve_job:solve", SolveRequest, SolveResult)

@@ -63,9 +63,9 @@ class Solution:
     answers: Mapping[str, Answer]
     unreadable: frozenset[str] = frozenset()
     retry_after: timedelta | None = None
-    """When a component is tried again that the machine, and not its content, may have kept from being solved."""
+    """The delay until a component is tried again that the machine, and not its content, may have kept from being solved."""
     is_complete: bool = True
-    """Whether all components are solved; otherwise `progress` ended it, and the answers are those that it got."""
+    """True if all components are solved; otherwise `progress` ended it, and the answers are those that it got."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ SELECTOR = "app.kubernetes.io/part-of=olm-suite"
 """Selects the policy and its bindings."""
 _LABELS = {"app.kubernetes.io/name": "rukpak", **dict([SELECTOR.split("=")])}
 _OPERATIONS = {"Deny": "UPDATE", "Warn": "CREATE"}
-"""What is done about a change in which operation."""
+"""The operations by the action that is taken on them."""
 
 log = logging.getLogger(__name__)
 

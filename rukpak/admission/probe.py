@@ -17,7 +17,7 @@ from rukpak.admission.bundles import PROBE_ANNOTATION, PROBE_ANSWERED
 CONFIGURATION = "olm-suite-rukpak"
 """The ValidatingWebhookConfiguration of config/webhook."""
 ANSWER_VALID_SECONDS = 60.0
-"""How long an answer counts. Many Bundles that are created at once cost one dry run."""
+"""The time for which an answer counts. Many Bundles that are created at once cost one dry run."""
 MIN_RETRY_SECONDS = 1.0
 """The minimum between two dry runs without an answer: many BundleDeployments may wait for one."""
 _NOT_ASKED = f"the API server does not ask it: apply the ValidatingWebhookConfiguration {CONFIGURATION} of this version"

@@ -26,7 +26,7 @@ class UnpackRequest:
     store: Path
     access: Access
     replace: bool = False
-    """Whether content that the store holds as another type is unpacked again."""
+    """True if content that the store holds as another type is unpacked again."""
 
 
 UNPACK = Job("rukpak.bundle.unpack_job:unpack", UnpackRequest, UnpackResult, errors=(BadContent,), parses=True)

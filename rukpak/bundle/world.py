@@ -25,7 +25,7 @@ class UnpackResult:
     staged: bool = False
     """The content is in the staging directory of the job; otherwise it is in the store already."""
     problem: str = ""
-    """Why the content can never be used: a sentence for people. "" if it can."""
+    """The reason why the content can never be used: a sentence for people. "" if it can."""
 
 
 UnpackState = JobState[UnpackResult]
@@ -52,7 +52,7 @@ class World:
     conflicting_bundle: str = ""
     """Another Bundle whose provisioner has unpacked the same image as another type."""
     unreadable: Waiting | None = None
-    """Why the store cannot be read at the moment."""
+    """The reason why the store cannot be read at the moment."""
     recorded: str = ""
     """The image by digest that the BundleDeployment records for this Bundle; "" if there is none."""
     monotonic: float = 0.0
@@ -127,7 +127,7 @@ class Unpack:
     ref: str
     content_type: str
     restart: bool = False
-    """Whether the job runs again although it has finished: its content is missing in the store, or is of another type."""
+    """True if the job runs again although it has finished: its content is missing in the store, or is of another type."""
     replaceable: str = ""
     """The digest whose content of another type, which no Bundle has, is replaced."""
 
@@ -152,7 +152,7 @@ class Evaluation:
     resolved: str
     """The reference by digest that is reported; "" before it is known."""
     keeps_status: bool = False
-    """Whether the status stays as it is: the Bundle was unpacked, and the store cannot be read at the moment."""
+    """True if the status stays as it is: the Bundle was unpacked, and the store cannot be read at the moment."""
 
 
 @dataclass(frozen=True)

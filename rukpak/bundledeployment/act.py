@@ -95,7 +95,8 @@ class Memory:
     uid: str
     last_applied: dict[ObjectKey, LastApplied] = field(default_factory=dict)
     failed_deletions: dict[str, int] = field(default_factory=dict)
-    """How often the API server refused to delete an object, by its uid, while the BundleDeployment is being deleted."""
+    """The number of times that the API server refused to delete an object, by its uid, while the BundleDeployment is being
+    deleted."""
     rejection: Rejection | None = None
     usage: Mapping[str, Usage | ApiError] = field(default_factory=dict)
     """The usage that was read for the next pass, by uid; publish drops it after that."""
@@ -106,14 +107,14 @@ class Memory:
     custom_resource_counts: CustomResourceCounts | None = None
     """The last count of the custom resources of its CRDs."""
     has_no_custom_resources: bool = False
-    """Whether the last list found no custom resources of its CRDs, while the BundleDeployment is being deleted."""
+    """True if the last list found no custom resources of its CRDs, while the BundleDeployment is being deleted."""
     refused_since: Mapping[str, datetime] = field(default_factory=dict)
     """Since when a Deployment has refused connections."""
     brief_wait_since: datetime | None = None
     unhealthy_since: datetime | None = None
     """The time since which a workload has not been healthy; None: all are."""
     cost: int = 0
-    """What was left to apply after the last pass."""
+    """The number of objects that were left to apply after the last pass."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class BundleInfo:
     annotations: Mapping[str, str] = field(default_factory=dict)
     is_deleting: bool = False
     is_orphan: bool = False
-    """Whether it was left by a BundleDeployment of this name that was deleted, and has no owner."""
+    """True if it was left by a BundleDeployment of this name that was deleted, and has no owner."""
     spec: Mapping[str, Any] = field(default_factory=dict)
     image: str = ""
     """The image by digest; empty before it was resolved."""

@@ -34,7 +34,7 @@ class CustomResourceCounts:
     """The value of the annotation that requests a count; empty: there is none."""
     at: datetime
     is_deleting: bool
-    """Whether the BundleDeployment was being deleted."""
+    """True if the BundleDeployment was being deleted."""
     counts: tuple[CustomResourceCount, ...]
 
 

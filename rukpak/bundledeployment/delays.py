@@ -23,8 +23,8 @@ RETRIED = (
     "it is tried again when an admission policy, a webhook configuration or a quota changes, and at least every "
     f"{MAX_RETRY_DELAY // timedelta(seconds=1)} seconds"
 )
-"""What Stalled says of an apply that was rejected, and not because of an object that is watched. No revision that has failed
-says it: nothing is retried of one that was rolled back."""
+"""The words of Stalled about an apply that was rejected, and not because of an object that is watched. No revision that has
+failed says it: nothing is retried of one that was rolled back."""
 WEBHOOK_RETRY_DELAY = timedelta(seconds=2)
 """The delay until rukpak looks again whether its webhook answers: a dry run a second for all BundleDeployments, at most."""
 SYNC_POLL_DELAY = timedelta(seconds=2)

@@ -25,17 +25,19 @@ class Evaluation:
     """The facts that `decide` acts on and `report` reports."""
 
     blocker: OlmError | None = None
-    """Why the desired Bundle cannot be installed, as far as that is known without a request to the API server."""
+    """The reason why the desired Bundle cannot be installed, as far as that is known without a request to the API server."""
     remarks: str = ""
-    """What only clients may notice of new schemas, and what a check of custom resources against them left out; empty: nothing."""
+    """Remarks on what only clients may notice of new schemas, and on what a check of custom resources against them left out;
+    empty: nothing."""
     permitted_loss: str = ""
-    """Which custom resources lose data by the upgrade to the desired Bundle, as the settings permit; empty: none is known."""
+    """The custom resources that lose data by the upgrade to the desired Bundle, as the settings permit; empty: none is known."""
     storage_moves: tuple[StorageMove, ...] = ()
     """The storage versions that the upgrade to the desired Bundle moves, for good."""
     interruption: str = ""
-    """Which requests for custom resources fail during the upgrade to the desired Bundle, as far as that is known; empty: none."""
+    """The requests for custom resources that fail during the upgrade to the desired Bundle, as far as that is known; empty:
+    none."""
     rollback_obstacle: str = ""
-    """Why the target cannot be rolled back, if it fails; empty: it can, or nothing asks for it."""
+    """The reason why the target cannot be rolled back, if it fails; empty: it can, or nothing asks for it."""
     foreign_objects: str = ""
     """A warning, while the BundleDeployment is being deleted, about objects in its Namespaces that the bundle did not bring;
     empty: none."""

@@ -32,7 +32,7 @@ class EventMapper:
     namespaces: Informer
     interests: dict[str, Interests] = field(default_factory=dict)
     changes: int = 0
-    """How many changes have been mapped by the interests."""
+    """The number of changes that the interests have mapped."""
     _removing: dict[str, str] = field(default_factory=dict)
     """uid -> name of the BundleDeployments that are removing their CRDs with all custom resources."""
 

@@ -86,7 +86,7 @@ from rukpak.format.objects import ObjectKey
 from rukpak.render.install_options import InstallOptions
 
 PODS_READ_AFTER = timedelta(seconds=5)
-"""How long a workload has to be unhealthy before its pods are read: most rollouts have ended by then."""
+"""The time for which a workload has to be unhealthy before its pods are read: most rollouts have ended by then."""
 
 MAX_FAILED_DELETIONS = 3
 """An object whose deletion the API server refused that often is left behind, if the abandon annotation allows it."""
@@ -111,7 +111,7 @@ class Observer:
     existing_objects: ExistingObjectsChecker
     memories: Mapping[str, Memory]
     admission: AdmissionProbe | None = None
-    """Whether the webhook of Bundles is asked before one is created; None: there is none."""
+    """The probe that asks the webhook of Bundles before one is created; None: there is none."""
 
     async def observe(self, key: str) -> World | DeletedWorld | None:
         """None: the BundleDeployment does not exist, and this process has no Memory of it. Raises ApiError only when the API

@@ -53,7 +53,7 @@ class PhaseStep:
     """Counted from 1."""
     items: tuple[RenderedObject, ...]
     is_new: bool = False
-    """Whether none of them exists, and all are of kinds of Kubernetes."""
+    """True if none of them exists, and all are of kinds of Kubernetes."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class CertificateWrite:
     endpoint: Endpoint
     step: Step
     why: str = ""
-    """Why a certificate is issued."""
+    """The reason why a certificate is issued."""
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ class Verb(StrEnum):
 
 
 DELETED = "it was deleted"
-"""Why an object is RECREATED."""
+"""The reason why an object is RECREATED."""
 
 
 @dataclass(frozen=True, order=True)

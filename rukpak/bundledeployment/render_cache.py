@@ -69,7 +69,7 @@ class _Entry:
     answers: Mapping[GroupKind, frozenset[str]]
     """The kinds that were looked up, and the versions that the cluster served."""
     removers: Mapping[GroupKind, str]
-    """Who was removing which of them."""
+    """The BundleDeployments that were removing some of them."""
     failed_groups: frozenset[str]
     remote_groups: frozenset[str]
     server_version: str

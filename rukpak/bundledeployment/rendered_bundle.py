@@ -27,9 +27,9 @@ class RenderedObject:
     versions: Versions = NO_VERSIONS
     """The versions of a CRD, and their conversion; empty for other kinds."""
     held: Held = NOTHING_HELD
-    """What is applied of a CRD as it is on the cluster."""
+    """The parts of a CRD that are applied as they are on the cluster."""
     is_deferred: bool = False
-    """Whether it is a CRD that is applied with its conversion webhook, in addition to the form of which something is held."""
+    """True if it is a CRD that is applied with its conversion webhook, in addition to the form of which something is held."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class RenderedNamespace:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     is_in_bundle: bool = True
-    """Whether it is an object of the bundle. Otherwise the bundle only writes to it: the BundleDeployment becomes a member of
+    """True if it is an object of the bundle. Otherwise the bundle only writes to it: the BundleDeployment becomes a member of
     it if it exists, and never creates it."""
 
 
@@ -63,7 +63,7 @@ class RenderedBundle:
     namespace: str
     phases: tuple[InstallPhase, ...]
     options: InstallOptions = field(default_factory=InstallOptions)
-    """What the BundleDeployment asks for."""
+    """The options that the BundleDeployment asks for."""
     namespaces: tuple[RenderedNamespace, ...] = ()
     warnings: tuple[str, ...] = ()
     left_out: tuple[ObjectKey, ...] = ()
@@ -73,7 +73,7 @@ class RenderedBundle:
     too_old: str = ""
     """That the cluster is too old for it, for messages; empty: it is not."""
     faults: tuple[str, ...] = ()
-    """Why it can never be installed unchanged."""
+    """The reason why it can never be installed unchanged."""
     unsupported: tuple[str, ...] = ()
     """The part of the faults that hold on every cluster."""
     absent_kinds: frozenset[tuple[str, str]] = frozenset()

@@ -99,7 +99,7 @@ class LabeledObject:
     deletion_timestamp: datetime | None = None
     finalizers: tuple[str, ...] = ()
     is_scaled_by_others: bool = False
-    """Whether another field manager owns spec.replicas."""
+    """True if another field manager owns spec.replicas."""
     health: Health | None = None
     pod_selector: str = ""
     """The label selector of the pods of a workload that is not healthy; empty for other objects."""
@@ -149,7 +149,7 @@ class LastApplied:
     fields_hash: str
     at: datetime
     quick_reverts: int = 0
-    """How often in a row the same manifest had to be applied again soon after the apply before."""
+    """The number of times that in a row the same manifest had to be applied again soon after the apply before."""
 
 
 @dataclass(frozen=True)
@@ -158,12 +158,12 @@ class ExistingObjects:
 
     identity: str
     at: datetime
-    """When it began; when it ended, if it has."""
+    """The time when it began, or when it ended, if it has."""
     is_running: bool = False
     evidence: Mapping[Form, Evidence] = field(default_factory=dict)
-    """What custom resources showed."""
+    """The evidence that custom resources gave, by form."""
     error: str = ""
-    """Why it failed; empty: it did not."""
+    """The reason why it failed; empty: it did not."""
 
 
 @dataclass(frozen=True)
@@ -207,9 +207,11 @@ class World:
     is_active_name_taken: bool = False
     """The Bundle of the active name has another owner."""
     admission_problem: str = ""
-    """Why the webhook that guards Bundles does not answer, when one has to be created; empty: it does, or is disabled."""
+    """The reason why the webhook that guards Bundles does not answer, when one has to be created; empty: it does, or is
+    disabled."""
     derived_record: BundleRecord | None = None
-    """What the active Bundle was, from the Operator's status; only when the Bundle is missing and status has no record of it."""
+    """The record of the active Bundle, from the Operator's status; only when the Bundle is missing and status has no record of
+    it."""
     content: Content = field(default_factory=MissingContent)
     """The content of the desired Bundle."""
     active_content: Content = field(default_factory=MissingContent)
@@ -219,9 +221,9 @@ class World:
     inventory: frozenset[tuple[str, str]] = frozenset()
     """Group-kinds of the annotation."""
     interests: Interests = field(default_factory=Interests)
-    """What it depends on: changes of these enqueue it as soon as the pass has published."""
+    """The objects on which it depends: changes of these enqueue it as soon as the pass has published."""
     changes_before: int = 0
-    """How many changes had been mapped to keys before this pass read anything."""
+    """The number of changes that had been mapped to keys before this pass read anything."""
     labeled: Mapping[ObjectKey, LabeledObject] = field(default_factory=dict)
     taken: frozenset[ObjectKey] = frozenset()
     """Keys of objects of the desired bundle that other BundleDeployments have, while it is being installed."""
@@ -235,29 +237,29 @@ class World:
     crds: Mapping[str, CustomResourceDefinition] = field(default_factory=dict)
     """CustomResourceDefinitions that are in the bundle or were released, by name."""
     crd_problems: Mapping[str, tuple[Problem, ...] | ApiError] = field(default_factory=dict)
-    """What the bundle's CustomResourceDefinitions break of those that they are to replace, by name; an error if one could not be
-    read."""
+    """Problems of the bundle's CustomResourceDefinitions with those that they are to replace, by name; an error if one could
+    not be read."""
     conversion_problems: Mapping[ObjectKey, str] = field(default_factory=dict)
-    """Why nobody converts the custom resources of one of its CustomResourceDefinitions, though they need it."""
+    """The reason why nobody converts the custom resources of one of its CustomResourceDefinitions, though they need it."""
     existing_objects: ExistingObjects | None = None
     """The last check of custom resources against the schemas of the bundle; None: there was none."""
     custom_resources: tuple[CustomResource, ...] | None = None
     """Custom resources of its CRDs, while the BundleDeployment is being deleted; None when they cannot be listed."""
     list_failure: ListFailure | None = None
-    """Why they cannot be listed."""
+    """The reason why they cannot be listed."""
     webhooks_without_endpoints: frozenset[ObjectKey] = frozenset()
     """Its webhook configurations that have no endpoints, while the BundleDeployment is being deleted."""
     undeletable: frozenset[str] = frozenset()
     """The uids of objects that the API server refuses to delete, while the BundleDeployment is being deleted."""
     namespace_blockers: Mapping[str, NamespaceBlockers] = field(default_factory=dict)
-    """What each Namespace that is being deleted waits for, by its name."""
+    """The blockers of each Namespace that is being deleted, by its name."""
     foreign_objects: Mapping[str, ForeignObjects] = field(default_factory=dict)
     """The objects of others in the Namespaces that are deleted with the BundleDeployment, by uid, once they have been listed."""
     usage: Mapping[str, Usage | ApiError] = field(default_factory=dict)
     """The usage of CustomResourceDefinitions and Namespaces that are no longer in the bundle, by uid; an error if it could not
     be read."""
     certificates: Mapping[ObjectKey, ServingCertificate] = field(default_factory=dict)
-    """What is in the Secrets with its serving certificates, as far as they exist and were read."""
+    """The content of the Secrets with its serving certificates, as far as they exist and were read."""
     endpoint_problems: Mapping[str, str] = field(default_factory=dict)
     """Deployment -> why the API server cannot call it yet, empty if it can; of those that the next phase waits for."""
     refused_since: Mapping[str, datetime] = field(default_factory=dict)
@@ -266,7 +268,7 @@ class World:
     unhealthy_since: datetime | None = None
     """The time since which a workload has not been healthy; None: all are."""
     pod_problems: Mapping[ObjectKey, str] = field(default_factory=dict)
-    """Why pods of a workload do not run, one sentence for each workload that has been unhealthy for a while."""
+    """The reason why pods of a workload do not run, one sentence for each workload that has been unhealthy for a while."""
     custom_resource_counts: CustomResourceCounts | None = None
     """The last count, made in this pass if it was due; None: this process has made none."""
     brief_wait_since: datetime | None = None

@@ -21,7 +21,7 @@ from enum import StrEnum
 from olmkit.stored_times import is_ahead, time_left
 
 LIFETIME = timedelta(days=730)
-"""How long a certificate and its authority are valid, as in OLM v0."""
+"""The time for which a certificate and its authority are valid, as in OLM v0."""
 ROTATION_LEAD = timedelta(days=30)
 """The time before the end of a certificate at which its rotation begins. OLM v0 has one day, which a weekend exceeds."""
 MAX_COMMON_NAME = 64
@@ -44,7 +44,7 @@ class ServingCertificate:
     """The certificate in a Secret."""
 
     problem: str = ""
-    """Why it cannot be served, at any time; empty: it can."""
+    """The reason why it cannot be served, at any time; empty: it can."""
     digest: str = ""
     """Digest of the certificate; pods have it in an annotation."""
     authorities: str = ""
@@ -52,11 +52,11 @@ class ServingCertificate:
     not_before: datetime = datetime.min
     not_after: datetime = datetime.max
     has_next: bool = False
-    """Whether the next certificate is there, and its authority is trusted."""
+    """True if the next certificate is there, and its authority is trusted."""
     next_not_before: datetime | None = None
-    """When the next certificate begins to be valid; None if there is none."""
+    """The time when the next certificate begins to be valid; None if there is none."""
     has_old_authority: bool = False
-    """Whether an authority is trusted that issued neither this certificate nor the next one."""
+    """True if an authority is trusted that issued neither this certificate nor the next one."""
 
     def problem_at(self, now: datetime) -> str:
         """Explain why it cannot be served now; empty if it can."""
@@ -79,7 +79,7 @@ class Rollout:
     last_write: datetime | None
     """The time of the last write to a client; None: a client does not have the authorities yet."""
     is_complete: bool
-    """Whether all pods have the certificate."""
+    """True if all pods have the certificate."""
 
 
 def common_name(host_name: str) -> str:

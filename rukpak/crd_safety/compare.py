@@ -25,10 +25,10 @@ Definition = Mapping[str, Any]
 """A CustomResourceDefinition of apiextensions.k8s.io/v1 as JSON."""
 _BAD_INPUT_ERRORS = (TypeError, AttributeError, ValueError, LookupError, RecursionError)
 _DROPS = frozenset({Rule.FIELD_REMOVED, Rule.UNKNOWN_FIELDS_DROPPED})
-"""What a write through another version drops."""
+"""Rules about values that a write through another version drops."""
 _STORAGE = _DROPS | {Rule.TYPE_CHANGED, Rule.DEFAULT_ADDED, Rule.DEFAULT_CHANGED, Rule.DEFAULT_REMOVED}
-"""What the version of the storage does to an object, whichever version it is read and written in: the API server does not
-validate by it, but it drops fields and sets defaults."""
+"""Rules about what the version of the storage does to an object, whichever version it is read and written in: the API server
+does not validate by it, but it drops fields and sets defaults."""
 _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _STAGES = {"alpha": 0, "beta": 1, None: 2}
 

@@ -39,7 +39,7 @@ class Held(NamedTuple):
     storage: str = ""
     """The version in which custom resources are stored; empty: that of the bundle."""
     conversion: Conversion | None = None
-    """How they are converted; None: as the bundle has it."""
+    """The conversion between them; None: as the bundle has it."""
 
     def __bool__(self) -> bool:
         """Report whether anything stays."""

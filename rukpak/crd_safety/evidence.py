@@ -37,7 +37,7 @@ class Check:
     watched: tuple[str, ...] = ()
     """Fields, as rules name them, of which is asked whether any custom resource has a value there."""
     is_validated: bool = True
-    """Whether they have to be valid; else only what they lose is asked."""
+    """True if they have to be valid; else only what they lose is asked."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class Evidence:
     unchecked: frozenset[str] = frozenset()
     """Keys and patterns of the schema that were not evaluated."""
     unknown: str = ""
-    """Why not all custom resources were checked; empty: they were."""
+    """The reason why not all custom resources were checked; empty: they were."""
     failed: str = ""
-    """Why the check failed, and may succeed later; empty: it did not."""
+    """The reason why the check failed, and may succeed later; empty: it did not."""
 
     def __add__(self, other: Evidence) -> Evidence:
         """Add the findings about other custom resources."""

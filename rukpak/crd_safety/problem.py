@@ -26,7 +26,7 @@ class Problem:
     """The field, such as `spec.containers[*].image`; empty: the object itself."""
     rule: CrdUpgradeRule
     change: str
-    """What changes: `old -> new`."""
+    """The change, as `old -> new`."""
 
     def __str__(self) -> str:
         """`v1: spec.size: type-changed: integer -> string`."""

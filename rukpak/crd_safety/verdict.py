@@ -50,7 +50,7 @@ class Verdict:
     refused: Problems = field(default_factory=dict)
     """The problems that prevent it."""
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """Why custom resources count as concerned though they were not all checked, by definition."""
+    """The reason why custom resources count as concerned though they were not all checked, by definition."""
     to_ignore: frozenset[Rule] = frozenset()
     """The rules that the settings have to name for these problems; empty: those that are broken."""
     invalid: Objects = field(default_factory=dict)
@@ -67,9 +67,9 @@ class Verdict:
     noticeable: Problems = field(default_factory=dict)
     """The problems that concern no custom resource: only clients may notice them."""
     notes: tuple[str, ...] = ()
-    """What was not checked, of what does not prevent it."""
+    """The checks that were not made, and do not prevent it."""
     failed: str = ""
-    """Why custom resources could not be checked, where this has to be waited for; empty: they were."""
+    """The reason why custom resources could not be checked, where this has to be waited for; empty: they were."""
 
     @property
     def permitted_loss(self) -> str:

@@ -28,7 +28,7 @@ class InstallOptions:
     config_json: bytes = b"{}"
     """Changes of the Deployments, as JSON with sorted keys."""
     certificates: CertificateMode = CertificateMode.SELF
-    """Who issues the serving certificates."""
+    """The issuer of the serving certificates."""
 
     @classmethod
     def of(cls, spec: BundleDeploymentSpec) -> InstallOptions:

@@ -57,7 +57,7 @@ class RenderOptions:
     upstream: bool = False
     """Exactly the output of upstream's renderer."""
     certificates: CertificateMode | None = None
-    """Who issues the serving certificates; None: cert-manager with `upstream`, else rukpak."""
+    """The issuer of the serving certificates; None: cert-manager with `upstream`, else rukpak."""
     scopes: Scopes = field(default_factory=dict)
     """The scopes of the cluster's kinds; those of other kinds are looked up in rukpak.render.scopes."""
     config: Mapping[str, Any] = field(default_factory=dict)

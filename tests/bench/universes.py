@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from operator_controller.resolve.solver.problem import Asked, Exclusion, Goal, Requirement, VersionSet
 
 Table = dict[str, list[list[Requirement]]]
-"""What each version of each package requires."""
+"""The requirements of each version of each package."""
 
 
 @dataclass

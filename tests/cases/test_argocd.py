@@ -39,9 +39,9 @@ local suspended = obj.spec.paused == true or ready.reason == "ApprovalRequired"
   health_status.status = "Suspended"
 """,
 )
-"""What only the script of Operators has."""
+"""The rule that only the script of Operators has."""
 OWN_RULES = {"Operator": SUSPENDED_RULE, "Catalog": (' and ready.reason ~= "ServingOldContent"',)}
-"""What one kind's script has and the others have not."""
+"""Rules that one kind's script has and the others have not."""
 
 
 def entries(files: list[Path], key: str) -> list[Any]:

@@ -28,7 +28,7 @@ class KillSwitch:
     writes_left: int | None = None
     counts_status: bool = True
     writes: list[str] = field(default_factory=list)
-    """What was counted."""
+    """The writes that were counted."""
     killed: asyncio.Event = field(default_factory=asyncio.Event)
     under_way: int = 0
     """Writes that count and have no response."""

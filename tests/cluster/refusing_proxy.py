@@ -40,7 +40,7 @@ class RefusingProxy(Proxy):
     refusal: Refusal | None = None
     refused = 0
     remaining: int | None = None
-    """How many more requests are refused; None: all."""
+    """The number of requests that are still refused; None: all."""
 
     def __init__(self, upstream: tuple[str, int], tls: ssl.SSLContext | None) -> None:
         super().__init__(upstream, tls)

@@ -194,7 +194,7 @@ REASONS: dict[str, tuple[str, Check]] = {
     "names a PriorityClass that nobody brings": (r"no PriorityClass with name", _needs_a_priority_class),
     "is installed, and waits for the address of a load balancer": (r"has no address yet", _has_no_load_balancer),
 }
-"""Why a package may not be Ready: part of the message, and whether it is true."""
+"""The reason why a package may not be Ready: part of the message, and whether it is true."""
 
 EXPECTED = {
     "ack-iam-controller": "brings an object that its own definition refuses",

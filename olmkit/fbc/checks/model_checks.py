@@ -18,7 +18,7 @@ from olmkit.gocompat.text import sprintf
 
 _NO_MESSAGE = "invalid deprecation: message must be set"
 _MISSING = CheckedBundle("", "", "", "0.0.0", "", has_content=False)
-"""What opm adds to the model for an entry without a bundle."""
+"""The bundle that opm adds to the model for an entry without a bundle."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ class CheckedBundle:
     version: str
     release: str
     has_content: bool
-    """Whether it has an image or bundle objects."""
+    """True if it has an image or bundle objects."""
 
     def to_json(self) -> list[Any]:
         """The JSON form, for from_json."""

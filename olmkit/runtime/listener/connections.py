@@ -34,7 +34,8 @@ MAX_WRITE_BUFFER_BYTES = 64 * 1024
 """Bytes buffered for a client before the next part of a response is read. The default of a TLS transport is 512 KiB."""
 
 BODY_DISCARD_SECONDS = 2.0
-"""How long the rest of a body is read that was answered without it. A client that still sends loses the response otherwise."""
+"""The time for which the rest of a body is read that was answered without it. A client that still sends loses the response
+otherwise."""
 
 _protocol_log = logging.getLogger(f"{__name__}.protocol")
 _protocol_log.setLevel(

@@ -42,7 +42,7 @@ PACK_ERRORS = (
     TypeError,
     LookupError,
 )
-"""What dulwich raises for invalid packs and objects."""
+"""The exceptions of dulwich for invalid packs and objects."""
 
 
 class PackError(Exception):

@@ -48,7 +48,7 @@ class Authorization:
         self._image = image
         self._tokens = registries.tokens
         self._login_sent = False
-        """Whether the login was sent."""
+        """True if the login was sent."""
         self._service_host = ""
         self._token_key = (endpoint.host, endpoint.repository, self._login)
 

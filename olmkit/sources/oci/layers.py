@@ -50,7 +50,7 @@ ARCHIVE_ERRORS: tuple[type[Exception], ...] = (
     *(tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError),
     cast("type[Exception]", igzip_lib.IsalError),
 )
-"""What reading an invalid or truncated archive raises."""
+"""The exceptions for an invalid or truncated archive."""
 WHITEOUT_PREFIX = ".wh."
 OPAQUE_WHITEOUT = ".wh..wh..opq"
 RESERVED_PREFIX = ".wh..wh."
@@ -63,7 +63,7 @@ class Budget:
     bytes: int
     files: int
     noun: str = "image"
-    """What messages call the content."""
+    """The name of the content in messages."""
 
     def take_bytes(self, count: int) -> None:
         """Raises TreeError(TooLarge)."""

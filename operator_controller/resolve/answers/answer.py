@@ -120,7 +120,7 @@ class FollowedCatalog:
     catalog: str
     channel: str
     is_deleted: bool = True
-    """Whether the previous catalog was deleted; else the spec does not select it."""
+    """True if the previous catalog was deleted; else the spec does not select it."""
 
 
 @dataclass(frozen=True)
@@ -139,24 +139,24 @@ class Answer:
     short_reason: str = ""
     """The rule that selected the bundle, in a few words. Empty for every other kind than CHOSEN."""
     is_final: bool = True
-    """Whether only a change of specs, of what runs or of content can change the answer. If not, a catalog is unread."""
+    """True if only a change of specs, of what runs or of content can change the answer. If not, a catalog is unread."""
     bundle: SelectedBundle | None = None
     """The bundle of CHOSEN."""
     target_version: str = ""
-    """Where the upgrade steps lead; the version of `bundle` if one step is enough."""
+    """The version to which the upgrade steps lead; that of `bundle` if one step is enough."""
     catalog_state: CatalogState | None = None
     """State of the catalog of a KEPT bundle; None if it was deleted."""
     followed_catalog: FollowedCatalog | None = None
     successor_note: str = ""
-    """Which catalog takes the place of a deleted one, in one sentence that `text` contains as well."""
+    """The sentence that names the catalog that takes the place of a deleted one; `text` contains it as well."""
     available_version: str = ""
     """A better version that is not selected."""
     available_reason: str = ""
-    """Why it is not, in one sentence."""
+    """The reason why it is not, in one sentence."""
     available: AvailableUpgrade | None = None
     """The upgrade of the installed bundle that requirements, the cluster, spec.version or a missing edge keep out."""
     deprecations: Deprecations | None = None
-    """What is deprecated of what is followed; None if it is not known."""
+    """Deprecations of what is followed; None if they are not known."""
     dependencies: tuple[Dependency, ...] = ()
     to_install: tuple[PackageToInstall, ...] = ()
     members: tuple[Member, ...] = ()
@@ -179,7 +179,7 @@ class Answer:
     """The packages that it requires and that require it, if nothing else requires one of them and no person has requested one
     that stays: such dependencies keep each other, and are deleted together."""
     clauses: tuple[Statement, ...] = ()
-    """Why a CONFLICT is one: a minimal set of statements that cannot all hold."""
+    """The reason why a CONFLICT is one: a minimal set of statements that cannot all hold."""
 
     @property
     def is_not_offered(self) -> bool:
@@ -194,13 +194,13 @@ class AnswerState:
     answer: Answer | None = None
     """None: the present request is not resolved yet."""
     needs_recheck: bool = False
-    """Whether the answer may change without a change of an object: a catalog that counts for the Operator is read again soon."""
+    """True if the answer may change without a change of an object: a catalog that counts for the Operator is read again soon."""
     is_component_settled: bool = True
-    """Whether no Operator of its component may come to require its package without a change of a spec or of content."""
+    """True if no Operator of its component may come to require its package without a change of a spec or of content."""
     outdated_catalogs: tuple[str, ...] = ()
     """The catalogs that count for an Operator that is refused and wait for other content than they serve, sorted."""
     error: OlmError | None = None
-    """Why the last attempt to resolve failed, if there is no answer."""
+    """The reason why the last attempt to resolve failed, if there is no answer."""
     since: datetime | None = None
     """Since when the present request has awaited its answer."""
     request: OperatorRequest | None = None

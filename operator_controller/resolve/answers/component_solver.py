@@ -66,7 +66,7 @@ class SolverMemory:
         self.unproved: dict[str, str] = {}
         """The message of each component of the last call that was solved with fewer catalogs instead, by its digest."""
         self.optimizers: dict[str, Optimizer] = {}
-        """What solved each component of the last call, by the package of its senior Operator."""
+        """The solvers of the components of the last call, by the package of its senior Operator."""
         self.costly: set[str] = set()
         """The packages of the senior Operators of components that no first attempt has solved."""
         self.paused: dict[str, PausableCall[list[Answer]]] = {}

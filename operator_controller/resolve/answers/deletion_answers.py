@@ -42,7 +42,7 @@ class _Running:
     bundles: tuple[Bundle, ...]
     required: tuple[Constraint, ...]
     is_readable: bool
-    """Whether all that it requires is known."""
+    """True if all that it requires is known."""
 
 
 def deletion_answers(

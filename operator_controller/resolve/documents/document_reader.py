@@ -190,7 +190,7 @@ class TextBundles(Mapping[str, Bundle]):
         self._unusual = _unusual_bundles(texts, properties)
         """The bundles that have to be made to know whether they can be installed."""
         self.index = _index(texts, properties)
-        """What all bundles require and own."""
+        """The kinds and packages that all bundles require and own."""
         any_marked = any(type(each) is _Deprecated for each in properties)
         self.deprecated = {name: "" for name, text in self._texts.items() if _is_marked(text)} if any_marked else {}
         """The bundles that a property marks as deprecated, with the message of each: none."""

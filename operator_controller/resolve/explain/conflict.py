@@ -45,7 +45,7 @@ REMOVAL_ORDER = (
     ExclusionClause,
     RequirementClause,
 )
-"""Where a conflict can do without one clause or another, clauses of the first kinds are left out first."""
+"""The order of removal: where a conflict can do without one clause or another, clauses of the first kinds are left out first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Conflict:
     """The first is the AskedClause of the versions in question; each other is about a package that one before it names, as far
     as possible."""
     is_minimal: bool
-    """Whether the clauses can hold together without any one of them. False if the budget was used up before that was known."""
+    """True if the clauses can hold together without any one of them. False if the budget was used up before that was known."""
 
 
 class ConflictFinder:
@@ -161,7 +161,7 @@ class ConflictFinder:
 
 
 Known = Callable[[str], Iterable[Clause]]
-"""What holds about a package."""
+"""The clauses that hold about a package."""
 
 
 class _Question:
@@ -176,7 +176,7 @@ class _Question:
         self._scope = scope
         self._assumed: dict[Clause, int] = {}
         self.is_minimal = False
-        """Whether the conflict that was found can do without none of its clauses."""
+        """True if the conflict that was found can do without none of its clauses."""
 
     def close(self) -> Statistics:
         """Free the solver. What was used."""

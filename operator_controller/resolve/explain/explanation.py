@@ -66,7 +66,8 @@ class Explanation:
     short_reason: str = ""
     """The rule that selected the bundle to install, in a few words. Empty for every other outcome."""
     successor_note: str = ""
-    """Which catalog takes the place of a deleted one, in one sentence that `text` contains as well. Empty if none does."""
+    """The sentence that names the catalog that takes the place of a deleted one; `text` contains it as well. Empty if none
+    does."""
 
 
 def explain(resolution: PackageResolution) -> Explanation:

@@ -38,7 +38,7 @@ class Refusal:
     sentence: str
     clauses: tuple[Statement, ...] = ()
     is_final: bool = True
-    """Whether no catalog whose current content is not known could lift it."""
+    """True if no catalog whose current content is not known could lift it."""
     packages: tuple[str, ...] = ()
     """The packages that the conflict is about."""
 
@@ -49,7 +49,7 @@ class Better:
 
     version: str
     why: str
-    """Why not, in one sentence."""
+    """The reason why not, in one sentence."""
 
     @property
     def reason(self) -> str:

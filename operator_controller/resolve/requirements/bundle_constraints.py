@@ -37,7 +37,7 @@ MAX_CONSTRAINT_BYTES = 131_072
 MAX_CONSTRAINT_DEPTH = 16
 """Levels of all, any and not in one olm.constraint."""
 _KEPT = "constraints_of"
-"""Where constraints_of keeps its result, as functools.cached_property does."""
+"""The attribute in which constraints_of keeps its result, as functools.cached_property does."""
 MAX_CONSTRAINTS = 1_000
 """Constraints of one bundle, those in all, any and not included."""
 

@@ -14,7 +14,7 @@ class ClusterKind:
     versions: tuple[str, ...]
     """The versions that are served."""
     is_installed: bool = False
-    """Whether a BundleDeployment has installed the CustomResourceDefinition."""
+    """True if a BundleDeployment has installed the CustomResourceDefinition."""
 
 
 @dataclass(frozen=True)

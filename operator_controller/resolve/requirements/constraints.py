@@ -129,7 +129,7 @@ def _scope(constraint: Constraint) -> ConstraintScope:
 
 
 RuleHolds = Callable[[str, str, Bundle], bool]
-"""Whether a rule in CEL holds for a bundle of a package."""
+"""A function that reports whether a rule in CEL holds for a bundle of a package."""
 
 
 def _rule_holds(rule: str, package: str, bundle: Bundle) -> bool:

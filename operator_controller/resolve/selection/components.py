@@ -50,7 +50,7 @@ class ComponentPart:
     """The catalog, the package and the digest of what spec.packages leaves out: of these packages, and of providers of kinds that
     they require. The digest is "" if the content is not known."""
     excess: str = ""
-    """Which limit the component exceeds, so that it is not solved."""
+    """The limit that the component exceeds, so that it is not solved."""
     unsolved: str = ""
     """If it is part of a component that is not solved: the message for what cannot be had from the catalogs in it."""
 

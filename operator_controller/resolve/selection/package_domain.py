@@ -41,7 +41,7 @@ class PackageDomain:
     pending: Chosen | None = None
     """The best that could be installed if it were approved, or if the Operator were not paused; None if that is a version."""
     known_permitted: Permitted | None = None
-    """What is permitted, if that was needed to make the versions."""
+    """The permitted bundles, if they were needed to make the versions."""
 
     @cached_property
     def permitted(self) -> Permitted:

@@ -129,7 +129,7 @@ class SuccessorCatalog:
     catalog: str
     channel: str
     is_deleted: bool = True
-    """Whether the previous catalog was deleted; else the request does not select it."""
+    """True if the previous catalog was deleted; else the request does not select it."""
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ class ComponentUniverse:
     home_catalogs: Callable[[str], int]
     """The place of a package's catalog among the catalogs of those that may require it."""
     why_not_created: Callable[[str], str]
-    """Why no Operator can be created for a package that has none; "" if it can."""
+    """The reason why no Operator can be created for a package that has none; "" if it can."""
     withheld: WithheldPackages
     rules: RuleEvaluations = field(default_factory=RuleEvaluations)
     """Evaluates rules in CEL. What runs is evaluated always: its methods raise RulesTooCostly."""

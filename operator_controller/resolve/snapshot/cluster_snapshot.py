@@ -84,7 +84,7 @@ class OperatorRequest:
     """It was created because others require its package, and nobody has taken it over."""
     is_deleting: bool = False
     is_resolvable: bool = True
-    """Whether its spec is to be resolved. If not, what runs for it stays and counts."""
+    """True if its spec is to be resolved. If not, what runs for it stays and counts."""
     running: RecordedBundle | None = None
     """The bundle that is installed."""
     installing: RecordedBundle | None = None
@@ -122,7 +122,7 @@ class CatalogSource:
     """The packages that the Catalog's status lists and its spec selects, to suggest similar names and to know what an unreadable
     one has."""
     lists_all_packages: bool = False
-    """Whether `package_names` is complete: an unreadable catalog does not have any other package then."""
+    """True if `package_names` is complete: an unreadable catalog does not have any other package then."""
     selected_packages: tuple[str, ...] | None = None
     """The packages that spec.packages of the Catalog names; None without a list. It offers no other package of its content."""
     withheld_names: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ class PackageRequest:
     channel: str = ""
     versions: MastermindsRange | None = None
     enforces_edges: bool = True
-    """Whether the running bundle is replaced along upgrade edges only (spec.upgradeConstraintPolicy)."""
+    """True if the running bundle is replaced along upgrade edges only (spec.upgradeConstraintPolicy)."""
     approved_version: str = ""
     """The version that a person has approved: it is preferred to better ones, unless it runs already."""
     is_dependency: bool = False

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from operator_controller.resolve.solver.lazy_encoding import LazyEncoding
 
 FIRST_COUNTER_LIMIT = 2
-"""How far a new counter counts. It is replaced by one that counts twice as far when that is not enough: counting thousands of
+"""The limit of a new counter. It is replaced by one that counts twice as far when that is not enough: counting thousands of
 providers of one kind, of which one is needed, must not take a clause for each pair of them."""
 
 

@@ -30,7 +30,7 @@ Rule = TypeVar("Rule", Requirement, Exclusion)
 Selection = Mapping[str, int]
 """The index of each selected package."""
 Group = RequirementClause | ExclusionClause | OwnershipClause
-"""What a group of clauses of the solver stands for."""
+"""The clause for which a group of clauses of the solver stands."""
 
 
 class LazyEncoding(OrderEncoding):

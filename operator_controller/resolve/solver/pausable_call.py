@@ -42,7 +42,7 @@ class PausableCall(Generic[T]):
         self._result = result  # the stack does not refer to the call: it is released with it
         self._greenlet = _PausableGreenlet(lambda: result.append(function()))
         self.pauses = 0
-        """How often it has been paused."""
+        """The number of times that it has been paused."""
 
     def run(self, is_over: Callable[[], bool] | None) -> bool:
         """Begin or continue the call, until it ends or `is_over`; None: until it ends. Returns whether it has ended.

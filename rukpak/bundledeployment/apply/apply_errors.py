@@ -50,7 +50,7 @@ WITH_RESOURCES = " with its custom resources"
 MAX_CAUSE_BYTES = 400
 """UTF-8 bytes of what the API server says before an advice: of a Job it prints the whole template, twice."""
 NEVER_ADVISED = frozenset({CRD, NAMESPACE})
-"""What no message advises to delete: other objects go with it."""
+"""Kinds that no message advises to delete: other objects go with it."""
 WHAT_DELETION_TAKES = {
     ("", "PersistentVolumeClaim"): " This deletes the data of its volume, unless the PersistentVolume is retained",
     (
@@ -72,9 +72,9 @@ class ApplyErrors:
     holder: Callable[[str], str]
     """The name of the BundleDeployment of a uid, empty when there is none."""
     adopts: bool = False
-    """Whether an object that nobody manages is taken over."""
+    """True if an object that nobody manages is taken over."""
     since: str = ""
-    """When the BundleDeployment was created, as the API server writes it; empty: nothing has lost its label."""
+    """The time when the BundleDeployment was created, as the API server writes it; empty: nothing has lost its label."""
 
     async def explain(self, uid: str, kind: Kind, body: Object, error: ApiError) -> dict[str, str]:
         """Raise what the failed apply of `body` means for the BundleDeployment of that uid.

@@ -30,7 +30,7 @@ class Departed:
     name: str
     uid: str
     is_replaced: bool = False
-    """Whether another one of its name exists: it takes over what is in its bundle."""
+    """True if another one of its name exists: it takes over what is in its bundle."""
     changed_by: str = ""
     """The field manager of others that has written to the object; empty: it is as it was left."""
 

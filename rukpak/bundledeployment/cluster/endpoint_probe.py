@@ -29,7 +29,7 @@ from rukpak.render.endpoints import Endpoint
 DEPLOYMENTS = Kind("apps", "v1", "Deployment", "deployments", namespaced=True)
 HANDSHAKE_TIMEOUT_SECONDS = 2.0
 REFUSAL_PATIENCE = timedelta(minutes=1)
-"""How long connections may be refused by an endpoint that is ready, before it counts as able to be called."""
+"""The time for which connections may be refused by an endpoint that is ready, before it counts as able to be called."""
 MAX_ADDRESSES = 3
 """Addresses of one endpoint that are tried."""
 
@@ -38,7 +38,7 @@ class EndpointState(NamedTuple):
     """The result of a check whether an endpoint can be called."""
 
     problem: str
-    """Why it cannot; empty: it can."""
+    """The reason why it cannot; empty: it can."""
     refused_since: datetime | None = None
     """Since when it has refused connections; None: it does not."""
 

@@ -26,7 +26,7 @@ OWNER_INDEX = "owner"
 UNREACHABLE_AFTER_SECONDS = 30.0
 """A kind whose informer has been stale for that long counts as unreachable."""
 SYNC_TIMEOUT_SECONDS = 2.0
-"""How long a pass waits for an informer that was just started, or whose watch was just cut."""
+"""The time for which a pass waits for an informer that was just started, or whose watch was just cut."""
 
 
 class InformerFactory(Protocol):
@@ -58,7 +58,7 @@ class _Watched:
     users: set[str] = field(default_factory=set)
     """uids of the BundleDeployments that have the kind."""
     stale_since: float = field(default_factory=time.monotonic)
-    """When the informer was started or became stale; of no meaning while it is fresh."""
+    """The time when the informer was started or became stale; of no meaning while it is fresh."""
 
     def note_staleness(self) -> None:
         """The informer has become stale or fresh."""

@@ -33,7 +33,7 @@ class NamespaceBlockers:
     undiscovered: tuple[str, ...] = ()
     """Groups and versions whose API server does not answer, as `example.com/v1`."""
     is_unknown: bool = False
-    """Whether its controller fails for another reason."""
+    """True if its controller fails for another reason."""
 
     def sentence(self) -> str:
         """Say what it waits for and what to do, as the end of a sentence; empty if nothing is known."""

@@ -23,9 +23,9 @@ class OtherMember:
 
     name: str
     is_labeled: bool
-    """Whether the Namespace has its label."""
+    """True if the Namespace has its label."""
     is_recorded: bool
-    """Whether its status records that rukpak created the Namespace."""
+    """True if its status records that rukpak created the Namespace."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ class NamespaceInfo:
     deletion_timestamp: datetime | None = None
     finalizers: tuple[str, ...] = ()
     is_member: bool = False
-    """Whether the BundleDeployment installs into it: the Namespace has its label, and an apply of its field manager."""
+    """True if the BundleDeployment installs into it: the Namespace has its label, and an apply of its field manager."""
     is_created: bool = False
-    """Whether a status records that rukpak created it: that of the BundleDeployment, or of another one."""
+    """True if a status records that rukpak created it: that of the BundleDeployment, or of another one."""
     others: tuple[OtherMember, ...] = ()
     """By name."""
     is_left_behind: bool = False
-    """Whether it has the label of a BundleDeployment that does not exist: objects of that one may be in it."""
+    """True if it has the label of a BundleDeployment that does not exist: objects of that one may be in it."""
 
     @property
     def members(self) -> frozenset[str]:

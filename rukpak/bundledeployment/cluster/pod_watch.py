@@ -21,7 +21,7 @@ from rukpak.format.objects import ObjectKey
 
 PODS = Kind("", "v1", "Pod", "pods", namespaced=True)
 LOG_TIMEOUT_SECONDS = 2.0
-"""How long a pass waits for the last line of a container."""
+"""The time for which a pass waits for the last line of a container."""
 MAX_LOG_BYTES = 4096
 
 

@@ -15,7 +15,7 @@ from olmkit.runtime.informer import Informer
 from rukpak.bundledeployment.cluster.inventory import InformerFactory
 
 SYNC_TIMEOUT_SECONDS = 2.0
-"""How long a pass waits for the first lists of its watches."""
+"""The time for which a pass waits for the first lists of its watches."""
 
 Watchable = TypeVar("Watchable", bound=Hashable)
 

@@ -64,7 +64,7 @@ class _Reported:
     in_progress_since: datetime | None = None
     failed: Mapping[ObjectKey, FailedObject] = field(default_factory=dict)
     is_truncated: bool = False
-    """Whether others have failed that it does not name."""
+    """True if others have failed that it does not name."""
 
     def has_failed(self, key: ObjectKey) -> bool:
         """Report whether the object has failed, as far as the status tells: any other one may have if it does not name all."""

@@ -47,7 +47,7 @@ class Target:
     revision: Revision | None = None
     """Its revision in the status; None: none has begun."""
     is_rolled_back: bool = False
-    """Whether it is an earlier revision than the one that spec asks for."""
+    """True if it is an earlier revision than the one that spec asks for."""
 
 
 def target_of(raw: Mapping[str, Any], deployment: BundleDeployment) -> Target:

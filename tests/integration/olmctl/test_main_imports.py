@@ -48,7 +48,7 @@ HEAVY = {
 }
 """The packages of pyproject.toml but click, and what is slow of the standard library."""
 CATALOG_PACKAGES = {"msgspec", "orjson", "pathspec", "re2", "ryaml", "semantic_version", "yaml"}
-"""What reads and checks a catalog."""
+"""Packages that read and check a catalog."""
 
 RECORD = """
 import contextlib, io, json, sys

@@ -51,7 +51,7 @@ KNOWN = {
     "olmctl/operators/controller_state.py": "a Lease, whose age is only shown",
     "olmctl/operators/output.py": "an age that is shown, at least 0",
 }
-"""Where a time is subtracted from the present one, or the other way round, and why that is right."""
+"""The modules that subtract a time from the present one, or the other way round, and why that is right."""
 
 
 def test_no_time_is_subtracted_from_the_present_one_but_by_the_shared_rule() -> None:

@@ -22,7 +22,7 @@ Olm = Callable[..., tuple[int, str, str]]
 INSTALL = ("suite", "install", "--image", load_manifests().image)
 """The command that installs the suite where it is not installed."""
 UNGUARDED = f"warning: {guard_of([], []).problem}\n"
-"""What `olm suite status` says of a cluster on which rukpak has not applied its policy."""
+"""The words of `olm suite status` about a cluster on which rukpak has not applied its policy."""
 
 
 @pytest.fixture(scope="package")

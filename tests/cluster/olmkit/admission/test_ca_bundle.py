@@ -29,7 +29,7 @@ from olmkit.tls.service import RUKPAK_SERVICE
 from tests.cluster.olmkit.conftest import NAMESPACE, Object
 
 NOW = datetime.now(UTC) - 7 * CA_OVERLAP
-"""When a test begins. The API server has a clock of its own, for which every certificate of the test is valid."""
+"""The time when a test begins. The API server has a clock of its own, for which every certificate of the test is valid."""
 WITNESS = "services"
 """The kind about which a third server is asked, which tells what the API server trusts."""
 SERVICES = Kind("", "v1", "Service", WITNESS, namespaced=True)

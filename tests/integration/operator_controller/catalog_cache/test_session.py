@@ -39,7 +39,7 @@ class Server:
     requests: list[tuple[int, dict[str, str]]] = field(default_factory=list)
     connections: dict[Any, int] = field(default_factory=dict)
     refuses: Callable[[int], bool] = lambda number: False
-    """Whether the replica of a connection refuses: it does not have the content yet, or is overloaded."""
+    """True if the replica of a connection refuses: it does not have the content yet, or is overloaded."""
     refusal: Callable[[int], int] = lambda number: 503
     """With which status."""
     retry_after: str = "2"

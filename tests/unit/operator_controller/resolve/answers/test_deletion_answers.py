@@ -115,7 +115,7 @@ CERTAIN = [
         id="what stays satisfies what is being deleted",
     ),
 ]
-"""What is the same as in the answers of the solver."""
+"""Cases in which the answer is the same as that of the solver."""
 
 
 def found(*operators: OperatorRequest, **selected: set[str]) -> Found:
