@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -99,15 +100,25 @@ def test_what_is_public_has_a_docstring() -> None:
     assert found == []
 
 
+def texts(path: Path) -> Iterator[tuple[str, str]]:
+    """The docstrings of a module with what they describe, and the texts that stand after constants and fields."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Module | ast.ClassDef | Function):
+            yield getattr(node, "name", "module"), ast.get_docstring(node) or ""
+            for field, text in pairwise(node.body):
+                if not isinstance(field, ast.Assign | ast.AnnAssign) or not isinstance(text, ast.Expr):
+                    continue
+                if isinstance(text.value, ast.Constant) and isinstance(text.value.value, str):
+                    yield ast.unparse(field), text.value.value
+
+
 def test_a_docstring_begins_with_what_it_describes() -> None:
     """With a verb or a noun phrase: a question is no description."""
     found = [
-        f"{relative(path)}: {getattr(node, 'name', 'module')}: {words[0]}"
+        f"{relative(path)}: {name}: {words[0]}"
         for path in files(*PRODUCTS, *TOOLS)
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.Module | ast.ClassDef | Function)
-        and (words := (ast.get_docstring(node) or "").split())
-        and words[0].strip(",:") in QUESTIONS
+        for name, text in texts(path)
+        if (words := text.split()) and words[0].strip(",:") in QUESTIONS
     ]
     assert found == []
 
