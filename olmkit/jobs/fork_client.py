@@ -84,7 +84,7 @@ class ForkServerClient:
     def __init__(self, preload: Sequence[str] = (), sandbox: Sandbox | None = None) -> None:
         self._preload = preload
         self.sandbox = sandbox or Sandbox()
-        """What its children may reach."""
+        """The files and addresses that its children may reach."""
         self._scratch: ScratchDirectory | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None

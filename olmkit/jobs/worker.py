@@ -212,7 +212,7 @@ class _Process:
         self.asked = 0
         """The number of requests."""
         self.is_over = False
-        """Whether it answers no more requests."""
+        """True if it answers no more requests."""
 
     async def ask(self, function: str, request: bytes) -> bytes:
         """As Worker.ask."""

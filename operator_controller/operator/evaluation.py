@@ -38,17 +38,17 @@ class Consequences:
     """The consequences of an answer, beside the bundle that it selects or refuses. The defaults: none."""
 
     dependencies: Sequence[RequiredPackage] = ()
-    """What satisfies the requirements of the bundle."""
+    """The packages that satisfy the requirements of the bundle."""
     available: AvailableUpgrade | None = None
     """An upgrade that is kept out by something else than a Hold."""
     deprecations: Deprecations | None = None
-    """What is deprecated of what is followed; None if it is not known."""
+    """Deprecations of what is followed; None if they are not known."""
     to_record: RecordPlan | None = None
     """The record of the plan of a moving set to write or to remove."""
     kept_note: str = ""
-    """Why a dependency that nothing requires is kept; empty if it is required, or no dependency."""
+    """The reason why a dependency that nothing requires is kept; empty if it is required, or no dependency."""
     successor_note: str = ""
-    """Which Catalog takes the place of a deleted one, in one sentence; empty if none does."""
+    """The sentence that names the Catalog that takes the place of a deleted one; empty if none does."""
     successor: SuccessorRecord | None = None
     """None if no catalog takes the place of another one, or if that need not be recorded by itself."""
 
@@ -62,9 +62,9 @@ class Comparison:
     current_deployment: ObservedBundleDeployment | None
     """The existing BundleDeployment, if it is as desired and its status is that of its current spec."""
     runs_template: bool
-    """Whether the running bundle is that of the existing BundleDeployment's template."""
+    """True if the running bundle is that of the existing BundleDeployment's template."""
     runs_image: bool
-    """Whether the image of the resolved bundle runs, on any registry."""
+    """True if the image of the resolved bundle runs, on any registry."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Kept:
     ready_reason: Reason
     """Reason of Ready while the bundle is healthy."""
     blocker: OlmError | None
-    """Why the BundleDeployment cannot be written now."""
+    """The reason why the BundleDeployment cannot be written now."""
     comparison: Comparison
 
 
@@ -133,7 +133,7 @@ class Held:
     """Image of the requested bundle; of the selected one if none is requested."""
     hold: Hold
     blocker: OlmError | None
-    """Why the BundleDeployment cannot be written now."""
+    """The reason why the BundleDeployment cannot be written now."""
     comparison: Comparison
 
 
@@ -150,7 +150,7 @@ class Selected:
     to_create: CreateDependency | None
     """A package that the bundle requires and that has no Operator."""
     blocker: OlmError | None
-    """Why the bundle cannot be installed now."""
+    """The reason why the bundle cannot be installed now."""
     comparison: Comparison
 
 
