@@ -28,8 +28,9 @@ from catalogd.storage.startup_verifier import StartupVerifier
 from olmkit.api import catalogs, packages
 from olmkit.api.catalogs import Availability
 from olmkit.errors import OlmError
-from olmkit.jobs import Jobs, MemoryBudget, Sandbox
-from olmkit.jobs.memory_budget import job_memory_budget
+from olmkit.jobs.memory_budget import MemoryBudget, job_memory_budget
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.scheduler import Jobs
 from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import Controller
 from olmkit.runtime.informer import Informer, without_managed_fields

@@ -8,8 +8,9 @@ from datetime import timedelta
 from olmkit.api import bundledeployments, bundles, catalogs, customresourcedefinitions, operators
 from olmkit.api.meta import Kind
 from olmkit.api.ownership import OPERATOR_CONTROLLER
-from olmkit.jobs import Sandbox, Worker
 from olmkit.jobs.fork_client import ForkServerClient
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.worker import Worker
 from olmkit.runtime.client import Client
 from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import Controller

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.meta import Kind
-from olmkit.jobs import Jobs, Sandbox
 from olmkit.jobs.memory_budget import MemoryBudget, job_memory_budget
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.scheduler import Jobs
 from olmkit.runtime.api_server_addresses import ApiServerAddresses
 from olmkit.runtime.client import Client
 from olmkit.runtime.condition_metrics import ConditionMetrics

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from olmkit.jobs import Job, JobContext, codec, job_functions
+from olmkit.jobs import codec, job_functions
+from olmkit.jobs.job import Job, JobContext
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")

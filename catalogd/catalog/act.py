@@ -39,7 +39,7 @@ from catalogd.storage.catalog_store import CatalogStore
 from olmkit.api import catalogs
 from olmkit.api.catalogs import NAME_LABEL
 from olmkit.errors import Conflict, OlmError
-from olmkit.jobs import Jobs
+from olmkit.jobs.scheduler import Jobs
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from olmkit.store.disk_errors import disk_error

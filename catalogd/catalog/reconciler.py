@@ -34,7 +34,8 @@ from catalogd.storage.catalog_store import ServedCatalog
 from olmkit.api.catalogs import MAX_REFRESH_LENGTH, REFRESH_ANNOTATION, Catalog, CatalogStatus
 from olmkit.api.conditions import StatusReport, truncate
 from olmkit.errors import Blocked, OlmError
-from olmkit.jobs import Failed, Finished, JobReason, Queued, Running
+from olmkit.jobs.job import JobReason
+from olmkit.jobs.state import Failed, Finished, Queued, Running
 from olmkit.runtime.reconciler import Reconciler
 from olmkit.runtime.status_publisher import Publisher
 from olmkit.sources.errors import BadContent

@@ -29,7 +29,11 @@ from catalogd.http.compression_job import (
 )
 from catalogd.storage.catalog_store import CatalogStore
 from olmkit.errors import OlmError
-from olmkit.jobs import Failed, Finished, Jobs, Limits, MemoryBudget, Queued, Running, Sandbox, Task
+from olmkit.jobs.job import Limits, Task
+from olmkit.jobs.memory_budget import MemoryBudget
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.scheduler import Jobs
+from olmkit.jobs.state import Failed, Finished, Queued, Running
 from olmkit.store.store import Store, unreadable_error
 
 COMPRESSION_VERSION = "1"

@@ -20,7 +20,8 @@ import orjson
 import zstandard
 
 from olmkit.errors import Waiting
-from olmkit.jobs import Job, JobContext, implement
+from olmkit.jobs.job import Job, JobContext
+from olmkit.jobs.job_functions import implement
 from olmkit.store.store import Store
 
 COMPRESSIBLE_FILES = ("all.jsonl", "resolution.jsonl", "summaries.json")

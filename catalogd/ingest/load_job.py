@@ -24,7 +24,8 @@ from catalogd.ingest.moved_tag import check_not_rejected, check_tag, load_result
 from catalogd.ingest.staged_content import is_stored
 from catalogd.ingest.yaml_worker_pool import WorkerDied, YamlWorkerPool
 from olmkit.fbc.errors import NO_BLOBS_MESSAGE, BadCatalog
-from olmkit.jobs import Job, JobContext, implement
+from olmkit.jobs.job import Job, JobContext
+from olmkit.jobs.job_functions import implement
 from olmkit.sources.errors import BadContent
 from olmkit.sources.oci.image import FromLabel
 from olmkit.sources.open import OpenedSource, open_source

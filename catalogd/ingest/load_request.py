@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from olmkit.jobs import Job, Limits
+from olmkit.jobs.job import Job, Limits
 from olmkit.sources.access import Access
 from olmkit.sources.errors import BadContent
 from olmkit.sources.source import Source

@@ -9,7 +9,8 @@ from pathlib import Path
 from catalogd.catalog.world import Record
 from catalogd.ingest.load_request import LOAD, LoadRequest, LoadResult, RejectedContent
 from catalogd.ingest.staged_content import publish_job_output
-from olmkit.jobs import Staging, Task
+from olmkit.jobs.job import Task
+from olmkit.jobs.staging import Staging
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent

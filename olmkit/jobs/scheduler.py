@@ -25,6 +25,7 @@ from olmkit.jobs import staging
 from olmkit.jobs.fork_client import ForkServerClient, ForkServerLost
 from olmkit.jobs.job import Job, JobReason, Limits, Progress, Task
 from olmkit.jobs.memory_budget import MemoryBudget, Turn
+from olmkit.jobs.metrics import JobRecord
 from olmkit.jobs.outcome import (
     FIRST_RETRY_DELAY,
     MAX_RETRY_DELAY,
@@ -36,7 +37,6 @@ from olmkit.jobs.outcome import (
 from olmkit.jobs.probe_pool import ProbePool
 from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.state import Failed, Finished, JobState, Queued, Running
-from olmkit.jobs.statistics import JobRecord
 from olmkit.store.disk_errors import JOB_FILES, disk_error
 
 log = logging.getLogger(__name__)

@@ -21,8 +21,8 @@ from olmkit.jobs import codec, protocol
 from olmkit.jobs.fork_client import ForkServerClient, ForkServerLost
 from olmkit.jobs.job import JobReason, Limits, Role, Task
 from olmkit.jobs.memory_budget import MemoryBudget, Turn
+from olmkit.jobs.metrics import JobRecord
 from olmkit.jobs.outcome import error_of_exit, lost_error, outcome_of_line, timeout_error
-from olmkit.jobs.statistics import JobRecord
 from olmkit.store.disk_errors import JOB_FILES, disk_error
 
 Result = TypeVar("Result")

@@ -18,7 +18,7 @@ from typing import Any
 from olmkit.api.meta import Kind
 from olmkit.errors import OlmError
 from olmkit.jobs import syscalls
-from olmkit.runtime import job_metrics, logs, tls_read_buffer
+from olmkit.runtime import logs, tls_read_buffer
 from olmkit.runtime.client import Client
 from olmkit.runtime.controller import Controller
 from olmkit.runtime.election import Election, Term
@@ -138,7 +138,6 @@ class Manager:
 
     async def run(self) -> None:
         """Run everything until stop(), then drain. Raises the exceptions of tasks that crashed."""
-        job_metrics.register()
         async with AsyncExitStack() as stack:
             limit = stack.enter_context(Watchdog(f"{self.name} shutdown", "shutdown takes too long: exiting"))
             await stack.enter_async_context(serve_health(self.settings.health_probe_bind_address, self._check_results))

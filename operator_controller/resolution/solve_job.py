@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from olmkit.jobs import JobContext, implement
+from olmkit.jobs.job import JobContext
+from olmkit.jobs.job_functions import implement
 from operator_controller.catalog_cache.stored_documents import ContentDocuments
 from operator_controller.resolution.solve_request import SLICE_CPU_TIME, SOLVE, SolveRequest, SolveResult
 from operator_controller.resolve.answers.answer import Answer

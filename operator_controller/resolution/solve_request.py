@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from olmkit.jobs import Job, Limits
+from olmkit.jobs.job import Job, Limits
 from operator_controller.resolve.answers.answer import Answer, Member
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
 from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource, OperatorRequest

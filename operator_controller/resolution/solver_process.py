@@ -17,7 +17,8 @@ from pathlib import Path
 from prometheus_client import Counter
 
 from olmkit.errors import Blocked, OlmError, Waiting
-from olmkit.jobs import JobReason, Task, Worker
+from olmkit.jobs.job import JobReason, Task
+from olmkit.jobs.worker import Worker
 from operator_controller.resolution.solve_request import SOLVE, SolveRequest, SolveResult
 from operator_controller.resolve.answers.answer import Answer
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts

@@ -7,7 +7,9 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from olmkit.jobs import Jobs, Staging, Task
+from olmkit.jobs.job import Task
+from olmkit.jobs.scheduler import Jobs
+from olmkit.jobs.staging import Staging
 from olmkit.runtime.api_server_addresses import ApiServerAddresses
 from olmkit.runtime.source_secrets import SourceSecrets
 from olmkit.sources.access import Access

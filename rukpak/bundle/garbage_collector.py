@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from olmkit.api.bundles import resolved_digest
 from olmkit.errors import OlmError
-from olmkit.jobs import Finished, Jobs
+from olmkit.jobs.scheduler import Jobs
+from olmkit.jobs.state import Finished
 from olmkit.runtime.informer import Informer
 from olmkit.store.store import Store
 from rukpak.bundle.world import UnpackResult

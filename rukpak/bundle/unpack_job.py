@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from olmkit.api.bundles import PLAIN as PLAIN_PROVISIONER
-from olmkit.jobs import Job, JobContext, implement
+from olmkit.jobs.job import Job, JobContext
+from olmkit.jobs.job_functions import implement
 from olmkit.sources.errors import BadContent, SourceReason
 from olmkit.sources.oci.image import FetchedImage, fetch, resolve, verify_access
 from olmkit.sources.oci.image import unpack as unpack_image

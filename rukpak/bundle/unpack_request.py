@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from olmkit.jobs import Job
+from olmkit.jobs.job import Job
 from olmkit.sources.access import Access
 from olmkit.sources.errors import BadContent
 from rukpak.bundle.world import UnpackResult

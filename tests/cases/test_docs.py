@@ -19,8 +19,8 @@ from catalogd.ingest.load_request import LOAD
 from olmkit.api import bundledeployments, bundles, catalogs, operators, packages
 from olmkit.api.content import Phase
 from olmkit.api.meta import Resource
-from olmkit.jobs import JobReason
-from olmkit.jobs.statistics import Outcome
+from olmkit.jobs.job import JobReason
+from olmkit.jobs.metrics import Outcome
 from olmkit.runtime.manager import make_parser
 from operator_controller.__main__ import add_flags as operator_flags
 from operator_controller.resolution.solve_request import SOLVE

@@ -17,8 +17,8 @@ from devcluster.processes import REPOSITORY
 from devcluster.suite import NAMESPACE, Suite
 from devcluster.watch import Watch
 from olmkit.api.crd import CRD_DEFINITIONS
-from olmkit.jobs import Limits, MemoryBudget
-from olmkit.jobs.memory_budget import CONTROLLER_MEMORY_BYTES
+from olmkit.jobs.job import Limits
+from olmkit.jobs.memory_budget import CONTROLLER_MEMORY_BYTES, MemoryBudget
 from olmkit.runtime.flags import Settings, make_parser, parse_settings, quantity
 from olmkit.tls.service import CATALOG_SERVICE as SERVICE
 from olmkit.tls.service import OPERATOR_SERVICE as DEBUG

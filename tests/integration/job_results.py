@@ -6,7 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import TypeVar
 
-from olmkit.jobs import Failed, Finished, Jobs
+from olmkit.jobs.scheduler import Jobs
+from olmkit.jobs.state import Failed, Finished
 from olmkit.store.store import STAGING_DIRECTORY
 
 Result = TypeVar("Result")

@@ -19,8 +19,10 @@ from olmkit.api import customresourcedefinitions
 from olmkit.api.bundledeployments import Reason
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, NotFound, OlmError, Waiting
-from olmkit.jobs import Limits, MemoryBudget, Task, Worker
 from olmkit.jobs.fork_client import ForkServerClient
+from olmkit.jobs.job import Limits, Task
+from olmkit.jobs.memory_budget import MemoryBudget
+from olmkit.jobs.worker import Worker
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.crd_upgrade.crd_changes import definition_body
 from rukpak.bundledeployment.crd_upgrade.validate_request import VALIDATE, ValidateRequest, ValidateResult

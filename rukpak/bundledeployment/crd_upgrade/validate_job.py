@@ -5,7 +5,8 @@ Nothing is fetched, and no value of an object is returned.
 
 from __future__ import annotations
 
-from olmkit.jobs import JobContext, implement
+from olmkit.jobs.job import JobContext
+from olmkit.jobs.job_functions import implement
 from rukpak.bundledeployment.crd_upgrade.validate_request import VALIDATE, ValidateRequest, ValidateResult
 from rukpak.crd_safety.page import evaluate
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from olmkit.jobs import Job
+from olmkit.jobs.job import Job
 from rukpak.crd_safety.evidence import Check, Evidence
 
 

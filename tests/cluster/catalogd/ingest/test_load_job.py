@@ -20,7 +20,8 @@ from catalogd.ingest.load_tasks import LoadTaskFactory
 from catalogd.storage.record import Record
 from devcluster.cluster import Cluster
 from olmkit.errors import Waiting
-from olmkit.jobs import JobContext, codec
+from olmkit.jobs import codec
+from olmkit.jobs.job import JobContext
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent

@@ -19,7 +19,8 @@ from aiohttp import web
 from devcluster.cluster import Cluster
 from devcluster.images import Registry
 from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION
-from olmkit.jobs import Jobs, Sandbox
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.scheduler import Jobs
 from olmkit.runtime.client import Client
 from olmkit.runtime.controller import Controller
 from olmkit.runtime.manager import Manager, Settings

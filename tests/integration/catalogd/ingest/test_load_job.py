@@ -11,7 +11,8 @@ import pytest
 
 from catalogd.ingest.load_request import LOAD, LOAD_LIMITS, LoadResult
 from catalogd.ingest.load_tasks import LoadTaskFactory
-from olmkit.jobs import Jobs, Sandbox
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.scheduler import Jobs
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.source import ConfigMapsSource

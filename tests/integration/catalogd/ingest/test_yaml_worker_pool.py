@@ -30,7 +30,10 @@ from devcluster.processes import children
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.fbc.documents import RawDocument
 from olmkit.fbc.errors import BadCatalog
-from olmkit.jobs import Failed, Finished, JobReason, Jobs, JobState, Limits, Sandbox, Task
+from olmkit.jobs.job import JobReason, Limits, Task
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.scheduler import Jobs
+from olmkit.jobs.state import Failed, Finished, JobState
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.oci.layers import Budget, unpack

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from catalogd.ingest.yaml_worker_pool import YamlWorkerPool
 from olmkit.fbc.documents import RawDocument
-from olmkit.jobs import Job, JobContext, implement
+from olmkit.jobs.job import Job, JobContext
+from olmkit.jobs.job_functions import implement
 
 READ_ONE = Job(f"{__name__}:read_one", int, dict[str, None])
 

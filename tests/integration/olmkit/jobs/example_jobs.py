@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from olmkit.errors import Blocked, Waiting
-from olmkit.jobs import Job, JobContext, implement
-from olmkit.jobs.job_functions import Function, Probe
+from olmkit.jobs.job import Job, JobContext
+from olmkit.jobs.job_functions import Function, Probe, implement
 
 Values = dict[str, Any]
 

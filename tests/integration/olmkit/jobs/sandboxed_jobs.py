@@ -16,8 +16,8 @@ from typing import Any
 
 from catalogd.ingest.yaml_worker_pool import YamlWorkerPool
 from olmkit.errors import Blocked
-from olmkit.jobs import Job, JobContext, implement
-from olmkit.jobs.job_functions import Function
+from olmkit.jobs.job import Job, JobContext
+from olmkit.jobs.job_functions import Function, implement
 from olmkit.store.store import fill_staging
 
 Values = dict[str, Any]

@@ -21,7 +21,9 @@ from pathlib import Path
 
 import orjson
 
-from olmkit.jobs import Limits, Sandbox, child
+from olmkit.jobs import child
+from olmkit.jobs.job import Limits
+from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.job import Role
 from olmkit.jobs.protocol import ChildSpec
 from {WORK} import job

@@ -16,20 +16,12 @@ import pytest
 import pytest_asyncio
 
 from olmkit.errors import Blocked, Waiting
-from olmkit.jobs import (
-    Failed,
-    Finished,
-    Jobs,
-    JobState,
-    Limits,
-    MemoryBudget,
-    Queued,
-    Running,
-    Sandbox,
-    Task,
-    landlock,
-    seccomp,
-)
+from olmkit.jobs import landlock, seccomp
+from olmkit.jobs.job import Limits, Task
+from olmkit.jobs.memory_budget import MemoryBudget
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.scheduler import Jobs
+from olmkit.jobs.state import Failed, Finished, JobState, Queued, Running
 from tests.integration.olmkit.jobs.sandboxed_jobs import Values, job
 from tests.integration.olmkit.jobs.test_sandbox import with_landlock, with_seccomp
 from tests.integration.olmkit.jobs.test_scheduler import process_end

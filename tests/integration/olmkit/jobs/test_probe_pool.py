@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from olmkit.errors import Waiting
-from olmkit.jobs import Failed, Finished, Running, Task, probe_pool
+from olmkit.jobs import probe_pool
+from olmkit.jobs.job import Task
+from olmkit.jobs.state import Failed, Finished, Running
 from tests.integration.olmkit.jobs.example_jobs import Values, job
 from tests.integration.olmkit.jobs.test_scheduler import JobRunner, process_end, runner
 

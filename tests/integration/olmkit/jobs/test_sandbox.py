@@ -16,7 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from olmkit.jobs import Finished, Jobs, Sandbox, Task, landlock, seccomp
+from olmkit.jobs import landlock, seccomp
+from olmkit.jobs.job import Task
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.scheduler import Jobs
+from olmkit.jobs.state import Finished
 from tests.integration.olmkit.jobs.sandboxed_jobs import IO_URING_SETUP, PROCESS_VM_READV, PTRACE, Values, job
 
 WORK = "tests.integration.olmkit.jobs.sandboxed_jobs"

@@ -20,7 +20,11 @@ import pytest
 import pytest_asyncio
 
 from olmkit.errors import Blocked, Waiting
-from olmkit.jobs import Failed, Finished, Jobs, JobState, Limits, MemoryBudget, Queued, Running, Sandbox, Task
+from olmkit.jobs.job import Limits, Task
+from olmkit.jobs.memory_budget import MemoryBudget
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.scheduler import Jobs
+from olmkit.jobs.state import Failed, Finished, JobState, Queued, Running
 from tests.integration.olmkit.jobs.example_jobs import Faults, Values, job
 
 WORK = "tests.integration.olmkit.jobs.example_jobs"
@@ -383,7 +387,9 @@ async def test_a_fork_server_that_cannot_be_started(
 CONTROLLER = f"""
 import asyncio
 import signal
-from olmkit.jobs import Jobs, Queued, Task
+from olmkit.jobs.job import Task
+from olmkit.jobs.scheduler import Jobs
+from olmkit.jobs.state import Queued
 from {WORK} import job
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start background processes with SIGINT ignored

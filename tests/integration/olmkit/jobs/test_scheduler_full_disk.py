@@ -14,8 +14,11 @@ from pathlib import Path
 import pytest
 
 from olmkit.errors import Waiting
-from olmkit.jobs import Failed, Finished, JobState, Limits, Sandbox, Task, Worker
 from olmkit.jobs.fork_client import ForkServerClient
+from olmkit.jobs.job import Limits, Task
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.state import Failed, Finished, JobState
+from olmkit.jobs.worker import Worker
 from tests.integration.disk import fill_up, remount
 from tests.integration.olmkit.jobs.example_jobs import Values, job
 from tests.integration.olmkit.jobs.test_scheduler import WORK, JobRunner

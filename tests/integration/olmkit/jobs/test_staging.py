@@ -14,8 +14,12 @@ import pytest
 from catalogd.ingest import staged_content
 from catalogd.ingest.load_request import LoadResult
 from olmkit.errors import Waiting
-from olmkit.jobs import Failed, Finished, Jobs, JobState, Running, Sandbox, Staging, Task, codec, landlock
-from olmkit.jobs.job import JobReason
+from olmkit.jobs import codec, landlock
+from olmkit.jobs.job import JobReason, Task
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.scheduler import Jobs
+from olmkit.jobs.staging import Staging
+from olmkit.jobs.state import Failed, Finished, JobState, Running
 from olmkit.store.store import Store
 from rukpak.bundle import storage
 from rukpak.bundle.storage import PLAIN, REGISTRY

@@ -14,8 +14,11 @@ import pytest
 import pytest_asyncio
 
 from olmkit.errors import Blocked, OlmError, Waiting
-from olmkit.jobs import JobReason, Limits, MemoryBudget, Sandbox, Task, Worker
 from olmkit.jobs.fork_client import ForkServerClient
+from olmkit.jobs.job import JobReason, Limits, Task
+from olmkit.jobs.memory_budget import MemoryBudget
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.worker import Worker
 from tests.integration.olmkit.jobs.example_jobs import Faults, Values, job
 from tests.integration.olmkit.jobs.test_scheduler import process_end
 

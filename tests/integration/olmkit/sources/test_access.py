@@ -8,7 +8,8 @@ import orjson
 import pytest
 
 from olmkit.errors import Blocked
-from olmkit.jobs import Job, Task, codec
+from olmkit.jobs import codec
+from olmkit.jobs.job import Job, Task
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.network import Timeouts

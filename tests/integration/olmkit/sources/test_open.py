@@ -12,7 +12,10 @@ import pytest
 import pytest_asyncio
 
 from olmkit.errors import Waiting
-from olmkit.jobs import Failed, Finished, Jobs, JobState, Sandbox, Task
+from olmkit.jobs.job import Task
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.scheduler import Jobs
+from olmkit.jobs.state import Failed, Finished, JobState
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent

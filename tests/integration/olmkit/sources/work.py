@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from olmkit.jobs import Job, JobContext, implement
+from olmkit.jobs.job import Job, JobContext
+from olmkit.jobs.job_functions import implement
 from olmkit.sources.access import Access
 from olmkit.sources.errors import BadContent
 from olmkit.sources.oci import image

@@ -18,7 +18,7 @@ from olmkit.api.bundledeployments import (
     PROPERTIES_ANNOTATION,
     VERSION_ANNOTATION,
 )
-from olmkit.jobs import Worker
+from olmkit.jobs.worker import Worker
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from operator_controller.catalog_cache.client import CatalogClient

@@ -16,8 +16,10 @@ from aiohttp import web
 from prometheus_client import REGISTRY
 
 from olmkit.errors import Blocked, Waiting
-from olmkit.jobs import JobReason, Limits, Sandbox, Worker
 from olmkit.jobs.fork_client import ForkServerClient
+from olmkit.jobs.job import JobReason, Limits
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.worker import Worker
 from operator_controller.catalog_cache.client import CatalogClient
 from operator_controller.operator.decide import decide
 from operator_controller.operator.dependencies import deletion_hold

@@ -12,8 +12,10 @@ from typing import Any
 import orjson
 import pytest
 
-from olmkit.jobs import Limits, Sandbox, Worker
 from olmkit.jobs.fork_client import ForkServerClient
+from olmkit.jobs.job import Limits
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.worker import Worker
 from olmkit.store.store import Store
 from operator_controller.catalog_cache.content_store import IDENTITY, write_content
 from operator_controller.resolution import solver_process

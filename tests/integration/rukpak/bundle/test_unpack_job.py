@@ -14,14 +14,17 @@ from pathlib import Path
 
 import pytest
 import yaml
+from prometheus_client import REGISTRY
 
 from devcluster.processes import REPOSITORY
 from devcluster.registry import registries_conf
 from olmkit.errors import Waiting
-from olmkit.jobs import Failed, Finished, JobContext, Jobs, MemoryBudget, Queued, Running, Sandbox, Staging, Task
-from olmkit.jobs.memory_budget import CONTROLLER_MEMORY_BYTES
-from olmkit.jobs.scheduler import WAITING_FOR_ANSWER
-from olmkit.jobs.statistics import by_function
+from olmkit.jobs.job import JobContext, Task
+from olmkit.jobs.memory_budget import CONTROLLER_MEMORY_BYTES, MemoryBudget
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.scheduler import WAITING_FOR_ANSWER, Jobs
+from olmkit.jobs.staging import Staging
+from olmkit.jobs.state import Failed, Finished, Queued, Running
 from olmkit.runtime.flags import quantity
 from olmkit.sources.access import Access
 from olmkit.sources.errors import BadContent
@@ -182,8 +185,11 @@ async def test_images_of_registries_that_never_answer_hold_no_memory(
         unpacker.start("fast", f"{fast}/unpack/beside@{digest}")
         assert await unpacker.ends.get() == "fast"
         assert unpacker.digest("fast") == digest
-        unpacking = by_function()[UNPACK.name]
-        assert (unpacking.running, len(unpacking.queued_since)) == (0, 0), "no other job runs or waits for memory"
+        others = [
+            REGISTRY.get_sample_value(name, {"function": UNPACK.name})
+            for name in ("olmkit_jobs_running", "olmkit_jobs_queued")
+        ]
+        assert others == [0, 0], "no other job runs or waits for memory"
         await servers.aclose()
         assert {await unpacker.ends.get() for _ in names} == set(names)
         for name, address in zip(names, silent, strict=True):

@@ -20,7 +20,10 @@ import pytest_asyncio
 from aiohttp import web
 
 from olmkit.errors import Blocked, Waiting
-from olmkit.jobs import Failed, Finished, Jobs, JobState, Queued, Sandbox, Task
+from olmkit.jobs.job import Task
+from olmkit.jobs.sandbox import Sandbox
+from olmkit.jobs.scheduler import Jobs
+from olmkit.jobs.state import Failed, Finished, JobState, Queued
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent

@@ -12,10 +12,11 @@ import pytest_asyncio
 from prometheus_client import REGISTRY
 
 from olmkit.errors import OlmError
-from olmkit.jobs import JobReason, Limits, MemoryBudget, Task, Worker
 from olmkit.jobs.fork_client import ForkServerClient
-from olmkit.jobs.statistics import Outcome
-from olmkit.runtime import job_metrics
+from olmkit.jobs.job import JobReason, Limits, Task
+from olmkit.jobs.memory_budget import MemoryBudget
+from olmkit.jobs.metrics import Outcome
+from olmkit.jobs.worker import Worker
 from tests.integration.olmkit.jobs import test_parse_process, test_scheduler
 from tests.integration.olmkit.jobs.example_jobs import job
 from tests.integration.olmkit.jobs.test_scheduler import JobRunner, task
@@ -32,11 +33,6 @@ ENDS = [
     pytest.param("use_cpu", JobReason.TOO_LONG, id="it exceeds its limit of CPU time"),
     pytest.param("crash", JobReason.CRASHED, id="it crashes"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def registered() -> None:
-    job_metrics.register()
 
 
 @pytest_asyncio.fixture
