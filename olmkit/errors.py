@@ -1,6 +1,6 @@
 """Every error of the suite, and what the work queue does about each.
 
-    OlmError(reason, message)          the reason is API, the message is for people
+    OlmError(reason, message)          the reason is API, the message is for people, `subject` tells two of one reason apart
       Blocked                          spec, content or cluster must change; whatever can lift it is watched: no retry
       Waiting(after)                   nothing is wrong yet; check again after that time
     ApiError(status, reason, message)  an answer of the API server that is no success
@@ -17,6 +17,7 @@ Never holds a secret, an address that changes or a time: a message that differs 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 
 
@@ -29,16 +30,22 @@ def encodable(text: str) -> str:
 
 
 class OlmError(Exception):
-    """An outcome with a reason (CamelCase, part of the API) and a message for people."""
+    """An outcome with a reason (CamelCase, part of the API) and a message for people.
 
-    def __init__(self, reason: str, message: str) -> None:
+    `subject`: names of what it is about, such as the keys of objects, and of what is wrong with it where a reason does not tell.
+    They decide whether an error is another one than the last of the same reason, which has an Event: so they never change from
+    one attempt to the next, as counts, times, ports and names of pods do.
+    """
+
+    def __init__(self, reason: str, message: str, subject: Iterable[str] = ()) -> None:
         message = encodable(message)
         super().__init__(message)
         self.reason = reason
         self.message = message
+        self.subject = tuple(sorted({encodable(name) for name in subject}))
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), (self.reason, self.message)
+        return type(self), (self.reason, self.message, self.subject)
 
 
 class Blocked(OlmError):
@@ -48,12 +55,12 @@ class Blocked(OlmError):
 class Waiting(OlmError):
     """The object is checked again after `after`, or earlier when something that is watched changes."""
 
-    def __init__(self, reason: str, message: str, after: timedelta) -> None:
-        super().__init__(reason, message)
+    def __init__(self, reason: str, message: str, after: timedelta, subject: Iterable[str] = ()) -> None:
+        super().__init__(reason, message, subject)
         self.after = after
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), (self.reason, self.message, self.after)
+        return type(self), (self.reason, self.message, self.after, self.subject)
 
 
 class ApiError(Exception):

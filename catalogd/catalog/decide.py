@@ -94,9 +94,9 @@ def _load_error(world: World, desired: DesiredSource, time_to_check: timedelta |
     """The error of the last load: Waiting if the load is or will be retried, else unchanged."""
     match world.load_state(desired):
         case LoadRunning(previous_error=OlmError() as error):
-            return Waiting(error.reason, error.message, IMMEDIATELY)
+            return Waiting(error.reason, error.message, IMMEDIATELY, error.subject)
         case LoadFailed(error=error) if time_to_check is not None:
-            return Waiting(error.reason, error.message, max(time_to_check, IMMEDIATELY))
+            return Waiting(error.reason, error.message, max(time_to_check, IMMEDIATELY), error.subject)
         case LoadFailed(error=error):
             return error
         case LoadRunning():

@@ -46,7 +46,7 @@ def missing_input(missing: InputReference, namespace: str) -> Blocked:
     if missing.kind == SECRET:
         return missing_secret(missing.name, namespace)
     text = f'{missing.kind} "{missing.name}" not found in namespace "{namespace}": create it there'
-    return Blocked(Reason.BLOCKED, text)
+    return Blocked(Reason.BLOCKED, text, [f"{missing.kind} {missing.name}"])
 
 
 def input_references(source: CatalogSource) -> Sequence[InputReference]:
@@ -91,14 +91,16 @@ def source_of(source: CatalogSource) -> Source | None:
             return HttpSource(http.url, http.checksum or "", insecure)
         case SourceType.CONFIG_MAPS if source.config_maps:
             return None
-    raise Blocked(Reason.BLOCKED, f"set spec.source.{source.type}: a source of type {source.type} needs it")
+    raise Blocked(
+        Reason.BLOCKED, f"set spec.source.{source.type}: a source of type {source.type} needs it", [source.type]
+    )
 
 
 def _reference(branch: str | None, tag: str | None, commit: str | None) -> GitReference:
     for kind, name in ((RefKind.COMMIT, commit), (RefKind.TAG, tag), (RefKind.BRANCH, branch)):
         if name:
             return GitReference(kind, name)
-    raise Blocked(Reason.BLOCKED, "set one of branch, tag and commit in spec.source.git.ref")
+    raise Blocked(Reason.BLOCKED, "set one of branch, tag and commit in spec.source.git.ref", ["ref"])
 
 
 def _directory(directory: str | None) -> str:

@@ -21,10 +21,13 @@ from catalogd.catalog.world import (
 )
 from olmkit.api.catalogs import Catalog, CatalogStatus, ConditionType, Reason
 from olmkit.api.conditions import (
+    Cause,
     ConditionValue,
     DesiredCondition,
     StatusReport,
     Transition,
+    cause_of,
+    causes_of,
     is_condition_true,
     merge_conditions,
     truncate,
@@ -67,7 +70,8 @@ def report(world: World, evaluation: Evaluation | None, outcome: Done | Exceptio
     )
     if world.served is not None:
         status = status.model_copy(update=_content(world.served, world.content_url))
-    return StatusReport(status, (*transitions, *_content_transition(world, catalog, transitions)))
+    transitions = (*transitions, *_content_transition(world, catalog, transitions))
+    return StatusReport(status, transitions, causes=causes_of(desired))
 
 
 def _content_transition(world: World, catalog: Catalog, transitions: Sequence[Transition]) -> Sequence[Transition]:
@@ -113,7 +117,7 @@ def _unchanged_conditions(catalog: Catalog, error: Exception | None) -> list[Des
     kept = [each for each in catalog.status.conditions if each.type not in changing]
     return [
         *(DesiredCondition(each.type, each.status, each.reason, each.message) for each in kept),
-        DesiredCondition(ConditionType.RECONCILING, "True", Reason.RETRYING, _message(error)),
+        DesiredCondition(ConditionType.RECONCILING, "True", Reason.RETRYING, _message(error), _cause(error)),
     ]
 
 
@@ -127,15 +131,15 @@ def _conditions(
     ready = _ready(world, catalog, error, unpacked)
     valid = valid_condition(world, NOTHING_UNPACKED_MESSAGE)
     selected = packages_selected_condition(world, NOTHING_UNPACKED_MESSAGE)
-    return [unpacked, _serving(world), valid, *selected, ready, *_progress(world, error, unpacked)]
+    return [unpacked, _serving(world, unpacked.cause), valid, *selected, ready, *_progress(world, error, unpacked)]
 
 
 def _progress(world: World, error: Exception | None, unpacked: DesiredCondition | None) -> list[DesiredCondition]:
     """Stalled or Reconciling, or neither."""
     if isinstance(error, Blocked):
-        return [DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, error.message)]
+        return [DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, error.message, cause_of(error))]
     if error is not None:
-        return [DesiredCondition(ConditionType.RECONCILING, "True", Reason.RETRYING, _message(error))]
+        return [DesiredCondition(ConditionType.RECONCILING, "True", Reason.RETRYING, _message(error), cause_of(error))]
     if unpacked is not None and unpacked.status != "True":
         return [DesiredCondition(ConditionType.RECONCILING, "True", Reason.UNPACKING, unpacked.message)]
     if unpacked is None and world.served is not None:
@@ -162,6 +166,10 @@ def _unavailable(world: World) -> list[DesiredCondition]:
     ]
 
 
+def _cause(error: Exception | None) -> Cause | None:
+    return cause_of(error) if error is not None else None
+
+
 def _message(error: Exception | None) -> str:
     """The message of an OlmError or ApiError; only the type of any other error."""
     message = getattr(error, "message", None)
@@ -169,11 +177,14 @@ def _message(error: Exception | None) -> str:
 
 
 def _unpacked(world: World, evaluation: Evaluation) -> DesiredCondition:
-    def unpacked(status: ConditionValue, reason: Reason, message: str) -> DesiredCondition:
-        return DesiredCondition(ConditionType.UNPACKED, status, reason, truncate(message, MAX_ERROR_BYTES))
+    error = evaluation.source_error
 
-    if evaluation.source_error is not None:
-        return unpacked("False", Reason.UNPACK_FAILED, evaluation.source_error.message)
+    def unpacked(status: ConditionValue, reason: Reason, message: str) -> DesiredCondition:
+        text = truncate(message, MAX_ERROR_BYTES)
+        return DesiredCondition(ConditionType.UNPACKED, status, reason, text, _cause(error))
+
+    if error is not None:
+        return unpacked("False", Reason.UNPACK_FAILED, error.message)
     if evaluation.desired is None:
         return unpacked("False", Reason.UNPACK_PENDING, NOTHING_UNPACKED_MESSAGE)
     if evaluation.is_served:
@@ -191,11 +202,12 @@ def _successfully(world: World) -> str:
     return f'successfully unpacked {what} "{record.resolved_ref}"'
 
 
-def _serving(world: World) -> DesiredCondition:
+def _serving(world: World, cause: Cause | None = None) -> DesiredCondition:
+    """`cause`: why nothing can be read."""
     if world.served is None:
         damage = f"the content is damaged on disk and is read again: {world.corruption}"
         text = damage if world.corruption else NOTHING_UNPACKED_MESSAGE
-        return DesiredCondition(ConditionType.SERVING, "False", Reason.UNAVAILABLE, text)
+        return DesiredCondition(ConditionType.SERVING, "False", Reason.UNAVAILABLE, text, cause)
     return DesiredCondition(
         ConditionType.SERVING, "True", Reason.AVAILABLE, f'serving "{world.served.record.resolved_ref}"'
     )
@@ -208,11 +220,11 @@ def _ready(world: World, catalog: Catalog, error: Exception | None, unpacked: De
     """
     served = world.served
     if served is None:
-        return DesiredCondition(ConditionType.READY, "False", unpacked.reason, unpacked.message)
+        return DesiredCondition(ConditionType.READY, "False", unpacked.reason, unpacked.message, unpacked.cause)
     was_ready = is_condition_true(catalog.status.conditions, ConditionType.READY)
     if world.package_diff and not was_ready:
         text = f"{WRITING_PACKAGES_MESSAGE}: {_message(error)}" if error else WRITING_PACKAGES_MESSAGE
-        return DesiredCondition(ConditionType.READY, "False", Reason.WRITING_PACKAGES, text)
+        return DesiredCondition(ConditionType.READY, "False", Reason.WRITING_PACKAGES, text, _cause(error))
     if unpacked.status != "True":
         text = f'serving "{served.record.resolved_ref}" until newer content can be read: {unpacked.message}'
         return DesiredCondition(ConditionType.READY, "True", Reason.SERVING_OLD_CONTENT, text)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from catalogd.catalog.package_diff import Difference
 from catalogd.catalog.world import World
 from olmkit.api.catalogs import ConditionType, Reason
-from olmkit.api.conditions import DesiredCondition, truncate
+from olmkit.api.conditions import Cause, DesiredCondition, truncate
 from olmkit.api.meta import MAX_MESSAGE_BYTES
 from olmkit.gocompat.text import printable
 from olmkit.sources.errors import quoted
@@ -35,7 +35,8 @@ def valid_condition(world: World, nothing_served: str) -> DesiredCondition:
         text = _message(f"all {count(summary.blob_count, 'blob')} could be read", "", notes, world)
         return DesiredCondition(ConditionType.VALID, "True", Reason.ALL_BLOBS_READ, text)
     problems = f"{count(summary.problem_count, 'problem')}: {_quoted(summary.problems, summary.problem_count)}"
-    return DesiredCondition(ConditionType.VALID, "False", Reason.PROBLEMS_FOUND, _message("", problems, notes, world))
+    text, cause = _message("", problems, notes, world), Cause(Reason.PROBLEMS_FOUND, frozenset(summary.problems))
+    return DesiredCondition(ConditionType.VALID, "False", Reason.PROBLEMS_FOUND, text, cause)
 
 
 def count(number: int, noun: str) -> str:

@@ -5,13 +5,13 @@ Only this module sets lastTransitionTime. Pure: the caller passes the time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 from olmkit.api.meta import MAX_MESSAGE_BYTES, Condition, ConditionedStatus
-from olmkit.errors import encodable
+from olmkit.errors import ApiError, OlmError, encodable
 from olmkit.gocompat.text import one_line
 
 ConditionValue = Literal["True", "False", "Unknown"]
@@ -22,14 +22,39 @@ MAX_MESSAGE_BYTES_BY_TYPE = dict.fromkeys(("Ready", "Reconciling", "Stalled"), M
 _ELLIPSIS = "…"
 
 
+class Cause(NamedTuple):
+    """The cause why conditions are not as they should be: those that follow from one cause have the same one.
+
+    `reason` is that of the error, which the reasons of the conditions may summarize; `subject` are the names that tell two causes
+    of one reason apart. Events follow from causes and never from messages: docs/decisions/0023.
+    """
+
+    reason: str
+    subject: frozenset[str] = frozenset()
+
+    def covers(self, other: Cause) -> bool:
+        """Report whether the other cause is this one or a part of it, as when one of several blockers is gone."""
+        return self.reason == other.reason and other.subject <= self.subject
+
+
+def cause_of(error: Exception) -> Cause:
+    """The cause that an error is: its reason and its subject; for one that is neither an OlmError nor an ApiError, its class."""
+    if isinstance(error, OlmError):
+        return Cause(error.reason, frozenset(error.subject))
+    reason = error.reason if isinstance(error, ApiError) else ""
+    return Cause(reason or type(error).__name__)
+
+
 @dataclass(frozen=True)
 class DesiredCondition:
-    """A condition as it should be, without generation and time."""
+    """A condition as it should be, without generation and time. `cause`: why it is not as users want it; None if it is, if work
+    is in progress, or if it is a copy of the condition that the status has."""
 
     type: str
     status: ConditionValue
     reason: str
     message: str
+    cause: Cause | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +93,8 @@ class StatusReport(Generic[StatusModel]):
     """Events that are not transitions, such as repaired drift."""
     is_required: bool = False
     """True if the next step depends on this status: it is written at once, even if it only reports progress."""
+    causes: Mapping[str, Cause] = field(default_factory=dict)
+    """The causes of its conditions, by type. One that is missing is that of the last status, if its condition is unchanged."""
 
 
 def format_timestamp(moment: datetime) -> str:
@@ -97,6 +124,11 @@ def is_condition_true(conditions: Iterable[Condition], name: str) -> bool:
     """Report whether there is a condition of that type with status True."""
     condition = find_condition(conditions, name)
     return condition is not None and condition.status == "True"
+
+
+def causes_of(desired: Iterable[DesiredCondition]) -> dict[str, Cause]:
+    """The causes of the conditions that have one, by type."""
+    return {each.type: each.cause for each in desired if each.cause is not None}
 
 
 def merge_conditions(

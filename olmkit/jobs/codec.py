@@ -57,9 +57,9 @@ def decode_error(value: dict[str, Any], classes: ErrorClasses) -> OlmError:
     try:
         kind = by_name[value["class"]]
         made: OlmError = kind(*[_decode_argument(each) for each in value["arguments"]])
-    except (KeyError, TypeError, OverflowError) as error:
+    except (AttributeError, KeyError, TypeError, OverflowError) as error:
         raise ValueError(str(error)) from error
-    is_sound = isinstance(made.reason, str) and isinstance(made.message, str)
+    is_sound = all(isinstance(each, str) for each in (made.reason, made.message, *made.subject))
     if not is_sound or not isinstance(getattr(made, "after", timedelta()), timedelta):
         raise ValueError(f"{value['class']} has arguments of other types")
     return made

@@ -1,19 +1,19 @@
 """Chooses the Events and log lines for the new conditions of an object, and makes the Event objects.
 
-One Event per outcome: the conditions that flip together for one cause (the aspect that failed, Ready, Stalled) become one Event,
-for the most specific of them, and a recovery from a failure becomes one that names the failure. Pure. docs/decisions/0023.
+One Event per outcome: the conditions that have one cause (the aspect that failed, Ready, Stalled) become one Event, for the most
+specific of them, and a recovery from a failure becomes one that names the failure. Compares statuses, reasons and causes, never
+messages. Pure. docs/decisions/0023.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from olmkit.api.conditions import PendingEvent, Severity, Transition, format_timestamp, truncate
+from olmkit.api.conditions import Cause, PendingEvent, Severity, Transition, format_timestamp, truncate
 from olmkit.api.meta import Kind, Object
 from olmkit.gocompat.text import one_line
 
@@ -43,22 +43,32 @@ _WAITING_PREFIX = "Waiting"
 _BLOCKER_PREFIXES = (_WAITING_PREFIX, "Retrying")
 """Prefixes of that reason while something blocks the object."""
 
-_QUANTITY = re.compile(r"\d[\d,]*(\.\d+)?([KMGT]i?B|%)?|(\d+(\.\d+)?(h|m|s|ms))+")
-"""Numbers, sizes and durations: they change while the message is about the same thing."""
-_GENERATED_PART = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b|:\d+\b")
-"""The generated suffix of a pod name, and port numbers: they differ on each attempt."""
-_PUNCTUATION = ".,;:()\"'…"
-
 Conditions = Sequence[Mapping[str, Any]]
 """Conditions of a status, as the API server writes them."""
+Causes = Mapping[str, Cause]
+"""The causes of conditions by their type, as far as they are known."""
+
+
+@dataclass(frozen=True)
+class Reported:
+    """The knowledge of an object beside its status. A process that has just started, or leads again, has none."""
+
+    failure: str = ""
+    """The message of the failure that remains, which the Event about the recovery quotes; "" if there is none."""
+    causes: Causes = field(default_factory=dict)
+    """The causes of the conditions of its status."""
+
+
+NOTHING = Reported()
 
 
 @dataclass(frozen=True)
 class EventChoice:
-    """The Events of one pass. `failure` is the message of the failure that remains ("" if none), for the next choose_events()."""
+    """The Events of one pass, its new blockers, which are logged as its transitions are, and what is known for the next pass."""
 
     events: tuple[PendingEvent, ...] = ()
-    failure: str = ""
+    blockers: tuple[Transition, ...] = ()
+    reported: Reported = NOTHING
 
 
 def severity(transition: Transition, *, ready_or_reconciling: bool, waiting: bool = False) -> Severity:
@@ -80,19 +90,36 @@ def choose_events(
     before: Conditions,
     after: Conditions,
     transitions: Iterable[Transition],
-    failure: str = "",
+    causes: Causes,
+    known: Reported = NOTHING,
     *,
     is_owned: bool = False,
 ) -> EventChoice:
-    """The Events of a pass whose transitions led from the conditions `before` to those `after`.
+    """The Events of a pass whose transitions led from the conditions `before` to those `after`; `causes` are those of the report.
 
     At most one Warning and one Normal Event, and a Warning for each independent condition (Valid, …Deprecated). A failure
-    that the conditions `before` show already is not reported again under another reason, unless Ready is lost. `failure` is
-    what the previous choice returned; a process that has just started has none and takes it from `before`. The success of an
-    object that `is_owned` by another one has none: it is a step of that one, which reports its own.
+    whose cause the conditions `before` show already is not reported again under another reason, unless Ready is lost. `known` is
+    what the previous choice returned; if nothing is known, it is taken from `before`, without causes. The success of an object
+    that `is_owned` by another one has none: it is a step of that one, which reports its own.
     """
-    known = {condition["type"] for condition in before}
-    changed = tuple(transitions)
+    causes = _causes_after(before, after, causes, known.causes)
+    blockers = _new_blockers(before, after, causes, known.causes)
+    changed = (*transitions, *blockers)
+    events, failure = _events_and_failure(before, after, changed, causes, known, is_owned=is_owned)
+    return EventChoice(events, blockers, Reported(failure, causes))
+
+
+def _events_and_failure(
+    before: Conditions,
+    after: Conditions,
+    changed: Sequence[Transition],
+    causes: Causes,
+    known: Reported,
+    *,
+    is_owned: bool,
+) -> tuple[tuple[PendingEvent, ...], str]:
+    """The Events, and the message of the failure that remains ("" if none)."""
+    had = {condition["type"] for condition in before}
     ready_or_reconciling, waiting = _is_ready_or_reconciling(after), _is_waiting(after)
     warnings = [
         entry
@@ -104,46 +131,50 @@ def choose_events(
         for entry in warnings
         if _is_independent(entry.type) and entry.type != _DEPRECATION_SUMMARY
     )
-    failures = sorted((entry for entry in warnings if not _is_independent(entry.type)), key=_specificity)
+    failures = [entry for entry in warnings if not _is_independent(entry.type)]
     if failures:
         was_lost = _is_true(before, "Ready") and not _is_true(after, "Ready")
         reported = () if was_lost else failures_of(before)
-        fresh = [entry for entry in failures if not _is_reported(entry, reported)]
-        cause = _cause(fresh[0] if fresh else failures[0], after)
-        warning = (_event(cause, "Warning"),) if fresh and not _is_reported(cause, reported) else ()
-        return EventChoice((*warning, *_successes_despite_failure(changed, known), *advice), cause.message)
-    failure = failure or _failure_of(before)
+        leads = sorted((_lead(entry, after, causes) for entry in failures), key=_specificity)
+        fresh = [lead for lead in leads if not _is_reported(lead, _cause(lead, causes), reported, known.causes)]
+        warning = tuple(_event(lead, "Warning") for lead in fresh[:1])
+        return (*warning, *_successes_despite_failure(changed, had), *advice), (fresh or leads)[0].message
+    failure = known.failure or _failure_of(before)
     if failure and _is_true(after, "Ready") and not _failure_of(after):
         if _is_true(after, "Reconciling"):  # what is being served or done still has to be replaced or completed
-            return EventChoice(advice, failure)
+            return advice, failure
         ready = next(entry for entry in after if entry["type"] == "Ready")
         text = f"recovered from: {failure}; {ready['message']}"
-        return EventChoice((PendingEvent("Normal", RECOVERED, text, "Ready"), *advice))
+        return (PendingEvent("Normal", RECOVERED, text, "Ready"), *advice), ""
     if is_owned or _is_true(after, "Reconciling"):  # no outcome yet, unless Ready is reached or lost
         was_ready, is_ready = _is_true(before, "Ready"), _is_true(after, "Ready")
         is_news = was_ready != is_ready and not (is_owned and is_ready)
-        changed = tuple(
-            entry for entry in changed if entry.type == "Reconciling" or (entry.type == "Ready" and is_news)
-        )
-    return EventChoice((*_success_events(changed, known, ready_or_reconciling), *advice), failure)
+        changed = [entry for entry in changed if entry.type == "Reconciling" or (entry.type == "Ready" and is_news)]
+    return (*_success_events(changed, had, ready_or_reconciling), *advice), failure
 
 
-def new_blockers(before: Conditions, after: Conditions) -> tuple[Transition, ...]:
-    """Conditions whose status and reason stay the same and whose message names a new blocker: logged, and given to
-    `choose_events`.
+def _causes_after(before: Conditions, after: Conditions, causes: Causes, known: Causes) -> Causes:
+    """Those of the report, and of conditions that it does not explain and that are unchanged, those that are known."""
+    unchanged = _facts(before) & _facts(after)
+    kept = {type: known[type] for type, _, _ in unchanged if type in known}
+    return {**kept, **causes}
 
-    Only for failures that remain, and for what is waited for or retried. Values that differ on each attempt (numbers, durations,
-    generated names) and blockers that are gone from the message do not count.
+
+def _new_blockers(before: Conditions, after: Conditions, causes: Causes, known: Causes) -> tuple[Transition, ...]:
+    """Conditions whose status and reason stay the same, and whose cause is another one than the known one, or concerns more.
+
+    Only for failures that remain, and for what is waited for or retried. A pass that changes no condition has none.
     """
-    known = {condition["type"]: _as_transition(condition) for condition in before}
+    unchanged = _facts(before) if before != after else frozenset()
     ready_or_reconciling, waiting = _is_ready_or_reconciling(after), _is_waiting(after)
     return tuple(
         entry
         for entry in map(_as_transition, after)
-        if (old := known.get(entry.type)) is not None
-        and (old.status, old.reason) == (entry.status, entry.reason)
+        if (entry.type, entry.status, entry.reason) in unchanged
         and _is_blocker(entry, ready_or_reconciling, waiting)
-        and not _significant_words(entry.message) <= _significant_words(old.message)
+        and entry.type in causes
+        and entry.type in known
+        and not known[entry.type].covers(causes[entry.type])
     )
 
 
@@ -213,51 +244,52 @@ def _failure_of(conditions: Conditions) -> str:
     return min(failures, key=_specificity).message if failures else ""
 
 
-def _cause(failure: Transition, conditions: Conditions) -> Transition:
-    """The most specific condition with the same content, so that an outcome has one reason however it was reached."""
-    same = [
-        entry for entry in failures_of(conditions) if _is_covered_by(failure, entry) or _is_covered_by(entry, failure)
-    ]
-    return min(same, key=_specificity, default=failure)
+def _facts(conditions: Conditions) -> frozenset[tuple[str, str, str]]:
+    """Type, status and reason of each condition."""
+    return frozenset((entry["type"], entry["status"], entry["reason"]) for entry in conditions)
 
 
-def _is_reported(entry: Transition, reported: Iterable[Transition]) -> bool:
-    return any(_is_covered_by(entry, other) for other in reported)
+def _cause(entry: Transition, causes: Causes) -> Cause:
+    """The cause of a failure; one that the report gives none has its reason alone."""
+    return causes.get(entry.type, Cause(entry.reason))
 
 
-def _is_covered_by(entry: Transition, other: Transition) -> bool:
-    """Report whether its message names nothing in addition to the other's, or is the other's with the attempted action before
-    it."""
-    attempt, _, _ = entry.message.rpartition(f": {other.message}")
-    adds_attempt_only = entry.message == f"{attempt}: {other.message}" and not {";", "\n"} & set(attempt)
-    return adds_attempt_only or _significant_words(entry.message) <= _significant_words(other.message)
+def _lead(entry: Transition, after: Conditions, causes: Causes) -> Transition:
+    """The most specific condition that shows the cause of this one, so that an outcome has one reason however it was reached."""
+    cause = _cause(entry, causes)
+    same = [other for other in failures_of(after) if _cause(other, causes) == cause]
+    return min(same, key=_specificity, default=entry)
 
 
-def _significant_words(message: str) -> frozenset[str]:
-    """The words of a message without those that differ on each attempt."""
-    words = (word.strip(_PUNCTUATION) for word in _GENERATED_PART.sub("", message).split())
-    return frozenset(word for word in words if word and not _QUANTITY.fullmatch(word))
+def _is_reported(lead: Transition, cause: Cause, reported: Iterable[Transition], known: Causes) -> bool:
+    """Report whether a condition of the last status shows the cause; if its own is not known, whether it is the lead."""
+    return any(
+        known[entry.type].covers(cause)
+        if entry.type in known
+        else (entry.type, entry.reason) == (lead.type, lead.reason)
+        for entry in reported
+    )
 
 
-def _successes_despite_failure(changed: Sequence[Transition], known: set[str]) -> tuple[PendingEvent, ...]:
+def _successes_despite_failure(changed: Sequence[Transition], had: set[str]) -> tuple[PendingEvent, ...]:
     """The Events of a pass with a failure: only for conditions that became True."""
     came_true = [entry for entry in changed if entry.status == "True" and entry.type not in _SUMMARIES]
-    return _success_events(came_true, known, ready_or_reconciling=False)
+    return _success_events(came_true, had, ready_or_reconciling=False)
 
 
 def _success_events(
-    changed: Sequence[Transition], known: set[str], ready_or_reconciling: bool
+    changed: Sequence[Transition], had: set[str], ready_or_reconciling: bool
 ) -> tuple[PendingEvent, ...]:
     """An Event for the most important transition that is not a failure; none or one."""
     ranked = [
-        (place, entry) for entry in changed if (place := _success_rank(entry, known, ready_or_reconciling)) is not None
+        (place, entry) for entry in changed if (place := _success_rank(entry, had, ready_or_reconciling)) is not None
     ]
     # The last one of equal rank: conditions are in the order of the work.
     best = min(reversed(ranked), key=lambda pair: pair[0], default=None)
     return () if best is None else (_event(best[1], "Normal"),)
 
 
-def _success_rank(entry: Transition, known: set[str], ready_or_reconciling: bool) -> int | None:
+def _success_rank(entry: Transition, had: set[str], ready_or_reconciling: bool) -> int | None:
     """The rank of the Event for a success: 0 is the most important; None: no Event."""
     if (
         entry.type in _REPORTED_ELSEWHERE
@@ -269,7 +301,7 @@ def _success_rank(entry: Transition, known: set[str], ready_or_reconciling: bool
         return 1 if entry.reason.startswith(_WAITING_PREFIX) else None
     if entry.status == "True":
         return 0 if entry.type == "Ready" else 2
-    return 3 if entry.type == "Ready" and entry.type in known else None
+    return 3 if entry.type == "Ready" and entry.type in had else None
 
 
 def _event(transition: Transition, kind: Severity) -> PendingEvent:

@@ -14,7 +14,7 @@ import os
 import socket
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
@@ -25,19 +25,21 @@ from olmkit.errors import ApiError, Conflict, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.event_choice import (
     EVENT,
+    NOTHING,
     Conditions,
+    Reported,
     Reporter,
     choose_events,
     count_patch,
     make_event,
-    new_blockers,
     removed_conditions,
 )
 from olmkit.runtime.event_limit import EventLimit
 from olmkit.runtime.held_progress import HeldProgress, is_progress
 
-MAX_FAILURES_REMEMBERED = 4096
-"""Objects whose last failure is remembered until they recover; beyond that the oldest is taken from the status again."""
+MAX_REPORTED = 4096
+"""Objects whose last failure, and the causes of whose conditions, are remembered until they recover; beyond that those of the
+oldest are unknown, as after a restart."""
 
 REMOVED = "Removed"
 """The status that log lines show for a condition that was removed."""
@@ -96,12 +98,12 @@ class Publisher:
     instance: str = field(default_factory=instance_name)
     _held: HeldProgress = field(default_factory=HeldProgress)
     _event_limit: EventLimit = field(default_factory=EventLimit)
-    _failures: OrderedDict[str, str] = field(default_factory=OrderedDict)
-    """uid -> the last failure that was reported for the object and from which it has not recovered."""
+    _reported: OrderedDict[str, Reported] = field(default_factory=OrderedDict)
+    """uid -> the last failure from which the object has not recovered, and why its conditions are as they are."""
 
     def reset(self) -> None:
-        """Forget reported failures. Called when this process starts leading: objects may have recovered while another one led."""
-        self._failures.clear()
+        """Forget what was reported. Called when this process starts leading: objects may have recovered while another one led."""
+        self._reported.clear()
         self._held.clear()
 
     async def __call__(self, raw: Mapping[str, Any], report: StatusReport[Any]) -> bool:
@@ -111,7 +113,7 @@ class Publisher:
         Returns False if the status is progress that is held back: nothing is written or logged. Raises Conflict if the object
         has changed since `raw`, NotFound if it is deleted. An Event that cannot be written is logged.
         """
-        status = report.status.dump()
+        uid, status = raw["metadata"].get("uid", ""), report.status.dump()
         wanted, known = without_empties(status), without_empties(raw.get("status") or {})
         if self._holds_back(raw, report, known, wanted):
             return False
@@ -120,18 +122,26 @@ class Publisher:
             try:
                 self.informer.record_write(await self.client.apply_status(self.kind, body, self.manager))
             except NotFound:
-                self._failures.pop(raw["metadata"].get("uid", ""), None)
+                self._reported.pop(uid, None)
                 raise
         before, after = _conditions(raw.get("status") or {}), _conditions(status)
-        changed = (*report.transitions, *new_blockers(before, after))
-        for transition in changed:
+        is_owned = any(owner.get("controller") for owner in raw["metadata"].get("ownerReferences") or ())
+        last = self._reported.pop(uid, NOTHING)
+        choice = choose_events(before, after, report.transitions, report.causes, last, is_owned=is_owned)
+        self._remember(uid, choice.reported)
+        for transition in (*report.transitions, *choice.blockers):
             self._log(transition, transition.status, f"is {transition.status} ({transition.reason})")
         for old in removed_conditions(before, after):
             self._log(old, REMOVED, f"is removed (was {old.status}, {old.reason})")
         about = {"apiVersion": self.kind.api_version, "kind": self.kind.kind, "metadata": raw["metadata"]}
-        events = (*report.events, *self._choose_events(raw, before, after, changed))
-        await asyncio.gather(*(self._write_event(about, pending) for pending in events))
+        await asyncio.gather(*(self._write_event(about, pending) for pending in (*report.events, *choice.events)))
         return True
+
+    def _remember(self, uid: str, reported: Reported) -> None:
+        if reported != NOTHING:
+            self._reported[uid] = reported
+        while len(self._reported) > MAX_REPORTED:
+            self._reported.popitem(last=False)
 
     def _holds_back(self, raw: Mapping[str, Any], report: StatusReport[Any], known: Any, wanted: Any) -> bool:
         """Report whether the status is progress that is not due; then the pass is repeated when it is."""
@@ -155,18 +165,6 @@ class Publisher:
             "reason": transition.reason,
         }
         log.info("%s %s: %s", transition.type, what, truncate(transition.message, MAX_SUMMARY_BYTES), extra=facts)
-
-    def _choose_events(
-        self, raw: Mapping[str, Any], before: Conditions, after: Conditions, changed: Sequence[Transition]
-    ) -> tuple[PendingEvent, ...]:
-        uid = raw["metadata"].get("uid", "")
-        is_owned = any(owner.get("controller") for owner in raw["metadata"].get("ownerReferences") or ())
-        choice = choose_events(before, after, changed, self._failures.pop(uid, ""), is_owned=is_owned)
-        if choice.failure:
-            self._failures[uid] = choice.failure
-            while len(self._failures) > MAX_FAILURES_REMEMBERED:
-                self._failures.popitem(last=False)
-        return choice.events
 
     async def _write_event(self, about: Object, pending: PendingEvent) -> None:
         if not self._event_limit.permits(about["metadata"].get("uid", ""), time.monotonic()):

@@ -65,7 +65,9 @@ class SourceAddresses:
         try:
             allowed = tuple(ipaddress.ip_network(cidr, strict=False) for cidr in allow_cidrs)
         except ValueError as error:
-            raise Blocked(SourceReason.INVALID_CONFIGURATION, f"--allow-source-cidr: {error}") from error
+            raise Blocked(
+                SourceReason.INVALID_CONFIGURATION, f"--allow-source-cidr: {error}", ["--allow-source-cidr"]
+            ) from error
         return cls(allowed, tuple(pair for each in deny for pair in _resolve(each)))
 
     def refusal_of_host(self, host: str, port: int) -> str | None:

@@ -72,4 +72,5 @@ def _certificates(path: Path) -> str:
 
 
 def _invalid(path: Path, why: str) -> Blocked:
-    return Blocked(SourceReason.INVALID_CONFIGURATION, f"certificate authorities of {path} cannot be read: {why}")
+    words = f"certificate authorities of {path} cannot be read: {why}"
+    return Blocked(SourceReason.INVALID_CONFIGURATION, words, [str(path)])

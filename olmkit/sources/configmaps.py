@@ -32,7 +32,8 @@ def gather(maps: Iterable[tuple[Mapping[str, Any], str]]) -> ConfigMapsSource:
             path = f"{prefix}/{key}" if prefix else key
             if path in files:
                 both = " and ".join(sorted((files[path][0], name)))
-                raise Blocked(SourceReason.DUPLICATE_PATH, f"duplicate path {quoted(path)} found in configmaps {both}")
+                words = f"duplicate path {quoted(path)} found in configmaps {both}"
+                raise Blocked(SourceReason.DUPLICATE_PATH, words, [path])
             files[path] = (name, data)
     _check(files)
     return ConfigMapsSource(tuple(sorted((path, data) for path, (_, data) in files.items())))
@@ -46,14 +47,17 @@ def _keys(name: str, raw: Mapping[str, Any]) -> Iterable[tuple[str, bytes]]:
             yield _file_name(name, key), base64.b64decode(encoded, validate=True)
         except binascii.Error:
             raise Blocked(
-                SourceReason.UNSUPPORTED_CONTENT, f"configmap {name} has invalid base64 at the key {quoted(key)}"
+                SourceReason.UNSUPPORTED_CONTENT,
+                f"configmap {name} has invalid base64 at the key {quoted(key)}",
+                [f"{name}/{key}"],
             ) from None
 
 
 def _file_name(name: str, key: str) -> str:
     """Check a key. The API server allows letters, digits, dots, dashes and underscores only; this does not rely on it."""
     if key in ("", ".", "..") or "/" in key or "\0" in key or len(key) > 253:
-        raise Blocked(SourceReason.UNSAFE, f"configmap {name} has the key {quoted(key)}, which is not a file name")
+        words = f"configmap {name} has the key {quoted(key)}, which is not a file name"
+        raise Blocked(SourceReason.UNSAFE, words, [f"{name}/{key}"])
     return key
 
 
@@ -74,4 +78,4 @@ def _check(files: Mapping[str, tuple[str, bytes]]) -> None:
                 words = (
                     f"configmap {name} has files in the directory {quoted(above)}, which is a file of configmap {other}"
                 )
-                raise Blocked(SourceReason.DUPLICATE_PATH, words)
+                raise Blocked(SourceReason.DUPLICATE_PATH, words, [above])

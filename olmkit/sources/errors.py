@@ -52,7 +52,7 @@ class BadContent(Blocked):
     """The content cannot be used. `ref` names it by digest."""
 
     def __init__(self, reason: str, message: str, ref: str) -> None:
-        super().__init__(reason, message)
+        super().__init__(reason, message, (ref,) if ref else ())
         self.ref = ref
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:

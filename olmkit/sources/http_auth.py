@@ -80,9 +80,17 @@ def error_for_status(response: HttpResponse, what: str, login: HostLogin, access
             SourceReason.UNAUTHORIZED,
             f"{server} {_denial(status, what, response.url.host_subcomponent or '', login, access)}",
             RETRY_DELAY,
+            _secrets_in_question(login, access),
         )
     words = f"{server} answered {status_phrase(status)} when asked for {what}"
     return Waiting(SourceReason.SOURCE_UNAVAILABLE, words, RETRY_DELAY)
+
+
+def _secrets_in_question(login: HostLogin, access: Access) -> list[str]:
+    """The Secret that is refused, is not sent, or is for other servers."""
+    if login.sent is not None:
+        return [login.sent.secret]
+    return [f"not sent: {login.withheld.secret if login.withheld is not None else access.credentials.own_secret}"]
 
 
 def _denial(status: int, what: str, host: str, login: HostLogin, access: Access) -> str:

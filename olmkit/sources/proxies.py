@@ -110,7 +110,7 @@ def _proxy(environment: Mapping[str, str], name: str) -> Proxy | None:
 
 def _invalid(name: str) -> Blocked:
     text = f"the environment variable {name} is not the URL of a proxy: write http://host:port or https://host:port"
-    return Blocked(SourceReason.INVALID_CONFIGURATION, text)
+    return Blocked(SourceReason.INVALID_CONFIGURATION, text, [name])
 
 
 def _no_proxy_entry(entry: str) -> NoProxyEntry | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,18 +38,18 @@ _HINTS = {
 class BadSecret(Blocked):
     """A Secret that cannot be used. `public_message` contains nothing of the Secret, for objects that do not name it."""
 
-    def __init__(self, reason: str, message: str, public_message: str) -> None:
-        super().__init__(reason, message)
+    def __init__(self, reason: str, message: str, public_message: str, subject: Iterable[str] = ()) -> None:
+        super().__init__(reason, message, subject)
         self.public_message = public_message
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), (self.reason, self.message, self.public_message)
+        return type(self), (self.reason, self.message, self.public_message, self.subject)
 
 
 def missing_secret(name: str, namespace: str) -> Blocked:
     """The error for a Secret that does not exist."""
     text = f'Secret "{name}" not found in namespace "{namespace}": create it there, or name another one'
-    return Blocked(SourceReason.INVALID_SECRET, text)
+    return Blocked(SourceReason.INVALID_SECRET, text, [f"missing {namespace}/{name}"])
 
 
 def rules_of_secret(raw: Mapping[str, Any]) -> tuple[CredentialRule, ...]:
@@ -83,11 +83,11 @@ class _Secret:
         """The text of a key. Raises BadSecret when it is missing, empty or not text."""
         if not self.keys.get(key):
             hint = _HINTS.get(key)
-            raise self.bad(f"has no key {key}: {hint}" if hint else f"has no key {key}")
+            raise self.bad(f"no {key}", f"has no key {key}: {hint}" if hint else f"has no key {key}")
         try:
             return base64.b64decode(self.keys[key], validate=True).decode()
         except ValueError:  # binascii.Error and UnicodeDecodeError
-            raise self.bad(f"has a value that is not text at the key {key}") from None
+            raise self.bad(key, f"has a value that is not text at the key {key}") from None
 
     def line(self, key: str) -> str:
         """The text of a key, without trailing newlines."""
@@ -101,29 +101,30 @@ class _Secret:
         hosts, insecure = self._annotation_hosts(HOSTS_ANNOTATION), self._annotation_hosts(INSECURE_HOSTS_ANNOTATION)
         if unnamed := next((each for each in insecure if each not in hosts), ""):
             rest = f" in its annotation {INSECURE_HOSTS_ANNOTATION}, which {HOSTS_ANNOTATION} does not name: name it in both"
-            raise self.bad("has", unnamed, rest)
+            raise self.bad(INSECURE_HOSTS_ANNOTATION, "has", unnamed, rest)
         if not hosts:
             raise self.bad(
+                HOSTS_ANNOTATION,
                 "does not name the hosts that it may be sent to:"
-                f' set the annotation {HOSTS_ANNOTATION} on it, for example to "git.example.com,files.example.com:8443"'
+                f' set the annotation {HOSTS_ANNOTATION} on it, for example to "git.example.com,files.example.com:8443"',
             )
         for each in hosts:
             if not is_host(each):
-                raise self.bad("has", each, f" in its annotation {HOSTS_ANNOTATION}, which is not host[:port]")
+                rest = f" in its annotation {HOSTS_ANNOTATION}, which is not host[:port]"
+                raise self.bad(f"{HOSTS_ANNOTATION} {each}", "has", each, rest)
             yield (*split_port(each), each in insecure)
 
     def _annotation_hosts(self, annotation: str) -> list[str]:
         annotations = (self.raw.get("metadata") or {}).get("annotations") or {}
         return [part.strip().lower() for part in annotations.get(annotation, "").split(",") if part.strip()]
 
-    def bad(self, words: str, shown: str | None = None, rest: str = "") -> BadSecret:
-        """The error for this Secret; `shown` is a text of the Secret between `words` and `rest`."""
-        begin = f"Secret {self.name} {words}"
+    def bad(self, part: str, words: str, shown: str | None = None, rest: str = "") -> BadSecret:
+        """The error for a part of this Secret; `shown` is a text of the Secret between `words` and `rest`."""
+        begin, subject = f"Secret {self.name} {words}", [f"{self.name}: {part}"]
         if shown is None:
-            return BadSecret(SourceReason.INVALID_SECRET, begin, begin)
-        return BadSecret(
-            SourceReason.INVALID_SECRET, f"{begin} {quoted(without_login(shown))}{rest}", f"{begin} …{rest}"
-        )
+            return BadSecret(SourceReason.INVALID_SECRET, begin, begin, subject)
+        message = f"{begin} {quoted(without_login(shown))}{rest}"
+        return BadSecret(SourceReason.INVALID_SECRET, message, f"{begin} …{rest}", subject)
 
 
 def _rules(secret: _Secret) -> Iterator[CredentialRule]:
@@ -135,7 +136,7 @@ def _rules(secret: _Secret) -> Iterator[CredentialRule]:
         case "kubernetes.io/basic-auth":
             login = Login(secret.line("username"), secret.line("password"), secret=secret.name)
             if ":" in login.user:
-                raise secret.bad("has a colon in its username, which basic authentication cannot send")
+                raise secret.bad("username", "has a colon in its username, which basic authentication cannot send")
             yield from (
                 CredentialRule(host, port, "", login, insecure=insecure) for host, port, insecure in secret.hosts()
             )
@@ -144,7 +145,7 @@ def _rules(secret: _Secret) -> Iterator[CredentialRule]:
             yield from (CredentialRule(host, port, "", key) for host, port, _ in secret.hosts())
         case other:
             usable = ", ".join((DOCKER_CONFIG, DOCKER_CFG, BASIC_AUTH, SSH_AUTH))
-            raise secret.bad(f"is of type {quoted(other)}: supported types are {usable}")
+            raise secret.bad("type", f"is of type {quoted(other)}: supported types are {usable}")
 
 
 def _type(secret: _Secret) -> str:
@@ -161,7 +162,7 @@ def _type(secret: _Secret) -> str:
     }
     found = next((kind for key, kind in by_key.items() if key in secret.keys), None)
     if found is None:
-        raise secret.bad(f"has none of the keys {', '.join(by_key)}")
+        raise secret.bad("keys", f"has none of the keys {', '.join(by_key)}")
     return found
 
 
@@ -169,13 +170,13 @@ def _rules_of_docker_config(secret: _Secret, key: str) -> Iterator[CredentialRul
     try:
         document = orjson.loads(secret.text(key))
     except orjson.JSONDecodeError:
-        raise secret.bad(f"has invalid JSON at the key {key}") from None
+        raise secret.bad(key, f"has invalid JSON at the key {key}") from None
     auths = document.get("auths") if isinstance(document, dict) and key == ".dockerconfigjson" else document
     if not isinstance(auths, dict) or not all(isinstance(entry, dict) for entry in auths.values()):
         inside = " under auths" if key == ".dockerconfigjson" else ""
-        raise secret.bad(f"has no logins by registry{inside} at the key {key}")
+        raise secret.bad(f"{key} auths", f"has no logins by registry{inside} at the key {key}")
     if not auths:
-        raise secret.bad(f"does not name a registry at the key {key}")
+        raise secret.bad(f"{key} registry", f"does not name a registry at the key {key}")
     for registry, entry in auths.items():
         host, port, path = _parse_registry(secret, registry)
         yield CredentialRule(host, port, path, _login(secret, registry, entry), registries_only=True)
@@ -189,7 +190,7 @@ def _parse_registry(secret: _Secret, registry: str) -> tuple[str, int, str]:
         path = path[3:]
     host = authority.lower()
     if not is_host(host.replace("*", "x")):
-        raise secret.bad("names the registry", registry, ", which is not host[:port][/path]")
+        raise secret.bad(registry, "names the registry", registry, ", which is not host[:port][/path]")
     host, port = split_port(host)
     return DOCKER_HUB if host in DOCKER_HUB_NAMES else host, port, path.strip("/")
 
@@ -197,14 +198,19 @@ def _parse_registry(secret: _Secret, registry: str) -> tuple[str, int, str]:
 def _login(secret: _Secret, registry: str, entry: Mapping[str, Any]) -> Login:
     bearer = _string(entry, "registrytoken")
     if not (bearer.isascii() and bearer.isprintable()):
-        raise secret.bad("has a registrytoken for", registry, " with characters that a header cannot contain")
+        raise secret.bad(
+            f"registrytoken {registry}",
+            "has a registrytoken for",
+            registry,
+            " with characters that a header cannot contain",
+        )
     user, password = _string(entry, "username"), _string(entry, "password")
     if _string(entry, "auth"):
         user, password = _decode_auth(secret, registry, _string(entry, "auth"))
     login = Login(user, password, _string(entry, "identitytoken"), bearer, secret.name)
     if login == Login(user, secret=secret.name):
         words = " with no password, auth, identitytoken or registrytoken (credential helpers are not supported)"
-        raise secret.bad("has a login for", registry, words)
+        raise secret.bad(f"login {registry}", "has a login for", registry, words)
     return login
 
 
@@ -216,7 +222,7 @@ def _decode_auth(secret: _Secret, registry: str, auth: str) -> tuple[str, str]:
     except (binascii.Error, UnicodeDecodeError):
         colon = ""
     if not colon:
-        raise secret.bad("has an auth for", registry, " that is not user:password in base64")
+        raise secret.bad(f"auth {registry}", "has an auth for", registry, " that is not user:password in base64")
     return user, password
 
 

@@ -5,6 +5,8 @@ Chooses no bundle and plans nothing. Pure.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
@@ -22,21 +24,24 @@ from operator_controller.resolve.package.package_content import DEFAULT_MEDIA_TY
 
 def resolution_blocker(world: World, answer: Answer) -> OlmError:
     """Explain why an Operator that is refused is not installed: it waits, or only a change by a person helps."""
+    spec = world.operator.spec
+    requested = (spec.package_name, spec.channel or "", spec.version or "")
+    subject = [answer.kind, " ".join(requested), *(each.subject for each in answer.clauses), *answer.awaited_deletions]
     if answer.awaited:
-        return Waiting(Reason.WAITING_FOR_OPERATORS, answer.message, RESYNC_DELAY)
+        return Waiting(Reason.WAITING_FOR_OPERATORS, answer.message, RESYNC_DELAY, subject)
     if answer.is_final:
-        return _blocked_unless_stale(world, Reason.RESOLUTION_FAILED, answer.message)
-    return Waiting(Reason.WAITING_FOR_CATALOG, answer.message, RESYNC_DELAY)
+        return _blocked_unless_stale(world, Reason.RESOLUTION_FAILED, answer.message, subject)
+    return Waiting(Reason.WAITING_FOR_CATALOG, answer.message, RESYNC_DELAY, subject)
 
 
-def _blocked_unless_stale(world: World, reason: Reason, message: str) -> OlmError:
+def _blocked_unless_stale(world: World, reason: Reason, message: str, subject: Iterable[str]) -> OlmError:
     """Blocked, since only new content of a catalog helps; Waiting while a catalog is being read again, or waits for its new
     content.
     """
     resolution = world.resolution
     if resolution is None or not (resolution.needs_recheck or resolution.outdated_catalogs):
-        return Blocked(reason, message)
-    return Waiting(Reason.WAITING_FOR_CATALOG, message + awaited_content(world), RESYNC_DELAY)
+        return Blocked(reason, message, subject)
+    return Waiting(Reason.WAITING_FOR_CATALOG, message + awaited_content(world), RESYNC_DELAY, subject)
 
 
 def awaited_content(world: World) -> str:
@@ -53,7 +58,7 @@ def unknown_media_type(world: World, bundle: SelectedBundle) -> OlmError | None:
     if bundle.media_type in PROVISIONER_BY_MEDIA_TYPE:
         return None
     message = f"unknown bundle mediatype: {bundle.media_type}"
-    return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, message)
+    return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, message, [bundle.media_type])
 
 
 def rejected_content(world: World, bundle: SelectedBundle) -> OlmError | None:
@@ -62,7 +67,9 @@ def rejected_content(world: World, bundle: SelectedBundle) -> OlmError | None:
     if bundle.media_type != DEFAULT_MEDIA_TYPE or (running is not None and running.name == bundle.name):
         return None
     rejection = world.rejected_images.get(digest_of_reference(bundle.image), "")
-    return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, rejection) if rejection else None
+    if not rejection:
+        return None
+    return _blocked_unless_stale(world, Reason.INSTALLATION_FAILED, rejection, [bundle.image])
 
 
 def bundle_deployment_blocker(world: World, bundle: SelectedBundle | None) -> OlmError | None:
@@ -88,7 +95,7 @@ def _not_owned_blocker(world: World, name: str, owner: str) -> OlmError:
     text = f'BundleDeployment "{name}" already exists'
     if owner == f'Operator "{world.operator.metadata.name}"':
         message = f"{text} and belongs to an earlier Operator of this name: waiting for its deletion"
-        return Waiting(Reason.RETRYING, message, RESYNC_DELAY)
+        return Waiting(Reason.RETRYING, message, RESYNC_DELAY, [name])
     deployment, another = world.bundle_deployment, "create the Operator under another name"
     if owner:
         message = f"{text} and is owned by {owner}: {another}, or delete it there"
@@ -101,4 +108,4 @@ def _not_owned_blocker(world: World, name: str, owner: str) -> OlmError:
     else:
         way = f"to have this Operator take it over, run {adopt_command(name)}"
         message = f"{text} and is owned by no Operator: {way}; or {another}"
-    return Blocked(Reason.INSTALLATION_FAILED, message)
+    return Blocked(Reason.INSTALLATION_FAILED, message, [f"{name} of {owner}"])

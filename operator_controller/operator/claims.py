@@ -30,8 +30,8 @@ def other_operator_has_package(world: World) -> OlmError | None:
         request = f'to request it, apply an Operator of the name "{senior.name}", and delete this one'
         rest = f", which was {verb} as a dependency: {request}"
     if senior.is_deleting:
-        return Waiting(Reason.RETRYING, f"{message}, which is being deleted", RESYNC_DELAY)
-    return Blocked(Reason.RESOLUTION_FAILED, message + rest)
+        return Waiting(Reason.RETRYING, f"{message}, which is being deleted", RESYNC_DELAY, [senior.name])
+    return Blocked(Reason.RESOLUTION_FAILED, message + rest, [senior.name])
 
 
 def package_changed(world: World) -> OlmError | None:
@@ -43,4 +43,5 @@ def package_changed(world: World) -> OlmError | None:
         Reason.RESOLUTION_FAILED,
         f'package "{running.package}" is installed by this Operator and "{requested}" is requested: set spec.packageName back to '
         f'"{running.package}", or delete this Operator and create another one for "{requested}"',
+        [running.package, requested],
     )

@@ -79,8 +79,8 @@ def dependency_blocker(world: World, answer: Answer) -> OlmError | None:
         neighbour is not None and neighbour.is_stalled and not neighbour.is_deleting
         for _, neighbour in waiting.values()
     ):
-        return Blocked(Reason.WAITING_FOR_DEPENDENCIES, message)
-    return Waiting(Reason.WAITING_FOR_DEPENDENCIES, message, RESYNC_DELAY)
+        return Blocked(Reason.WAITING_FOR_DEPENDENCIES, message, waiting)
+    return Waiting(Reason.WAITING_FOR_DEPENDENCIES, message, RESYNC_DELAY, waiting)
 
 
 def _is_installed(dependency: Dependency, neighbour: Neighbour | None) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION
-from olmkit.api.conditions import ConditionValue, DesiredCondition
+from olmkit.api.conditions import Cause, ConditionValue, DesiredCondition
 from olmkit.api.operators import ConditionType, Reason
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.versions import BadRange
@@ -104,7 +104,8 @@ def evaluate_without_answer(world: World) -> Outstanding | Unanswered | None:
     try:
         MastermindsRange.parse(world.operator.spec.version or "*")
     except BadRange as error:
-        blocker = Blocked(Reason.NOT_RESOLVED, f"spec.version: {error}; {EXAMPLES}")
+        wanted = [world.operator.spec.version or ""]
+        blocker = Blocked(Reason.NOT_RESOLVED, f"spec.version: {error}; {EXAMPLES}", wanted)
         return _unknown(RESOLUTION_NOT_ATTEMPTED, blocker, INSTALLATION_NOT_ATTEMPTED_INVALID)
     claimed = other_operator_has_package(world) or package_changed(world)
     return _failed(claimed) if claimed is not None else None
@@ -124,14 +125,15 @@ def _missing_bundle(world: World) -> Outstanding | Unanswered | None:
         f'the installed Bundle "{name}" is missing and its version was not recorded: no version is selected until '
         f'BundleDeployment "{world.operator.metadata.name}" has installed the bundle of its spec'
     )
-    return _failed(Waiting(Reason.RETRYING, message, RESYNC_DELAY))
+    return _failed(Waiting(Reason.RETRYING, message, RESYNC_DELAY, [name]))
 
 
 def _unanswered(world: World, resolution: AnswerState) -> Outstanding | Unanswered:
     """The present request has no answer yet: a matter of milliseconds, unless resolving fails or a catalog is slow."""
     if resolution.error is not None:
         message = f"resolution failed and is retried: {resolution.error.message}"
-        return _failed(Waiting(Reason.RETRYING, message, RESYNC_DELAY))
+        subject = (resolution.error.reason, *resolution.error.subject)
+        return _failed(Waiting(Reason.RETRYING, message, RESYNC_DELAY, subject))
     is_reported = world.operator.status.observed_generation == world.operator.metadata.generation
     grace_period = REPORTED_GRACE_PERIOD if is_reported else RESOLUTION_GRACE_PERIOD
     if resolution.since is None or not has_passed(resolution.since, grace_period, world.now):
@@ -141,7 +143,7 @@ def _unanswered(world: World, resolution: AnswerState) -> Outstanding | Unanswer
 
 
 def _failed(blocker: OlmError) -> Unanswered:
-    return Unanswered(_resolution_failed(blocker.message), blocker, INSTALLATION_NOT_ATTEMPTED)
+    return Unanswered(_resolution_failed(blocker.message, blocker), blocker, INSTALLATION_NOT_ATTEMPTED)
 
 
 def _unknown(message: str, blocker: OlmError, not_attempted: str) -> Unanswered:
@@ -152,10 +154,11 @@ def _unknown(message: str, blocker: OlmError, not_attempted: str) -> Unanswered:
 
 
 def _refused(world: World, answer: Answer) -> Refused:
+    blocker = resolution_blocker(world, answer)
     return Refused(
-        resolved=_resolution_failed(answer.message),
+        resolved=_resolution_failed(answer.message, blocker),
         explanation=(answer.text or answer.message) + (awaited_content(world) if answer.is_final else ""),
-        blocker=resolution_blocker(world, answer),
+        blocker=blocker,
         consequences=_consequences(world, answer, None),
         paused_note=PAUSED if world.operator.spec.paused else "",
     )
@@ -229,12 +232,14 @@ def _ready_reason(answer: Answer) -> Reason:
     return Reason.CATALOG_DELETED if answer.catalog_state is None else Reason.CATALOG_UNAVAILABLE
 
 
-def _resolution_failed(message: str) -> DesiredCondition:
-    return _resolved("False", Reason.RESOLUTION_FAILED, message)
+def _resolution_failed(message: str, blocker: OlmError) -> DesiredCondition:
+    """The cause is that of a failed resolution also while the blocker only waits for a catalog."""
+    cause = Cause(Reason.RESOLUTION_FAILED, frozenset(blocker.subject))
+    return _resolved("False", Reason.RESOLUTION_FAILED, message, cause)
 
 
-def _resolved(status: ConditionValue, reason: Reason, message: str) -> DesiredCondition:
-    return DesiredCondition(ConditionType.RESOLVED, status, reason, message)
+def _resolved(status: ConditionValue, reason: Reason, message: str, cause: Cause | None = None) -> DesiredCondition:
+    return DesiredCondition(ConditionType.RESOLVED, status, reason, message, cause)
 
 
 # --- what follows, and what differs

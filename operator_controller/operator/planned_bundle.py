@@ -100,14 +100,15 @@ def set_blocker(world: World, answer: Answer) -> OlmError | None:
     """Explain why a member of a moving set does not take its step yet: another member has not recorded the plan."""
     own, moving = world.operator.spec.package_name, answer.moving_set
     waiting = [
-        _named(package, world.neighbours.get(package))
+        package
         for package, bundle in (moving.members if moving is not None else ())
         if package != own and not _has_recorded(world.neighbours.get(package), moving, bundle)
     ]
     if not waiting:
         return None
-    message = f"moves together with other Operators, which have not recorded it yet: {first_names(waiting)}"
-    return Waiting(Reason.WAITING_FOR_DEPENDANTS, message, RESYNC_DELAY)
+    names = first_names(_named(package, world.neighbours.get(package)) for package in waiting)
+    message = f"moves together with other Operators, which have not recorded it yet: {names}"
+    return Waiting(Reason.WAITING_FOR_DEPENDANTS, message, RESYNC_DELAY, waiting)
 
 
 def _has_recorded(neighbour: Neighbour | None, moving: MovingSet | None, bundle: str) -> bool:
@@ -120,17 +121,17 @@ def order_blocker(world: World, answer: Answer) -> OlmError | None:
     """Explain why a step that would break what runs of others waits: they are upgraded first."""
     required = {one.package for one in answer.dependencies}
     members = {one.package: one for one in answer.members}
-    waiting = [
-        f"{_named(package, neighbour)} to {members[package].version}"
+    waiting = {
+        package: f"{_named(package, neighbour)} to {members[package].version}"
         for package in answer.after
         if package not in required and package in members
         for neighbour in (world.neighbours.get(package),)
         if neighbour is not None and neighbour.bundle not in ("", members[package].bundle)
-    ]
+    }
     if not waiting:
         return None
-    message = f"waiting for the upgrade of what requires the installed version: {first_names(waiting)}"
-    return Waiting(Reason.WAITING_FOR_DEPENDANTS, message, RESYNC_DELAY)
+    message = f"waiting for the upgrade of what requires the installed version: {first_names(waiting.values())}"
+    return Waiting(Reason.WAITING_FOR_DEPENDANTS, message, RESYNC_DELAY, waiting)
 
 
 def _named(package: str, neighbour: Neighbour | None) -> str:

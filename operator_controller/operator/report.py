@@ -14,11 +14,14 @@ from typing import NamedTuple, assert_never
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
 from olmkit.api.conditions import (
+    Cause,
     ConditionValue,
     DesiredCondition,
     PendingEvent,
     StatusReport,
     Transition,
+    cause_of,
+    causes_of,
     merge_conditions,
     truncate,
 )
@@ -61,6 +64,8 @@ _TYPES = (
 
 STATUS_UNKNOWN = "bundledeployment status is unknown"
 NOT_ATTEMPTED_DEPENDENCIES = "installation has not been attempted as dependencies are not installed"
+BUNDLE_DEPLOYMENT = "BundleDeployment"
+"""Reason of the cause of what a BundleDeployment reports."""
 _FAILED = (DeploymentReason.INSTALL_FAILED, *NOT_INSTALLABLE)
 _REPORTED_WAITING_REASONS = (
     Reason.WAITING_FOR_CATALOG,
@@ -152,7 +157,9 @@ def _with_missing_bundle(world: World, desired: list[DesiredCondition]) -> list[
     if ready.status == "True":
         return [
             *(condition for condition in desired if condition is not ready),
-            *_not_ready(Reason.UNHEALTHY, note, Reason.RETRYING),
+            *_not_ready(
+                Reason.UNHEALTHY, note, Reason.RETRYING, Cause(Reason.UNHEALTHY, frozenset({world.missing_bundle}))
+            ),
         ]
     return _with_note(desired, note)
 
@@ -184,7 +191,7 @@ def _status(world: World, desired: list[DesiredCondition], evaluation: Reported 
         dependencies=(list(evaluation.consequences.dependencies) or None) if evaluation else old.dependencies,
         resolution=one_line(evaluation.explanation) if evaluation else old.resolution,
     )
-    return StatusReport(status, transitions, _available_events(old, status, transitions))
+    return StatusReport(status, transitions, _available_events(old, status, transitions), causes=causes_of(desired))
 
 
 def _image(evaluation: Reported) -> str:
@@ -254,7 +261,7 @@ def _installed(world: World, outcome: Outcome, evaluation: Reported) -> DesiredC
     if isinstance(evaluation, Unanswered | Refused):
         return _installed_as_reported(existing if existing is not None and existing.is_current else None)
     if isinstance(outcome, Blocked | ApiError):
-        return _installed_condition("False", Reason.INSTALLATION_FAILED, str(outcome))
+        return _installed_condition("False", Reason.INSTALLATION_FAILED, str(outcome), cause_of(outcome))
     return _installed_as_reported(evaluation.comparison.current_deployment)
 
 
@@ -283,7 +290,7 @@ def _installed_as_reported(deployment: ObservedBundleDeployment | None) -> Desir
         return _installation_unknown(STATUS_UNKNOWN)
     if (failure := _failure(deployment)) is not None:
         message = f"bundledeployment not ready: {failure.message}"
-        return _installed_condition("False", Reason.INSTALLATION_FAILED, message)
+        return _installed_condition("False", Reason.INSTALLATION_FAILED, message, _cause(deployment))
     known = deployment.condition(DeploymentCondition.INSTALLED)
     return _installation_unknown(f"bundledeployment not ready: {known.message}" if known else STATUS_UNKNOWN)
 
@@ -292,8 +299,20 @@ def _installation_unknown(message: str) -> DesiredCondition:
     return _installed_condition("Unknown", Reason.INSTALLATION_STATUS_UNKNOWN, message)
 
 
-def _installed_condition(status: ConditionValue, reason: Reason, message: str) -> DesiredCondition:
-    return DesiredCondition(ConditionType.INSTALLED, status, reason, message)
+def _installed_condition(
+    status: ConditionValue, reason: Reason, message: str, cause: Cause | None = None
+) -> DesiredCondition:
+    return DesiredCondition(ConditionType.INSTALLED, status, reason, message, cause)
+
+
+def _cause(deployment: ObservedBundleDeployment) -> Cause:
+    """The cause of what a BundleDeployment reports: its conditions, and the objects that have failed."""
+    status = deployment.model.status
+    conditions = {f"{one.type} {one.status} {one.reason}" for one in status.conditions}
+    failed = status.failed.objects if status.failed is not None else ()
+    return Cause(
+        BUNDLE_DEPLOYMENT, frozenset(conditions.union(f"{one.kind} {one.namespace}/{one.name}" for one in failed))
+    )
 
 
 def _failure(deployment: ObservedBundleDeployment) -> Condition | None:
@@ -321,7 +340,7 @@ def _ready_and_progress(world: World, outcome: Outcome, evaluation: Reported) ->
         return _blocked(world, outcome, evaluation)
     if isinstance(outcome, Exception):
         message = _error_text("the BundleDeployment could not be written", outcome)
-        return _Progress(_not_ready(_not_ready_reason(world), message, Reason.RETRYING))
+        return _Progress(_not_ready(_not_ready_reason(world), message, Reason.RETRYING, cause_of(outcome)))
     if evaluation.consequences.successor is not None:
         return _following(evaluation)
     match evaluation:
@@ -372,10 +391,11 @@ def _blocked(world: World, blocker: OlmError, evaluation: Reported) -> _Progress
         progress = next((known for known in _REPORTED_WAITING_REASONS if blocker.reason == known), Reason.RETRYING)
     match evaluation:
         case Kept() | Held() | Selected():
-            return _Progress(_not_ready(_not_ready_reason(world), blocker.message, progress))
+            return _Progress(_not_ready(_not_ready_reason(world), blocker.message, progress, cause_of(blocker)))
         case Unanswered() | Refused():
             notes = [note] if (note := _hold_note(evaluation)) else []
-            conditions = _not_ready(Reason.NOT_RESOLVED, evaluation.explanation, progress)
+            cause = evaluation.resolved.cause or cause_of(blocker)
+            conditions = _not_ready(Reason.NOT_RESOLVED, evaluation.explanation, progress, cause)
             return _Progress(conditions, has_successor_note=_fits(evaluation.explanation, *notes))
         case _:
             assert_never(evaluation)
@@ -407,10 +427,10 @@ def _installed_and_ready(evaluation: Resolved, deployment: ObservedBundleDeploym
 def _unready(world: World, evaluation: Resolved, deployment: ObservedBundleDeployment) -> list[DesiredCondition]:
     """The BundleDeployment is as desired: its state is the Operator's."""
     ready = deployment.condition(DeploymentCondition.READY)
-    is_stalled = deployment.is_true(DeploymentCondition.STALLED)
+    is_stalled, cause = deployment.is_true(DeploymentCondition.STALLED), _cause(deployment)
     if ready is not None and ready.reason in (DeploymentReason.ROLLING_BACK, DeploymentReason.ROLLED_BACK):
         reason = Reason(ready.reason)
-        return _not_ready(reason, ready.message, None if is_stalled else reason)
+        return _not_ready(reason, ready.message, None if is_stalled else reason, cause)
     message = _progress_message(world, evaluation, ready.message if ready else _initial_state(evaluation))
     if (
         (is_stalled or _failure(deployment))
@@ -422,10 +442,10 @@ def _unready(world: World, evaluation: Resolved, deployment: ObservedBundleDeplo
     is_installed = evaluation.comparison.runs_template and (ready is None or ready.reason != DeploymentReason.UPGRADING)
     if is_stalled or not is_installed:
         progress = None if is_stalled else _progress_reason(deployment)
-        return _not_ready(_not_ready_reason(world, is_installed=is_installed), message, progress)
+        return _not_ready(_not_ready_reason(world, is_installed=is_installed), message, progress, cause)
     if ready is not None and ready.reason == DeploymentReason.PROGRESSING:
         return _not_ready(Reason.PROGRESSING, message, Reason.PROGRESSING)
-    return _not_ready(Reason.UNHEALTHY, message, _progress_reason(deployment))
+    return _not_ready(Reason.UNHEALTHY, message, _progress_reason(deployment), cause)
 
 
 def _progress_reason(deployment: ObservedBundleDeployment) -> Reason:
@@ -473,15 +493,17 @@ def _without_activity(state: str, bundle: str) -> str:
     return state
 
 
-def _not_ready(reason: Reason | None, message: str, progress: Reason | None) -> list[DesiredCondition]:
+def _not_ready(
+    reason: Reason | None, message: str, progress: Reason | None, cause: Cause | None = None
+) -> list[DesiredCondition]:
     """Ready False, with Reconciling if `progress` is a reason, or with Stalled if it is None. `reason` None: their reason."""
     text = truncate(message, MAX_EXPLANATION_BYTES)
     if progress is None and reason is Reason.UPGRADING:
         reason = Reason.BLOCKED  # nothing is being installed
-    ready = DesiredCondition(ConditionType.READY, "False", reason or progress or Reason.BLOCKED, text)
+    ready = DesiredCondition(ConditionType.READY, "False", reason or progress or Reason.BLOCKED, text, cause)
     if progress is None:
-        return [ready, DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, text)]
-    return [ready, DesiredCondition(ConditionType.RECONCILING, "True", progress, text)]
+        return [ready, DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, text, cause)]
+    return [ready, DesiredCondition(ConditionType.RECONCILING, "True", progress, text, cause)]
 
 
 # --- deletion
@@ -518,4 +540,7 @@ def deprecation_conditions(known: Deprecations | None, before: Sequence[Conditio
     found = [(kind, message) for kind, message in zip(_TYPES[1:], messages, strict=True) if message]
     if found:
         found.insert(0, (ConditionType.DEPRECATED, "; ".join(dict.fromkeys(message for _, message in found))))
-    return [DesiredCondition(kind, "True", Reason.DEPRECATED, message) for kind, message in found]
+    return [
+        DesiredCondition(kind, "True", Reason.DEPRECATED, message, Cause(Reason.DEPRECATED, frozenset({message})))
+        for kind, message in found
+    ]

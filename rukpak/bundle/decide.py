@@ -70,7 +70,7 @@ def _unknown_provisioner(world: World, bundle: Bundle) -> Step | None:
     if name in CONTENT_TYPES:
         return None
     text = f'provisioner class "{name}" does not exist: set spec.provisionerClassName to {REGISTRY} or {PLAIN}'
-    return Blocked(Reason.UNPACK_FAILED, text)
+    return Blocked(Reason.UNPACK_FAILED, text, [name])
 
 
 def _no_image(world: World, bundle: Bundle) -> Step | None:
@@ -81,7 +81,7 @@ def _no_image(world: World, bundle: Bundle) -> Step | None:
 
 def _unreadable_store(world: World, bundle: Bundle) -> Step | None:
     error = world.unreadable
-    return None if error is None else Waiting(Reason.UNPACK_FAILED, error.message, error.after)
+    return None if error is None else Waiting(Reason.UNPACK_FAILED, error.message, error.after, unpack_subject(error))
 
 
 def _stored(world: World, bundle: Bundle) -> Step | None:
@@ -98,13 +98,14 @@ def _conflict(world: World, bundle: Bundle) -> Step | None:
         f"Bundle {name} has the same image unpacked by another provisioner: one image is either registry+v1 or plain+v0. "
         f"Set {field} as there, or delete {f'BundleDeployment {other}' if other else name}"
     )
-    return Waiting(Reason.UNPACK_FAILED, text, CONFLICT_RETRY_DELAY)
+    return Waiting(Reason.UNPACK_FAILED, text, CONFLICT_RETRY_DELAY, [name])
 
 
 def _missing_secret(world: World, bundle: Bundle) -> Step | None:
     if not world.pull_secret or world.secret_version is not None:
         return None
-    return Blocked(Reason.UNPACK_FAILED, missing_secret(world.pull_secret, world.namespace).message)
+    error = missing_secret(world.pull_secret, world.namespace)
+    return Blocked(Reason.UNPACK_FAILED, error.message, unpack_subject(error))
 
 
 def _failed_job(world: World, bundle: Bundle) -> Step | None:
@@ -112,12 +113,17 @@ def _failed_job(world: World, bundle: Bundle) -> Step | None:
         case Finished(result=result) if result.problem:
             return Blocked(Reason.UNPACK_FAILED, result.problem)
         case Failed(error=Blocked() as error):
-            return Blocked(Reason.UNPACK_FAILED, error.message)
+            return Blocked(Reason.UNPACK_FAILED, error.message, unpack_subject(error))
         case Failed(error=Waiting() as error, finished_at=finished_at) if not world.job.is_due(world.monotonic):
             left = timedelta(seconds=finished_at - world.monotonic) + error.after
-            return Waiting(Reason.UNPACK_FAILED, error.message, left)
+            return Waiting(Reason.UNPACK_FAILED, error.message, left, unpack_subject(error))
         case _:
             return None
+
+
+def unpack_subject(error: OlmError) -> tuple[str, ...]:
+    """The subject of UnpackFailed for an error with a reason of its own."""
+    return (error.reason, *error.subject)
 
 
 def _unpack(world: World, bundle: Bundle) -> Step | None:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from olmkit.api.bundles import BundleStatus, ConditionType, Reason
-from olmkit.api.conditions import DesiredCondition, StatusReport, is_condition_true, merge_conditions
+from olmkit.api.conditions import (
+    Cause,
+    DesiredCondition,
+    StatusReport,
+    cause_of,
+    causes_of,
+    is_condition_true,
+    merge_conditions,
+)
 from olmkit.api.content import Phase, ResolvedImage, ResolvedSource
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.jobs.state import Failed, Finished, Queued, Running
-from rukpak.bundle.decide import had_condition
+from rukpak.bundle.decide import had_condition, unpack_subject
 from rukpak.bundle.world import Done, Evaluation, World
 
 GAVE_WAY = ": its registry is slow, so it gave way to Bundles that waited"
@@ -33,7 +41,7 @@ def report(world: World, evaluation: Evaluation | None, outcome: Done | Exceptio
     ref = _resolved(world, evaluation, outcome)
     source = ResolvedSource(type="image", image=ResolvedImage(ref=ref)) if ref else None
     status = BundleStatus(observed_generation=generation, conditions=conditions, phase=phase, resolved_source=source)
-    return StatusReport(status, transitions)
+    return StatusReport(status, transitions, causes=causes_of(wanted))
 
 
 def _resolved(world: World, evaluation: Evaluation | None, outcome: Done | Exception) -> str:
@@ -50,14 +58,15 @@ def _is_working(outcome: Done | Exception) -> bool:
 def _conditions(outcome: Done | Exception) -> tuple[Phase, tuple[DesiredCondition, ...]]:
     match outcome:
         case OlmError():
-            return Phase.FAILING, _failed(outcome.message, stalled=isinstance(outcome, Blocked))
+            return Phase.FAILING, _failed(outcome.message, cause_of(outcome), stalled=isinstance(outcome, Blocked))
         case Exception():
-            return Phase.FAILING, _failed(f"unexpected error: {outcome}", stalled=False)
+            return Phase.FAILING, _failed(f"unexpected error: {outcome}", cause_of(outcome), stalled=False)
     match outcome.job:
         case Finished(result=result) if result.problem:
-            return Phase.FAILING, _failed(result.problem, stalled=True)
+            return Phase.FAILING, _failed(result.problem, Cause(Reason.UNPACK_FAILED), stalled=True)
         case Failed(error=error):
-            return Phase.FAILING, _failed(error.message, stalled=not isinstance(error, Waiting))
+            cause = Cause(Reason.UNPACK_FAILED, frozenset(unpack_subject(error)))
+            return Phase.FAILING, _failed(error.message, cause, stalled=not isinstance(error, Waiting))
         case Queued(gave_way=gave_way):
             text = "Waiting in the queue to be unpacked"
             return Phase.PENDING, _in_progress(Reason.UNPACK_PENDING, f"{text}{GAVE_WAY}" if gave_way else text)
@@ -85,14 +94,14 @@ def _in_progress(reason: Reason, message: str) -> tuple[DesiredCondition, ...]:
     )
 
 
-def _failed(message: str, *, stalled: bool) -> tuple[DesiredCondition, ...]:
+def _failed(message: str, cause: Cause, *, stalled: bool) -> tuple[DesiredCondition, ...]:
     progress = (
-        DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, message)
+        DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, message, cause)
         if stalled
-        else DesiredCondition(ConditionType.RECONCILING, "True", Reason.RETRYING, message)
+        else DesiredCondition(ConditionType.RECONCILING, "True", Reason.RETRYING, message, cause)
     )
     return (
-        DesiredCondition(ConditionType.UNPACKED, "False", Reason.UNPACK_FAILED, message),
-        DesiredCondition(ConditionType.READY, "False", Reason.NOT_UNPACKED, message),
+        DesiredCondition(ConditionType.UNPACKED, "False", Reason.UNPACK_FAILED, message, cause),
+        DesiredCondition(ConditionType.READY, "False", Reason.NOT_UNPACKED, message, cause),
         progress,
     )

@@ -89,10 +89,11 @@ def _provisioner(world: World, _: Evaluation) -> Plan | None:
             f"spec.provisionerClassName must be {bundles.PLAIN}, which installs bundles of any format: "
             f"{chosen} belongs in spec.template.spec.provisionerClassName"
         )
-        raise Blocked(Reason.BLOCKED, text)
+        raise Blocked(Reason.BLOCKED, text, [chosen])
     raise Blocked(
         Reason.BLOCKED,
         f'provisioner class "{chosen}" does not exist: set spec.provisionerClassName to {bundles.PLAIN}',
+        [chosen],
     )
 
 
@@ -150,11 +151,12 @@ def _apply_bundle(world: World, _: Evaluation) -> Plan | None:
             f"the Bundle {world.target_bundle} is left from an earlier BundleDeployment of this name: "
             "waiting until it is deleted"
         )
-        raise Waiting(Reason.RETRYING, text, WATCHED_RETRY_DELAY)
+        raise Waiting(Reason.RETRYING, text, WATCHED_RETRY_DELAY, [world.target_bundle])
     if world.bundle_owner:
         raise Blocked(
             Reason.BLOCKED,
             f"the Bundle {world.target_bundle} belongs to {world.bundle_owner}: delete it, or change the template",
+            [world.target_bundle, world.bundle_owner],
         )
     bundle, revision = world.bundles.get(world.target_bundle), world.target.revision
     if world.target.is_rolled_back and revision is not None:
@@ -240,9 +242,9 @@ def _await_success(world: World, evaluation: Evaluation) -> Plan | None:
 def _require_readable(world: World, _: Evaluation) -> Plan | None:
     """Raise Waiting until every kind of the inventory has been listed; before that nothing is removed."""
     if world.unreachable_kinds:
-        kinds = list_names(f"{kind}.{group}" if group else kind for group, kind in world.unreachable_kinds)
-        text = f"cannot be read now, so nothing is removed: {kinds}"
-        raise Waiting(Reason.OBJECT_LOOKUP_FAILURE, text, UNREACHABLE_RETRY_DELAY)
+        kinds = [f"{kind}.{group}" if group else kind for group, kind in world.unreachable_kinds]
+        text = f"cannot be read now, so nothing is removed: {list_names(kinds)}"
+        raise Waiting(Reason.OBJECT_LOOKUP_FAILURE, text, UNREACHABLE_RETRY_DELAY, kinds)
     require_synced(world, world.inventory)
     return None
 

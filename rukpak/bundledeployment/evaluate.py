@@ -74,9 +74,9 @@ def _unpack_blocker(world: World) -> OlmError | None:
             Reason.UNPACK_PENDING, f"Waiting for the {world.target_bundle} Bundle to be unpacked", WATCHED_RETRY_DELAY
         )
     if bundle.unpack_state is UnpackState.RETRYING:
-        return Waiting(Reason.UNPACK_FAILED, failed, WATCHED_RETRY_DELAY)
+        return Waiting(Reason.UNPACK_FAILED, failed, WATCHED_RETRY_DELAY, [world.target_bundle])
     if bundle.unpack_state is UnpackState.FAILED:
-        return Blocked(Reason.UNPACK_FAILED, failed)
+        return Blocked(Reason.UNPACK_FAILED, failed, [world.target_bundle])
     return None
 
 
@@ -89,17 +89,18 @@ def _content_blocker(world: World) -> OlmError | None:
                 CONTENT_RETRY_DELAY,
             )
         case Waiting() as error:
-            return Waiting(Reason.BUNDLE_LOAD_FAILED, error.message, error.after)
+            return Waiting(Reason.BUNDLE_LOAD_FAILED, error.message, error.after, [error.reason, *error.subject])
         case OlmError() as error:
             is_configuration = error.reason == Reason.INVALID_CONFIGURATION
-            return Blocked(error.reason if is_configuration else Reason.BUNDLE_LOAD_FAILED, error.message)
+            reason = error.reason if is_configuration else Reason.BUNDLE_LOAD_FAILED
+            return Blocked(reason, error.message, [error.reason, *error.subject])
         case content if content.faults:
-            return Blocked(Reason.BUNDLE_LOAD_FAILED, "; ".join(content.faults))
+            return Blocked(Reason.BUNDLE_LOAD_FAILED, "; ".join(content.faults), content.faults)
         case content if content.missing_kinds or content.too_old:
             kinds = f"needs kinds that this cluster does not have: {'; '.join(content.missing_kinds)}"
             text = "; ".join(filter(None, [kinds if content.missing_kinds else "", content.too_old]))
             delay = UNREACHABLE_RETRY_DELAY if content.unreachable_groups else WATCHED_RETRY_DELAY
-            return Waiting(Reason.WAITING_FOR_KIND, text, delay)
+            return Waiting(Reason.WAITING_FOR_KIND, text, delay, content.missing_kinds)
     return None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, ConditionType, Loss, Reason
-from olmkit.api.conditions import DesiredCondition, find_condition
+from olmkit.api.conditions import DesiredCondition, cause_of, find_condition
 from olmkit.errors import Blocked, OlmError, Waiting
 from rukpak.bundledeployment.apply.shared_namespaces import namespace_warnings
 from rukpak.bundledeployment.delays import RETRIED
@@ -158,8 +158,9 @@ def _warnings(world: World) -> Iterable[str]:
 
 def work_condition(world: World, error: Exception | None, active: str | None, message: str) -> DesiredCondition | None:
     """Stalled, or Reconciling while the target is installed; None: the health of what is installed decides."""
+    cause = cause_of(error) if error is not None else None
     if isinstance(error, Blocked | ApplyRejected):
-        return DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, message)
+        return DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, message, cause)
     if error is not None:
         reason = getattr(error, "reason", "")
         reason = reason if isinstance(error, Waiting) and reason in _RECONCILING_REASONS else Reason.RETRYING
@@ -167,4 +168,4 @@ def work_condition(world: World, error: Exception | None, active: str | None, me
         reason = Reason.UPGRADING if active else Reason.INSTALLING
     else:
         return None
-    return DesiredCondition(ConditionType.RECONCILING, "True", reason, message)
+    return DesiredCondition(ConditionType.RECONCILING, "True", reason, message, cause)

@@ -11,7 +11,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from olmkit.api.bundledeployments import BundleDeploymentStatus, ConditionType, Reason, RejectedBundle
-from olmkit.api.conditions import DesiredCondition, StatusReport, find_condition, merge_conditions
+from olmkit.api.conditions import (
+    Cause,
+    DesiredCondition,
+    StatusReport,
+    cause_of,
+    causes_of,
+    find_condition,
+    merge_conditions,
+)
 from olmkit.api.deployed_objects import MAX_FAILED_OBJECTS, FailedObject, FailedObjects, ObjectReference
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Waiting
@@ -98,7 +106,7 @@ def report(
 def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDeploymentReport:
     status = world.deployment.status
     generation = world.deployment.metadata.generation
-    waiting_since = (world.brief_wait_since or world.now) if isinstance(outcome, BriefWait) else None
+    since = (world.brief_wait_since or world.now) if isinstance(outcome, BriefWait) else None
     events = pass_events(world, evaluation, outcome)
     is_new = isinstance(outcome, BriefWait) and status.observed_generation < 0
     if isinstance(outcome, Conflict) or (
@@ -106,7 +114,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         and not new_losses(world, outcome)
         and (is_new or status.observed_generation == generation)
     ):
-        return BundleDeploymentReport(status, events=events, brief_wait_since=waiting_since)
+        return BundleDeploymentReport(status, events=events, brief_wait_since=since)
     active = world.target_bundle if _is_activated(outcome) else world.active_bundle
     released, failed = _released(world), status.failed
     if world.deployment.metadata.deleting:
@@ -135,7 +143,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         **_counts(world),
     )
     is_required = isinstance(outcome, Done) and isinstance(outcome.plan, _REPORTED_FIRST)
-    return BundleDeploymentReport(new, transitions, events, is_required, brief_wait_since=waiting_since)
+    return BundleDeploymentReport(new, transitions, events, is_required, causes_of(wanted), brief_wait_since=since)
 
 
 def _is_activated(outcome: Outcome) -> bool:
@@ -165,7 +173,8 @@ def _conditions(
     world: World, evaluation: Evaluation, outcome: Outcome, active: str | None, health: HealthEvaluation
 ) -> list[DesiredCondition]:
     error = outcome if isinstance(outcome, Exception) else None
-    healthy = _healthy(world, active, health)
+    cause = cause_of(error) if error is not None else None
+    healthy = _healthy(active, health, cause)
     serves = _serves(world, healthy, health)
     is_repair_pending = error is not None and has_pending(world)
     message = ready_message(world, evaluation, outcome, active, is_repair_pending=is_repair_pending)
@@ -176,9 +185,9 @@ def _conditions(
         unready = _unready_reason(world, error, active, is_broken=is_broken)
     conditions = [
         _has_valid_bundle(world, evaluation.blocker, error),
-        _installed(error, active, message),
+        _installed(error, active, message, cause),
         healthy,
-        _ready(unready, healthy, message, serves=serves),
+        _ready(unready, healthy, message, cause, serves=serves),
     ]
     if work is not None:
         return [*conditions, work]
@@ -219,9 +228,9 @@ def _unfinished(healthy: DesiredCondition, health: HealthEvaluation) -> list[Des
     if healthy.status == "True":
         return []
     if health.failed and healthy.reason == Reason.UNHEALTHY:
-        return [DesiredCondition(ConditionType.STALLED, "True", Reason.UNHEALTHY, healthy.message)]
+        return [DesiredCondition(ConditionType.STALLED, "True", Reason.UNHEALTHY, healthy.message, healthy.cause)]
     reason = Reason.PROGRESSING if healthy.reason == Reason.PROGRESSING else Reason.RETRYING
-    return [DesiredCondition(ConditionType.RECONCILING, "True", reason, healthy.message)]
+    return [DesiredCondition(ConditionType.RECONCILING, "True", reason, healthy.message, healthy.cause)]
 
 
 def _has_valid_bundle(world: World, blocker: OlmError | None, error: Exception | None) -> DesiredCondition:
@@ -230,16 +239,16 @@ def _has_valid_bundle(world: World, blocker: OlmError | None, error: Exception |
         text = f"Successfully unpacked the {world.target_bundle} Bundle"
         return DesiredCondition(kind, "True", Reason.UNPACK_SUCCESSFUL, text)
     if bundle is None and isinstance(error, Blocked):  # the Bundle is not created
-        return DesiredCondition(kind, "False", error.reason, error.message)
+        return DesiredCondition(kind, "False", error.reason, error.message, cause_of(error))
     pending = bundle is None or bundle.unpack_state in (UnpackState.PENDING, UnpackState.DONE)
     if pending and blocker.reason == Reason.UNPACK_PENDING:
         return DesiredCondition(
             kind, "False", Reason.UNPACK_PENDING, f"Waiting for the {world.target_bundle} Bundle to be unpacked"
         )
-    return DesiredCondition(kind, "False", blocker.reason, blocker.message)
+    return DesiredCondition(kind, "False", blocker.reason, blocker.message, cause_of(blocker))
 
 
-def _installed(error: Exception | None, active: str | None, message: str) -> DesiredCondition:
+def _installed(error: Exception | None, active: str | None, message: str, cause: Cause | None) -> DesiredCondition:
     kind = ConditionType.INSTALLED
     if active:
         return DesiredCondition(
@@ -248,20 +257,24 @@ def _installed(error: Exception | None, active: str | None, message: str) -> Des
     if error is None:
         return DesiredCondition(kind, "False", Reason.INSTALLING, message)
     if isinstance(error, Waiting) and not isinstance(error, ApplyRejected):
-        return DesiredCondition(kind, "Unknown", Reason.INSTALL_PENDING, message)
-    return DesiredCondition(kind, "False", Reason.INSTALL_FAILED, message)
+        return DesiredCondition(kind, "Unknown", Reason.INSTALL_PENDING, message, cause)
+    return DesiredCondition(kind, "False", Reason.INSTALL_FAILED, message, cause)
 
 
-def _healthy(world: World, active: str | None, health: HealthEvaluation) -> DesiredCondition:
+def _healthy(active: str | None, health: HealthEvaluation, unready: Cause | None) -> DesiredCondition:
+    """`unready`: why nothing is installed."""
     kind = ConditionType.HEALTHY
     if not active:
-        return DesiredCondition(kind, "False", Reason.INSTALLATION_STATUS_FALSE, "Installed condition is false")
+        text = "Installed condition is false"
+        return DesiredCondition(kind, "False", Reason.INSTALLATION_STATUS_FALSE, text, unready)
     if health.unlisted:
         text = f"cannot be read now: {list_names(health.unlisted)}"
-        return DesiredCondition(kind, "Unknown", Reason.OBJECT_LOOKUP_FAILURE, text)
+        cause = Cause(Reason.OBJECT_LOOKUP_FAILURE, frozenset(health.unlisted))
+        return DesiredCondition(kind, "Unknown", Reason.OBJECT_LOOKUP_FAILURE, text, cause)
     unhealthy = [*map(str, health.failed), *health.contested]
     if unhealthy:
-        return DesiredCondition(kind, "False", Reason.UNHEALTHY, _summarize(unhealthy))
+        names = frozenset({*(str(one.key) for one in health.failed), *health.contested})
+        return DesiredCondition(kind, "False", Reason.UNHEALTHY, _summarize(unhealthy), Cause(Reason.UNHEALTHY, names))
     if health.in_progress:
         return DesiredCondition(kind, "Unknown", Reason.PROGRESSING, _summarize(list(map(str, health.in_progress))))
     if not health.is_complete:
@@ -286,14 +299,16 @@ def _unready_reason(world: World, error: Exception | None, active: str, *, is_br
     return Reason.RETRYING if is_broken else None
 
 
-def _ready(reason: str | None, healthy: DesiredCondition, message: str, *, serves: bool) -> DesiredCondition:
+def _ready(
+    reason: str | None, healthy: DesiredCondition, message: str, cause: Cause | None, *, serves: bool
+) -> DesiredCondition:
     kind = ConditionType.READY
     if reason is not None:
-        return DesiredCondition(kind, "False", reason, message)
+        return DesiredCondition(kind, "False", reason, message, cause)
     if serves:
         return DesiredCondition(kind, "True", Reason.SUCCEEDED, f"{message}; {healthy.message}")
     if healthy.status != "True":
-        return DesiredCondition(kind, "False", healthy.reason, healthy.message)
+        return DesiredCondition(kind, "False", healthy.reason, healthy.message, healthy.cause)
     return DesiredCondition(kind, "True", Reason.SUCCEEDED, message)
 
 

@@ -5,7 +5,7 @@ Values only. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -58,16 +58,17 @@ class ApplyRejected(Waiting):
     """User action is required. The apply is retried after `after`, and when one of the `conflicting_objects` changes, or what may
     have `refused` objects. `applied`: what the same pass had applied before."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 all but three have defaults
         self,
         reason: str,
         message: str,
         after: timedelta,
+        subject: Iterable[str] = (),
         applied: frozenset[ObjectKey] = frozenset(),
         conflicting_objects: frozenset[ConflictingObject] = frozenset(),
         refused: frozenset[ObjectKey] = frozenset(),
     ) -> None:
-        super().__init__(reason, message, after)
+        super().__init__(reason, message, after, subject)
         self.applied = applied
         self.conflicting_objects = conflicting_objects
         self.refused = refused

@@ -83,6 +83,22 @@ class Verdict:
         return f"{text}; if this is safe, name {Rule.EXISTING_OBJECT_INVALID} in {SETTING}" if self.failed else ""
 
     @property
+    def subject(self) -> frozenset[str]:
+        """The rules that prevent the installation, each with the field of the definition that it is about, and the custom
+        resources that do."""
+        rules = {
+            f"{name}: {each.version}: {each.path}: {each.rule}"
+            for name, found in self.refused.items()
+            for each in found
+        }
+        return frozenset(rules).union(
+            f"{name}: {each.namespace}/{each.name}"
+            for objects in (self.lossy, self.invalid)
+            for (name, _), found in objects.items()
+            for each in found
+        )
+
+    @property
     def refusal(self) -> str:
         """The message; empty if nothing prevents the installation."""
         parts = [refusal(self.refused, self.reasons, self.to_ignore)] if self.refused else []

@@ -4,7 +4,7 @@ the reconcilers of Bundles and BundleDeployments and by olmctl.bundle.render. Pu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from olmkit.errors import Blocked
 
@@ -21,12 +21,12 @@ MAX_ERRORS_SHOWN = 50
 class BadBundle(Blocked):
     """The content is invalid, so that another bundle is needed. `errors` are the messages, in the order found."""
 
-    def __init__(self, reason: str, message: str, errors: Sequence[str] = ()) -> None:
-        super().__init__(reason, message)
+    def __init__(self, reason: str, message: str, errors: Sequence[str] = (), subject: Iterable[str] = ()) -> None:
+        super().__init__(reason, message, subject)
         self.errors = tuple(errors) or (message,)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), (self.reason, self.message, self.errors)
+        return type(self), (self.reason, self.message, self.errors, self.subject)
 
     @classmethod
     def of(cls, reason: str, errors: Sequence[str], separator: str = "; ") -> BadBundle:

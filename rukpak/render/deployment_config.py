@@ -25,18 +25,20 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 def read_config(raw: Config) -> Config:
     """The config in the form in which Kubernetes' types write it. Raises BadBundle with what has to be corrected."""
-    problems = [f'unknown field "config{path}"' for path in unknown_fields(_TYPE, raw)]
+    wrong = [f"config{path}" for path in unknown_fields(_TYPE, raw)]
+    problems = [f'unknown field "{field}"' for field in wrong]
     typed: dict[str, Any] = {}
     try:
         typed = round_trip(_TYPE, raw)
     except Mismatch as error:
+        wrong.append(f"config{error.path}")
         problems.append(f'invalid type for field "config{error.path}": {error.problem}')
     if not problems and (size := len(orjson.dumps(typed))) > MAX_CONFIG_BYTES:
         what = f"it has {size:,} bytes as JSON, at most {MAX_CONFIG_BYTES:,} are allowed"
         problems.append(f"{what}: put large values into a ConfigMap or Secret, and name it in envFrom or volumes")
     if problems:
         text = problems[0] if len(problems) == 1 else "; ".join(["multiple errors found", *problems])
-        raise BadBundle(INVALID_CONFIGURATION, f"invalid configuration: {text}")
+        raise BadBundle(INVALID_CONFIGURATION, f"invalid configuration: {text}", subject=wrong or ["config"])
     return typed
 
 

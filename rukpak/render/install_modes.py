@@ -31,6 +31,7 @@ def default_targets(bundle: RegistryBundle, install_namespace: str) -> tuple[str
         INVALID_CONFIGURATION,
         f'bundle "{bundle.csv_name}" supports only the install modes {", ".join(modes)}, so it has to be said which namespaces '
         f"it watches: {_advice(bundle, install_namespace)}",
+        subject=["watchNamespaces"],
     )
 
 
@@ -44,7 +45,9 @@ def check_targets(
     text = f"invalid option(s): invalid target namespaces {format_list(sorted(set(targets)))}: {problem}"
     if with_advice and not _advice(bundle, install_namespace):
         raise _without_mode(bundle)
-    raise BadBundle(INVALID_CONFIGURATION, f"{text}; {_advice(bundle, install_namespace)}" if with_advice else text)
+    if with_advice:
+        text = f"{text}; {_advice(bundle, install_namespace)}"
+    raise BadBundle(INVALID_CONFIGURATION, text, subject=["watchNamespaces", *targets])
 
 
 def _without_mode(bundle: RegistryBundle) -> BadBundle:

@@ -74,10 +74,10 @@ def render(bundle: Bundle, options: RenderOptions) -> list[BundleObject]:
     if isinstance(bundle, PlainBundle):
         if options.target_namespaces:
             text = "a plain+v0 bundle has no install modes: leave watchNamespaces out, or install a registry+v1 bundle"
-            raise BadBundle(INVALID_CONFIGURATION, text)
+            raise BadBundle(INVALID_CONFIGURATION, text, subject=["watchNamespaces"])
         if options.config:
             text = "config changes the Deployments of a registry+v1 bundle: leave it out for a plain+v0 bundle"
-            raise BadBundle(INVALID_CONFIGURATION, text)
+            raise BadBundle(INVALID_CONFIGURATION, text, subject=["config"])
         return _render_plain(bundle, options)
     errors = validation_errors(bundle)
     if errors:
@@ -288,7 +288,7 @@ def _namespace(
     given = options.namespace
     if given and (problem := namespace_error(given, cluster.suite_namespaces)):
         text = f'nothing may be installed into namespace "{given}", which {problem}: name another install namespace'
-        raise BadBundle(INVALID_CONFIGURATION, text)
+        raise BadBundle(INVALID_CONFIGURATION, text, subject=[given])
     if given:
         return given, ()
     if isinstance(content, PlainBundle):

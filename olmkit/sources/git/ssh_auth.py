@@ -27,7 +27,7 @@ def connect_options(address: GitAddress, key: SshKey, *, insecure: bool) -> dict
         words = (
             f"Secret {key.secret} has ssh-knownhosts that cannot be read: lines as ssh-keyscan prints them are needed"
         )
-        raise Blocked(SourceReason.INVALID_SECRET, words) from None
+        raise Blocked(SourceReason.INVALID_SECRET, words, [f"{key.secret}: ssh-knownhosts"]) from None
     return {
         "host": address.host.strip("[]"),
         "port": address.effective_port,
@@ -56,7 +56,8 @@ def _private_key(key: SshKey) -> asyncssh.SSHKey:
             )
         else:
             problem = "an ssh-privatekey that cannot be read: give a private key without a passphrase, as ssh-keygen writes it"
-        raise Blocked(SourceReason.INVALID_SECRET, f"Secret {key.secret} has {problem}") from None
+        words = f"Secret {key.secret} has {problem}"
+        raise Blocked(SourceReason.INVALID_SECRET, words, [f"{key.secret}: ssh-privatekey"]) from None
 
 
 def _is_public(text: str) -> bool:
@@ -74,14 +75,17 @@ def missing_key(address: GitAddress, credentials: Credentials) -> Blocked:
         f"create a Secret of type {SSH_AUTH} in the namespace of the suite with ssh-privatekey, ssh-knownhosts and the"
         f' annotation {HOSTS_ANNOTATION}: "{address.authority}", and name it in auth.secret'
     )
-    if login := credentials.login_at(address.host):
+    login, hosts = credentials.login_at(address.host), credentials.ssh_hosts
+    if login is not None:
         words += f", and Secret {login.secret} has a user and a password, which are for https: {hint}"
-    elif hosts := credentials.ssh_hosts:
+    elif hosts:
         others = ", ".join(hosts)
         words += f", and the Secret is for other hosts ({others}): name it in its annotation {HOSTS_ANNOTATION} too"
     else:
         words += f": {hint}"
-    return Blocked(SourceReason.UNAUTHORIZED, words + credentials.common_secret_hint)
+    return Blocked(
+        SourceReason.UNAUTHORIZED, words + credentials.common_secret_hint, [login.secret if login else "", *hosts]
+    )
 
 
 def login_failed(error: Exception, server: str, key: SshKey) -> Waiting:
@@ -92,7 +96,7 @@ def login_failed(error: Exception, server: str, key: SshKey) -> Waiting:
             return Waiting(SourceReason.HOST_KEY_REFUSED, words, ADDRESS_RETRY_DELAY)
         case asyncssh.PermissionDenied():
             words = f"{server} does not accept the key of Secret {key.secret}"
-            return Waiting(SourceReason.UNAUTHORIZED, words, RETRY_DELAY)
+            return Waiting(SourceReason.UNAUTHORIZED, words, RETRY_DELAY, [key.secret])
         case TimeoutError():
             return Waiting(
                 SourceReason.SOURCE_UNAVAILABLE,

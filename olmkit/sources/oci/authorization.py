@@ -83,18 +83,23 @@ class Authorization:
         sent = self._login_sent or (self._login is not None and self._token_key in self._tokens)
         if status == HTTPStatus.FORBIDDEN:
             sent_login = f" to the login of Secret {secret}" if sent else ""
-            return _unauthorized(f'{response.server} denies access to "{self._image}"{sent_login} (403)')
+            text = f'{response.server} denies access to "{self._image}"{sent_login} (403)'
+            return _unauthorized(text, f"forbidden {secret if sent else ''}")
         if authority(response.url) not in (self._endpoint.host, self._service_host):
             return _unauthorized(
-                f'{response.server} requires credentials for "{self._image}" ({status}): credentials are not sent there'
+                f'{response.server} requires credentials for "{self._image}" ({status}): credentials are not sent there',
+                authority(response.url),
             )
         if sent:
             return _unauthorized(
-                f'{response.server} refuses the login of Secret {secret} for "{self._image}" ({status})'
+                f'{response.server} refuses the login of Secret {secret} for "{self._image}" ({status})',
+                f"refused {secret}",
             )
         requires = f'{response.server} requires credentials for "{self._image}"'
         if secret:
-            return _unauthorized(f"{requires} of a kind that Secret {secret} does not hold ({status})")
+            return _unauthorized(
+                f"{requires} of a kind that Secret {secret} does not hold ({status})", f"kind {secret}"
+            )
         host = self._endpoint.host
         hint = f"no pull secret has a login for {host}; add a Secret of type kubernetes.io/dockerconfigjson with one"
         return _unauthorized(
@@ -138,7 +143,7 @@ class Authorization:
         names_service = f"{self._endpoint.display_name} names {host} as its token service"
         if realm.scheme == "http" and not insecure:
             raise _unauthorized(
-                f"{names_service} over plain HTTP, where the login of Secret {login.secret} is not sent"
+                f"{names_service} over plain HTTP, where the login of Secret {login.secret} is not sent", host
             )
         if insecure and self._credentials.for_registry(host, self._endpoint.repository) != login:
             only = f"where the login of Secret {login.secret} is sent only if the Secret has the same entry for {host}"
@@ -184,5 +189,5 @@ def challenges(values: Sequence[str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def _unauthorized(text: str) -> Waiting:
-    return Waiting(SourceReason.UNAUTHORIZED, text, RETRY_DELAY)
+def _unauthorized(text: str, *subject: str) -> Waiting:
+    return Waiting(SourceReason.UNAUTHORIZED, text, RETRY_DELAY, subject)

@@ -63,7 +63,8 @@ class Registries(Network):
             return cls(parse(path.read_text()), addresses=addresses)
         except (OSError, ValueError) as error:
             text = error.strerror if isinstance(error, OSError) else str(error)
-            raise Blocked(SourceReason.INVALID_CONFIGURATION, f"{path} cannot be read: {text}") from error
+            words = f"{path} cannot be read: {text}"
+            raise Blocked(SourceReason.INVALID_CONFIGURATION, words, [str(path)]) from error
 
     def endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
         """The endpoints to try, in order: mirrors, then the location. Raises BadReference when the registry is blocked."""

@@ -89,7 +89,7 @@ class ApplyErrors:
         if isinstance(error, Conflict):
             return {}
         if isinstance(error, NotFound):
-            raise Waiting(Reason.RETRYING, f"{key}: {error.message}", NOT_FOUND_RETRY_DELAY) from error
+            raise Waiting(Reason.RETRYING, f"{key}: {error.message}", NOT_FOUND_RETRY_DELAY, [str(key)]) from error
         # The API server answers 500 without a reason when fields do not fit the kind's schema.
         if isinstance(error, Unavailable) and not (error.status == 500 and not error.reason):
             return {}
@@ -97,7 +97,8 @@ class ApplyErrors:
         advice = await self._advise_deletion(uid, kind, body, error)
         cause = truncate(error.message.rstrip(), MAX_CAUSE_BYTES) if advice else error.message
         text = f"{key}: {cause}{advice}"
-        raise ApplyRejected(Reason.BLOCKED, text, REJECTED_RETRY_DELAY, refused=frozenset({key})) from error
+        subject = [f"{key}: {error.reason}"]
+        raise ApplyRejected(Reason.BLOCKED, text, REJECTED_RETRY_DELAY, subject, refused=frozenset({key})) from error
 
     async def _explain_precondition(self, uid: str, kind: Kind, body: Object) -> dict[str, str]:
         """Raise the error if the object with this key is another one than was observed; the precondition of its takeover if it is
@@ -117,7 +118,7 @@ class ApplyErrors:
             raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)
         if metadata.get("deletionTimestamp"):
             text = f"waiting until it is gone: {with_finalizers(key, metadata.get('finalizers') or ())}"
-            raise Waiting(Reason.RETRYING, text, NOT_FOUND_RETRY_DELAY)
+            raise Waiting(Reason.RETRYING, text, NOT_FOUND_RETRY_DELAY, [str(key)])
         found = await find_ownership(self.client, live, self.holder, self.holder(uid))
         if found.is_left and key[:2] == CRD:
             # Observed as released, it is compared with that of the bundle before it is replaced.
@@ -127,7 +128,10 @@ class ApplyErrors:
         claim, by = next((item for item in found.claims.items() if item[0].tool == found.owner), (None, None))
         conflicting = {ConflictingObject(kind, key.namespace, key.name), *((by,) if by is not None else ())}
         text = f"{key} already exists and {self._ownership(key, metadata, found, claim, by)}"
-        raise ApplyRejected(Reason.BLOCKED, text, CONFLICT_RETRY_DELAY, conflicting_objects=frozenset(conflicting))
+        subject = [f"{key} of {found.owner}"]
+        raise ApplyRejected(
+            Reason.BLOCKED, text, CONFLICT_RETRY_DELAY, subject, conflicting_objects=frozenset(conflicting)
+        )
 
     def _has_lost_label(self, uid: str, key: ObjectKey, live: Object, found: Ownership) -> bool:
         """Report whether this BundleDeployment has applied the object, and others have removed its label or given it another one.
@@ -202,7 +206,7 @@ class ApplyErrors:
             return
         if namespace["metadata"].get("deletionTimestamp"):
             text = with_blockers(f"waiting until it is gone: Namespace {key.namespace}", blockers_of(namespace))
-            raise Waiting(Reason.RETRYING, text, NOT_FOUND_RETRY_DELAY)
+            raise Waiting(Reason.RETRYING, text, NOT_FOUND_RETRY_DELAY, [f"Namespace {key.namespace}"])
 
 
 def combine(failed: Mapping[ObjectKey, Exception], applied: frozenset[ObjectKey]) -> Exception:
@@ -216,7 +220,8 @@ def combine(failed: Mapping[ObjectKey, Exception], applied: frozenset[ObjectKey]
         conflicting = frozenset(item for error in named for item in error.conflicting_objects)
         refused = frozenset(key for error in rejected for key in error.refused)
         after = min(error.after for error in rejected)
-        return ApplyRejected(rejected[0].reason, "; ".join(sentences), after, applied, conflicting, refused)
+        subject = [name for error in rejected for name in error.subject]
+        return ApplyRejected(rejected[0].reason, "; ".join(sentences), after, subject, applied, conflicting, refused)
     waiting = [error for error in ordered if isinstance(error, OlmError)]
     return (waiting or ordered)[0]
 

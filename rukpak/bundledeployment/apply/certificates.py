@@ -54,10 +54,11 @@ def _digest(item: RenderedObject, certificate: ServingCertificate) -> str:
 def issue(world: World, content: RenderedBundle) -> WriteCertificates | None:
     """Issue the certificates that are missing or cannot be served. Raises Waiting while a Secret is being deleted, BriefWait
     while one is not read."""
-    deleting = [describe_deleting(world, key) for key in sorted(content.secret_keys) if world.is_deleting(key)]
+    deleting = [key for key in sorted(content.secret_keys) if world.is_deleting(key)]
     if deleting:
-        text = f"it was deleted, waiting until it is gone: {list_names(deleting)}"
-        raise Waiting(Reason.RETRYING, text, WATCHED_RETRY_DELAY)
+        shown = list_names(describe_deleting(world, key) for key in deleting)
+        text = f"it was deleted, waiting until it is gone: {shown}"
+        raise Waiting(Reason.RETRYING, text, WATCHED_RETRY_DELAY, map(str, deleting))
     unread = [key for key in sorted(content.secret_keys) if key in world.owned and key not in world.certificates]
     if unread:
         raise BriefWait(Reason.OBJECT_LOOKUP_FAILURE, f"reading {list_names(map(str, unread))}", SYNC_POLL_DELAY)

@@ -47,22 +47,22 @@ def prepare(world: World, content: RenderedBundle) -> Plan | None:
     is_installed = world.active_bundle == content.bundle
     if absent and (not is_installed or (content.bundle == world.target_bundle and is_under_way(world, content.bundle))):
         text = f"has objects in Namespaces that neither exist nor are in the bundle: {list_names(absent)}; create them first"
-        raise Waiting(Reason.RETRYING, text, WATCHED_RETRY_DELAY)
+        raise Waiting(Reason.RETRYING, text, WATCHED_RETRY_DELAY, absent)
     wanted = {item.key.name for item in content.objects() if item.key[:2] == NAMESPACE}
     deleting = [key for key in (ObjectKey(*NAMESPACE, "", name) for name in sorted(wanted)) if world.is_deleting(key)]
     if deleting:
         text = list_names(describe_deleting(world, key) for key in deleting)
         after = poll_delay(world.now, (world.namespaces[key.name].deletion_timestamp for key in deleting))
-        raise Waiting(Reason.RETRYING, f"waiting until it is gone: {text}", after)
+        raise Waiting(Reason.RETRYING, f"waiting until it is gone: {text}", after, map(str, deleting))
     return None
 
 
 def require_synced(world: World, kinds: frozenset[tuple[str, str]]) -> None:
     """Raises Waiting or BriefWait while the objects of one of the kinds are not known."""
-    unreachable = list_names(f"{kind}.{group}" if group else kind for group, kind in world.unreachable_kinds & kinds)
+    unreachable = [f"{kind}.{group}" if group else kind for group, kind in world.unreachable_kinds & kinds]
     if unreachable:
-        text = f"cannot be read now, so nothing is changed: {unreachable}"
-        raise Waiting(Reason.OBJECT_LOOKUP_FAILURE, text, UNREACHABLE_RETRY_DELAY)
+        text = f"cannot be read now, so nothing is changed: {list_names(unreachable)}"
+        raise Waiting(Reason.OBJECT_LOOKUP_FAILURE, text, UNREACHABLE_RETRY_DELAY, unreachable)
     unknown = sorted(kind for group, kind in world.unsynced if (group, kind) in kinds)
     if unknown:
         raise BriefWait(Reason.OBJECT_LOOKUP_FAILURE, f"listing {list_names(unknown)}", SYNC_POLL_DELAY)
@@ -133,7 +133,7 @@ def _endpoint_gate(world: World, content: RenderedBundle, pending: tuple[Rendere
     if not late:
         return None
     text = f"{list_names(map(str, sorted(late)))}: {list_names(set(late.values()), '; ')}"
-    return Waiting(Reason.RETRYING, text, ENDPOINT_RETRY_DELAY)
+    return Waiting(Reason.RETRYING, text, ENDPOINT_RETRY_DELAY, map(str, late))
 
 
 def _is_pending(world: World, content: RenderedBundle, item: RenderedObject) -> bool:
@@ -164,10 +164,11 @@ def _is_new(world: World, content: RenderedBundle, item: RenderedObject) -> bool
 
 def _gate(world: World, phase: InstallPhase, *, is_pending: bool) -> Waiting | None:
     """Explain why the next phase has to wait; None if it does not."""
-    deleting = [describe_deleting(world, item.key) for item in phase.objects if world.is_deleting(item.key)]
+    deleting = [item.key for item in phase.objects if world.is_deleting(item.key)]
     if deleting:
-        text = f"it was deleted, waiting until it is gone: {list_names(deleting)}"
-        return Waiting(Reason.RETRYING, text, WATCHED_RETRY_DELAY)
+        shown = list_names(describe_deleting(world, key) for key in deleting)
+        text = f"it was deleted, waiting until it is gone: {shown}"
+        return Waiting(Reason.RETRYING, text, WATCHED_RETRY_DELAY, map(str, deleting))
     names = [item.key.name for item in phase.objects if item.key[:2] == CRD and not item.is_deferred]
     if not names:
         return None
@@ -178,6 +179,6 @@ def _gate(world: World, phase: InstallPhase, *, is_pending: bool) -> Waiting | N
     problems = [f"{crd.name} ({crd.problem})" for crd in late if crd.problem]
     if problems:
         text = f"waiting for CustomResourceDefinitions: {list_names(problems)}"
-        return Waiting(Reason.RETRYING, text, CONTENT_RETRY_DELAY)
+        return Waiting(Reason.RETRYING, text, CONTENT_RETRY_DELAY, [crd.name for crd in late if crd.problem])
     text = f"waiting for CustomResourceDefinitions: {list_names(crd.name for crd in late)}"
-    return BriefWait(Reason.RETRYING, text, SYNC_POLL_DELAY)
+    return BriefWait(Reason.RETRYING, text, SYNC_POLL_DELAY, [crd.name for crd in late])

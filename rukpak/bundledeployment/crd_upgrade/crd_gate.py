@@ -74,25 +74,26 @@ def blocker(world: World) -> OlmError | None:
     if unread:
         texts = list_names(f"{name}: {error.message}" for name, error in unread.items())
         return Waiting(
-            Reason.RETRYING, f"CustomResourceDefinitions cannot be read now: {texts}", UNREACHABLE_RETRY_DELAY
+            Reason.RETRYING, f"CustomResourceDefinitions cannot be read now: {texts}", UNREACHABLE_RETRY_DELAY, unread
         )
     settings, problems = world.deployment.spec.crd_upgrade_safety, _problems(world)
     forms = wanted_forms(problems, settings)
     if not forms:
-        refused = judge(problems, {}, settings).refusal
-        return Blocked(Reason.BLOCKED, refused) if refused else None
-    names = list_names({form.definition for form in forms})
+        refused = judge(problems, {}, settings)
+        return Blocked(Reason.BLOCKED, refused.refusal, refused.subject) if refused.refusal else None
+    definitions = {form.definition for form in forms}
+    names = list_names(definitions)
     state = _current_check(world, forms)
     if state is None or state.is_running:
         text = f"checking the custom resources on the cluster against the new schemas of {names}"
-        return Waiting(Reason.RETRYING, text, RUNNING_DELAY)
+        return Waiting(Reason.RETRYING, text, RUNNING_DELAY, definitions)
     verdict = judge(problems, state.evidence, settings)
     if not state.error and verdict.refusal:
-        return ApplyRejected(Reason.BLOCKED, verdict.refusal, CHECK_AGAIN_AFTER)
+        return ApplyRejected(Reason.BLOCKED, verdict.refusal, CHECK_AGAIN_AFTER, verdict.subject)
     if state.error:
         text = f"the custom resources of {names} cannot be checked against the new schemas: {state.error}"
-        return Waiting(Reason.RETRYING, text, CHECK_AGAIN_AFTER)
-    return Waiting(Reason.RETRYING, verdict.failure, CHECK_AGAIN_AFTER) if verdict.failure else None
+        return Waiting(Reason.RETRYING, text, CHECK_AGAIN_AFTER, definitions)
+    return Waiting(Reason.RETRYING, verdict.failure, CHECK_AGAIN_AFTER, definitions) if verdict.failure else None
 
 
 def next_check(world: World) -> CheckExistingObjects | None:

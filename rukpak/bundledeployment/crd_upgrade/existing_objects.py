@@ -80,7 +80,7 @@ class ExistingObjectsChecker:
             if not await self._is_known(world.name, kinds[name]):
                 self.forget(world.name)
                 text = f"custom resources of {name} were created or changed after they were checked: they are checked again"
-                raise Waiting(Reason.RETRYING, text, SYNC_POLL_DELAY)
+                raise Waiting(Reason.RETRYING, text, SYNC_POLL_DELAY, [name])
 
     def forget(self, name: str) -> None:
         """The BundleDeployment needs no check: cancel a running one."""

@@ -122,8 +122,12 @@ def _raise_unread(world: World, unread: ReadUsage) -> None:
     texts = [_unread(world, str(entry.key), entry.uid) for entry in unread.crds]
     texts += [_unread(world, f"Namespace {entry.name}", entry.uid) for entry in unread.namespaces]
     if texts:
+        names = [
+            *(str(entry.key) for entry in unread.crds),
+            *(f"Namespace {entry.name}" for entry in unread.namespaces),
+        ]
         text = f"not removed, because its objects cannot be listed: {list_names(texts, '; ')}"
-        raise Waiting(Reason.OBJECT_LOOKUP_FAILURE, text, UNREACHABLE_RETRY_DELAY)
+        raise Waiting(Reason.OBJECT_LOOKUP_FAILURE, text, UNREACHABLE_RETRY_DELAY, names)
 
 
 def _unread(world: World, name: str, uid: str) -> str:

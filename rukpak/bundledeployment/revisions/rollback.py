@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from olmkit.api.bundledeployments import ConditionType, Reason, Revision, RevisionOutcome
-from olmkit.api.conditions import DesiredCondition
+from olmkit.api.conditions import Cause, DesiredCondition
 from rukpak.bundledeployment.plan import Done, RollBack
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.revisions.target import ON_FAILURE
@@ -61,8 +61,8 @@ def with_rollback(
         newest = next(iter(world.deployment.status.history or ()))
         if ConditionType.RECONCILING in by_type:
             return _in_progress(by_type, f"{_sentence('rolling', failed, newest)}; {ready.message}")
-        error = f"; {ready.message}" if ConditionType.STALLED in by_type else ""
-        return _rolled_back(by_type, f"{_sentence('rolled', failed, newest)}{error}")
+        error = ready if ConditionType.STALLED in by_type else None
+        return _rolled_back(by_type, failed, _sentence("rolled", failed, newest), error)
     if failed is None or failed.outcome != RevisionOutcome.FAILED or not obstacle or ready.status == "True":
         return list(conditions)
     note = f"it is not rolled back: {obstacle}"
@@ -81,12 +81,20 @@ def _in_progress(by_type: dict[str, DesiredCondition], text: str) -> list[Desire
     ]
 
 
-def _rolled_back(by_type: dict[str, DesiredCondition], text: str) -> list[DesiredCondition]:
+def _rolled_back(
+    by_type: dict[str, DesiredCondition], good: Revision, text: str, error: DesiredCondition | None
+) -> list[DesiredCondition]:
+    """`error`: what cannot be repaired of the revision that runs again."""
     kept = [condition for name, condition in by_type.items() if name not in _PROGRESS]
+    subject = {_name(good)}
+    if error is not None:
+        text = f"{text}; {error.message}"
+        subject |= {error.cause.reason, *error.cause.subject} if error.cause is not None else set()
+    cause = Cause(Reason.ROLLED_BACK, frozenset(subject))
     return [
         *kept,
-        DesiredCondition(ConditionType.READY, "False", Reason.ROLLED_BACK, text),
-        DesiredCondition(ConditionType.STALLED, "True", Reason.ROLLED_BACK, text),
+        DesiredCondition(ConditionType.READY, "False", Reason.ROLLED_BACK, text, cause),
+        DesiredCondition(ConditionType.STALLED, "True", Reason.ROLLED_BACK, text, cause),
     ]
 
 

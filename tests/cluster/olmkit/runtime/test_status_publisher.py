@@ -14,7 +14,7 @@ import pytest
 from devcluster.cluster import Cluster
 from olmkit.api import catalogs
 from olmkit.api.catalogs import CatalogStatus
-from olmkit.api.conditions import PendingEvent, StatusReport, Transition
+from olmkit.api.conditions import Cause, PendingEvent, StatusReport, Transition
 from olmkit.errors import Conflict, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.event_choice import EVENT
@@ -56,9 +56,11 @@ async def catalog(client: Client, definitions: Cluster) -> AsyncIterator[Object]
 
 
 def report(
-    status: Object, transitions: Sequence[Transition] = (), events: Sequence[PendingEvent] = ()
+    status: Object, transitions: Sequence[Transition] = (), events: Sequence[PendingEvent] = (), subject: str = ""
 ) -> StatusReport[CatalogStatus]:
-    return StatusReport(CatalogStatus.model_validate(status), tuple(transitions), tuple(events))
+    """`subject`: what Ready is False about, if it is a failure."""
+    causes = {"Ready": Cause("NotServed", frozenset({subject}))} if subject else {}
+    return StatusReport(CatalogStatus.model_validate(status), tuple(transitions), tuple(events), causes=causes)
 
 
 @pytest.fixture
@@ -219,10 +221,12 @@ async def test_a_recovery_is_an_event_that_names_the_failure(
 async def test_a_new_blocker_under_the_same_reason_is_a_log_line_and_an_event(
     client: Client, catalog: Object, publish: Publisher, written: Written, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await publish(catalog, report({"observedGeneration": 1, "conditions": [broken()]}, [BROKEN]))
+    await publish(catalog, report({"observedGeneration": 1, "conditions": [broken()]}, [BROKEN], subject="a"))
     caplog.set_level("INFO", "olmkit.runtime.status_publisher")
-    for message in ("0 of 1 is served", "1 of 2 is served", "1 of 2 is served"):
-        await publish(written.last, report({"observedGeneration": 1, "conditions": [{**broken(), "message": message}]}))
+    for subject, message in (("a", "in other words"), ("b", "0 of 1 is served"), ("b", "1 of 2 is served")):
+        status = {"observedGeneration": 1, "conditions": [{**broken(), "message": message}]}
+        await publish(written.last, report(status, subject=subject))
+        await publish(written.last, report(status, subject=subject))
     assert [record.getMessage() for record in caplog.records if record.name == "olmkit.runtime.status_publisher"] == [
         "Ready is False (NotServed): 0 of 1 is served"
     ]
@@ -236,8 +240,8 @@ async def test_an_object_that_changes_again_and_again_has_a_number_of_events(
     written.record_write(catalog)
     for number in range(2 * BURST):
         message = f"cannot be read because of {chr(ord('a') + number % 26)}{number // 26 * 'x'}"
-        conditions = [{**broken(), "message": message}]
-        await publish(written.last, report({"observedGeneration": 1, "conditions": conditions}, [BROKEN][number:]))
+        status = {"observedGeneration": 1, "conditions": [{**broken(), "message": message}]}
+        await publish(written.last, report(status, [BROKEN][number:], subject=message))
     assert written.last["status"]["conditions"][0]["message"] == message
     assert len(await events(client, catalog)) == BURST
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from olmkit.api.conditions import DesiredCondition
+from olmkit.api.conditions import Cause, DesiredCondition
 from olmkit.api.meta import Condition
 from operator_controller.operator.report import deprecation_conditions
 from operator_controller.resolve.answers.deprecations import Deprecations
 
 
 def true(**messages: str) -> list[DesiredCondition]:
-    return [DesiredCondition(kind, "True", "Deprecated", message) for kind, message in messages.items()]
+    """The cause is what the publisher has written."""
+    return [
+        DesiredCondition(kind, "True", "Deprecated", message, Cause("Deprecated", frozenset({message})))
+        for kind, message in messages.items()
+    ]
 
 
 @pytest.mark.parametrize(
@@ -39,4 +43,4 @@ def test_they_stay_while_nothing_is_known() -> None:
         return Condition(type=kind, status="True", reason="Deprecated", message="m", last_transition_time="t")
 
     kept = deprecation_conditions(None, [before("BundleDeprecated"), before("Ready"), before("Deprecated")])
-    assert kept == true(BundleDeprecated="m", Deprecated="m")
+    assert kept == [DesiredCondition(kind, "True", "Deprecated", "m") for kind in ("BundleDeprecated", "Deprecated")]

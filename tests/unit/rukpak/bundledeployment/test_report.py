@@ -24,7 +24,7 @@ from olmkit.api.conditions import StatusReport, format_timestamp
 from olmkit.api.deployed_objects import ObjectReference
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Unavailable, Waiting
-from olmkit.runtime.event_choice import choose_events
+from olmkit.runtime.event_choice import NOTHING, choose_events
 from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.health.health_result import Health
 from rukpak.bundledeployment.plan import (
@@ -449,7 +449,7 @@ def test_the_active_bundle_is_the_old_one_until_the_new_one_is_whole() -> None:
 def test_a_failed_upgrade_names_which_objects_are_new() -> None:
     seen = upgrading(rendered(NS, DEFINITION, ROLE, SECRET, WORKLOAD, digest="v2"))
     seen = replace(seen, last_applied={**seen.last_applied, DEFINITION: LastApplied("v2", ENTRY, ago(hours=1))})
-    error = ApplyRejected(Reason.BLOCKED, "no", MINUTE, frozenset({ROLE}))
+    error = ApplyRejected(Reason.BLOCKED, "no", MINUTE, applied=frozenset({ROLE}))
     assert ready(report_of(seen, error)).endswith(
         "no; already new: ClusterRole.rbac.authorization.k8s.io captain, "
         "CustomResourceDefinition.apiextensions.k8s.io boats.example.com"
@@ -624,15 +624,15 @@ def _deleted(seen: World) -> Any:
 
 def events_after(steps: list[tuple[World, Done | Exception]]) -> list[tuple[str, str]]:
     """Type and reason of the Events of several passes, each over the status of the one before."""
-    status, trouble = steps[0][0].deployment.status, ""
+    status, known = steps[0][0].deployment.status, NOTHING
     events: list[tuple[str, str]] = []
     for seen, outcome in steps:
         seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
         result = report_of(seen, outcome)
         before, after = (each.dump().get("conditions", []) for each in (status, result.status))
-        choice = choose_events(before, after, result.transitions, trouble)
+        choice = choose_events(before, after, result.transitions, result.causes, known)
         events += [(notice.type, notice.reason) for notice in (*result.events, *choice.events)]
-        status, trouble = result.status, choice.failure
+        status, known = result.status, choice.reported
     return events
 
 

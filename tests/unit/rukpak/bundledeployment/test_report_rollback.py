@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from olmkit.errors import Waiting
-from olmkit.runtime.event_choice import choose_events
+from olmkit.runtime.event_choice import NOTHING, choose_events
 from rukpak.bundledeployment.evaluate import evaluate
 from rukpak.bundledeployment.health.health_result import Health
 from rukpak.bundledeployment.plan import Apply, Done, Keep, PhaseStep, RollBack
@@ -150,7 +150,7 @@ def test_conditions(seen: World, outcome: Outcome, expected: dict[str, str], mes
 
 
 def test_a_rollback_is_one_event_after_that_about_its_cause() -> None:
-    """The message is not the cause with an action before it, which would be reported already."""
+    """It is an outcome of its own, although its message quotes the failure."""
     cause = "Deployment.apps ship-system/engine: crashes"
     late = changed(
         back := brought_back(), revision(2, V2, "RolledBack", reason=cause, asked=asked_digest(back.raw)), GOOD
@@ -160,12 +160,12 @@ def test_a_rollback_is_one_event_after_that_about_its_cause() -> None:
         (unwell(running(revision(2, V2, "Failed", reason=cause), GOOD), Health("False", "crashes")), Done(RollBack())),
         (late, Done(Keep())),
     )
-    known, failure, reasons = report_of(installed(), Done(Keep())).status.dump()["conditions"], "", []
+    before, known, reasons = report_of(installed(), Done(Keep())).status.dump()["conditions"], NOTHING, []
     for seen, outcome in passes:
         history = [one.dump() for one in seen.deployment.status.history or ()]
-        result = report_of(changed(seen, *history, conditions=known), outcome)
+        result = report_of(changed(seen, *history, conditions=before), outcome)
         after = result.status.dump()["conditions"]
-        choice = choose_events(known, after, result.transitions, failure)
-        known, failure = after, choice.failure
+        choice = choose_events(before, after, result.transitions, result.causes, known)
+        before, known = after, choice.reported
         reasons += [event.reason for event in choice.events]
     assert reasons == ["Unhealthy", "RolledBack"]
