@@ -11,10 +11,11 @@ Raises Blocked and Waiting with messages for users, and BadContent, whose `ref` 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import IO, Any, Protocol, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from olmkit.jobs import codec
 from olmkit.sources import http
@@ -43,7 +44,7 @@ def _no_progress(line: str) -> None:
     """Ignores progress."""
 
 
-class OpenedSource(Protocol):
+class OpenedSource(ABC):
     """The current content of a source."""
 
     digest: str
@@ -56,9 +57,9 @@ class OpenedSource(Protocol):
     """The name of the content in messages: image by digest, repository@commit[:directory], url@sha256:…, configMaps@sha256:…"""
     resolved: dict[str, Any]
     """The value of status.resolvedSource; empty when unchanged."""
-    validator: str
+    validator = ""
     """The known_validator for the next time the same source is opened; "" for none."""
-    unchanged: bool
+    unchanged = False
     """The server confirmed that the content of known_validator is still current."""
 
     async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _no_progress) -> None:
@@ -66,7 +67,7 @@ class OpenedSource(Protocol):
 
         Raises Blocked, Waiting.
         """
-        ...
+        await self._verify_access(limits, progress)
 
     async def fetch(
         self,
@@ -79,7 +80,15 @@ class OpenedSource(Protocol):
 
         The files stay open until the source is closed. Raises Blocked, BadContent, Waiting.
         """
-        ...
+        return await self._fetch(directory, only, limits, progress)
+
+    @abstractmethod
+    async def _verify_access(self, limits: ContentLimits, progress: Progress) -> None: ...
+
+    @abstractmethod
+    async def _fetch(
+        self, directory: Path, only: PathSelection, limits: ContentLimits, progress: Progress
+    ) -> Fetched: ...
 
 
 @asynccontextmanager
@@ -114,11 +123,8 @@ async def _open_image(source: ImageSource, access: Access, stack: ExitStack) -> 
     return _Image(await image.resolve(source.ref, registries), registries, stack)
 
 
-class _Image:
+class _Image(OpenedSource):
     """An image, by digest."""
-
-    validator = ""
-    unchanged = False
 
     def __init__(self, found: image.ResolvedImage, registries: Registries, stack: ExitStack) -> None:
         self._registries = registries
@@ -127,17 +133,10 @@ class _Image:
         self.ref = found.ref_by_digest
         self.resolved = {"type": "image", "image": {"ref": self.ref}}
 
-    async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _no_progress) -> None:
-        """See OpenedSource."""
+    async def _verify_access(self, limits: ContentLimits, progress: Progress) -> None:
         await image.verify_access(self.ref, self._registries)
 
-    async def fetch(
-        self,
-        directory: Path,
-        only: PathSelection = None,
-        limits: ContentLimits = CATALOG_LIMITS,
-        progress: Progress = _no_progress,
-    ) -> Fetched:
+    async def _fetch(self, directory: Path, only: PathSelection, limits: ContentLimits, progress: Progress) -> Fetched:
         found = await image.fetch(self.ref, directory, self._registries, only=only, limits=limits, progress=progress)
         self._stack.enter_context(found.blob)
         return Fetched({"type": "image", "image": found.facts()}, (found.blob,))
@@ -150,11 +149,8 @@ async def _open_git(source: GitSource, access: Access, stack: ExitStack) -> Open
     return _Git(source, access, await repository.resolve(source, access), stack)
 
 
-class _Git:
+class _Git(OpenedSource):
     """A git repository, by commit."""
-
-    validator = ""
-    unchanged = False
 
     def __init__(self, source: GitSource, access: Access, commit: str, stack: ExitStack) -> None:
         from olmkit.sources.git import repository
@@ -170,18 +166,12 @@ class _Git:
             fields["directory"] = source.directory
         self.resolved = {"type": "git", "git": fields}
 
-    async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _no_progress) -> None:
+    async def _verify_access(self, limits: ContentLimits, progress: Progress) -> None:
         from olmkit.sources.git import repository
 
         await repository.verify_access(self._source, self._access)
 
-    async def fetch(
-        self,
-        directory: Path,
-        only: PathSelection = None,
-        limits: ContentLimits = CATALOG_LIMITS,
-        progress: Progress = _no_progress,
-    ) -> Fetched:
+    async def _fetch(self, directory: Path, only: PathSelection, limits: ContentLimits, progress: Progress) -> Fetched:
         from olmkit.sources.git import repository
 
         with disk_errors_as_waiting(UNPACKED_CONTENT):
@@ -200,7 +190,7 @@ async def _download(
         return await http.download(source, access, scratch, limits.bytes, known, progress)
 
 
-class _Http:
+class _Http(OpenedSource):
     """An archive, by digest. It has been downloaded already, unless the spec has a checksum."""
 
     def __init__(
@@ -218,16 +208,10 @@ class _Http:
         fields = {"url": without_query(source.url), "digest": found.digest}
         self.resolved = {"type": "http", "http": fields} if found.digest else {}
 
-    async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _no_progress) -> None:
+    async def _verify_access(self, limits: ContentLimits, progress: Progress) -> None:
         await self._download(self._scratch, limits, progress)
 
-    async def fetch(
-        self,
-        directory: Path,
-        only: PathSelection = None,
-        limits: ContentLimits = CATALOG_LIMITS,
-        progress: Progress = _no_progress,
-    ) -> Fetched:
+    async def _fetch(self, directory: Path, only: PathSelection, limits: ContentLimits, progress: Progress) -> Fetched:
         return Fetched({"type": "http", "ref": self.ref}, (await self._download(directory, limits, progress),))
 
     async def _download(self, directory: Path | None, limits: ContentLimits, progress: Progress) -> IO[bytes]:
@@ -240,11 +224,8 @@ class _Http:
         return self._file
 
 
-class _ConfigMaps:
+class _ConfigMaps(OpenedSource):
     """The files of ConfigMaps, which are part of the job's request."""
-
-    validator = ""
-    unchanged = False
 
     def __init__(self, source: ConfigMapsSource) -> None:
         self._source = source
@@ -252,14 +233,8 @@ class _ConfigMaps:
         self.ref = f"configMaps@{self.digest}"
         self.resolved = {"type": "configMaps", "configMaps": {"digest": self.digest}}
 
-    async def verify_access(self, limits: ContentLimits = CATALOG_LIMITS, progress: Progress = _no_progress) -> None:
+    async def _verify_access(self, limits: ContentLimits, progress: Progress) -> None:
         """Nothing to verify: the controller read the ConfigMaps."""
 
-    async def fetch(
-        self,
-        directory: Path,
-        only: PathSelection = None,
-        limits: ContentLimits = CATALOG_LIMITS,
-        progress: Progress = _no_progress,
-    ) -> Fetched:
+    async def _fetch(self, directory: Path, only: PathSelection, limits: ContentLimits, progress: Progress) -> Fetched:
         return Fetched({"type": "configMaps", "source": codec.encode(self._source), "ref": self.ref})
