@@ -22,7 +22,7 @@ from catalogd.ingest.serialized_blobs import SerializedBlob, serialize_blob
 from olmkit.fbc.blobs import parse_blob
 from olmkit.fbc.documents import RawDocument
 from olmkit.fbc.errors import BadDocument
-from olmkit.jobs import child, syscalls
+from olmkit.jobs import child, resource_limits, syscalls
 
 MAX_FRAME_BYTES = 256 * 1024
 """A frame is sent when it has reached this size; it may exceed it by one document."""
@@ -67,7 +67,7 @@ def run_worker(channel: int, parent: int, memory: int) -> NoReturn:
     try:
         syscalls.die_with_parent(parent)
         child.reset_inherited_state(channel)
-        child.limit_memory(memory)
+        resource_limits.limit_memory(memory)
         gc.freeze()  # the collector must not touch, and so copy, pages that the job shares
         with socket.socket(fileno=channel) as connection, suppress(ConnectionError):
             _Parser().serve(connection)

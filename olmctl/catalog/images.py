@@ -27,6 +27,7 @@ from olmkit.sources.errors import BadReference, SourceReason
 from olmkit.sources.oci import image
 from olmkit.sources.oci.reference import parse
 from olmkit.sources.oci.registries_conf import Registries
+from olmkit.sources.secrets import credentials_of
 from olmkit.sources.tree import BUNDLE_LIMITS
 
 CONFIGS_LABEL = "operators.operatorframework.io.index.configs.v1"
@@ -130,7 +131,7 @@ def _credentials() -> Credentials:
         "data": {".dockerconfigjson": data},
     }
     try:
-        return Credentials.from_secret(secret)
+        return credentials_of(secret)
     except Blocked as error:
         raise Blocked(error.reason, error.message.removeprefix("Secret ")) from error
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import math
 import os
-import resource
 import signal
 import socket
 import sys
@@ -27,7 +25,7 @@ from typing import Any, NoReturn
 import orjson
 
 from olmkit.errors import OlmError
-from olmkit.jobs import codec, job_functions, parse_process, protocol, sandbox, syscalls
+from olmkit.jobs import codec, job_functions, parse_process, protocol, resource_limits, sandbox, syscalls
 from olmkit.jobs.job import JobContext, Limits, Role
 from olmkit.jobs.parse_process import Parser, ParserFailed, ParserLost
 from olmkit.jobs.protocol import ChildSpec
@@ -49,7 +47,7 @@ def run(channels: Sequence[int], parent: int, spec: ChildSpec, scratch: Path) ->
     try:
         _belong_to(parent)
         reset_inherited_state(*channels)
-        _set_limits(spec.limits, many=spec.role is Role.KEEP)
+        resource_limits.set_limits(spec.limits, many=spec.role is Role.KEEP)
         tempfile.tempdir = os.environ["TMPDIR"] = str(scratch)
         with socket.socket(fileno=channels[0]) as connection:
             _enter_role(connection, channels[1:], spec, scratch)
@@ -101,40 +99,6 @@ def reset_inherited_state(*channels: int) -> None:
         os.closerange(last + 1, following)
 
 
-_mapped: list[int] = []
-"""Bytes of address space that this process had at its start, once known; it can only be read outside of the sandbox."""
-
-
-def limit_memory(size: int) -> None:
-    """Limit the memory of a process that a job forked to `size` bytes, and to what the job itself may have."""
-    if _mapped:
-        allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
-        limit = min(allowed, _mapped[0] + size) if allowed != resource.RLIM_INFINITY else _mapped[0] + size
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-
-
-def _set_limits(limits: Limits, *, many: bool) -> None:
-    """The limits of a process; of one that runs `many` tasks, CPU time is limited for each of them."""
-    with open("/proc/self/statm") as statm:
-        mapped = int(statm.read().split()[0]) * resource.getpagesize()
-    _mapped[:] = [mapped]
-    wanted = {
-        resource.RLIMIT_AS: (mapped + limits.memory_bytes,) * 2,
-        resource.RLIMIT_CPU: (limits.cpu_seconds, resource.RLIM_INFINITY if many else limits.cpu_seconds + 5),
-        resource.RLIMIT_NOFILE: (limits.open_files,) * 2,
-        resource.RLIMIT_FSIZE: (limits.file_bytes,) * 2,
-        resource.RLIMIT_CORE: (0, 0),
-    }
-    for what, (soft, hard) in wanted.items():
-        allowed = resource.getrlimit(what)[1]
-        if allowed != resource.RLIM_INFINITY:
-            soft, hard = min(soft, allowed), allowed if hard == resource.RLIM_INFINITY else min(hard, allowed)
-        resource.setrlimit(what, (soft, hard))
-    # When the memory of the container runs out, the kernel is to kill the job, not the controller.
-    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
-        score.write("1000")
-
-
 def _work(connection: socket.socket, channels: Sequence[int], scratch: Path) -> None:
     if not (line := connection.makefile("rb").readline()).endswith(b"\n"):
         return  # the controller ended before it had sent everything
@@ -154,7 +118,7 @@ def _serve(connection: socket.socket, scratch: Path, limits: Limits) -> None:
     context, is_over = JobContext(scratch), False
     with connection.makefile("rb") as lines:
         while not is_over and (line := lines.readline()).endswith(b"\n"):
-            _limit_cpu(limits.cpu_seconds)
+            resource_limits.limit_cpu(limits.cpu_seconds)
             asked = codec.from_json(protocol.WorkerRequest, line)
             try:
                 answer = _answer(asked.function, lambda kind: codec.from_json(kind, asked.request), context)  # noqa: B023
@@ -189,14 +153,6 @@ async def _probe(asked: protocol.WorkerRequest, writer: asyncio.StreamWriter) ->
     except Exception:
         traceback.print_exc()  # the job itself runs then, and reports what is wrong
     writer.write(orjson.dumps({"id": asked.id, **answer}) + b"\n")
-
-
-def _limit_cpu(seconds: int) -> None:
-    """Limit the CPU time of this process to that used until now and `seconds` more."""
-    used = math.ceil(time.process_time())
-    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-    limit = used + seconds
-    resource.setrlimit(resource.RLIMIT_CPU, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 
 def _parse(connection: socket.socket, scratch: Path) -> None:

@@ -15,7 +15,7 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.manager import Manager
 from olmkit.sources.credentials import Credentials
-from olmkit.sources.secrets import BadSecret, missing_secret
+from olmkit.sources.secrets import BadSecret, credentials_of, missing_secret
 
 SECRETS = Kind("", "v1", "Secret", "secrets", namespaced=True)
 
@@ -59,11 +59,11 @@ class SourceSecrets:
         Raises Blocked for a Secret `name` that cannot be used. A Secret for all objects that cannot be used is logged and left
         out; the message about a missing login then names it.
         """
-        own = Credentials.from_secret(await self._get(name)) if name else Credentials()
+        own = credentials_of(await self._get(name)) if name else Credentials()
         if not self.common:
             return own
         try:
-            common = Credentials.from_secret(await self._get(self.common))
+            common = credentials_of(await self._get(self.common))
         except OlmError as error:
             log.warning("the Secret for all %s is not used", self._objects, extra={"error": error.message})
             text = f"the Secret for all {self._objects} cannot be used: {_without_content(error)}"

@@ -1,4 +1,4 @@
-"""Parses Secrets of the supported types into credential rules.
+"""Parses Secrets of the supported types into credentials.
 
 Pure. Errors name the Secret, its keys and hosts, never a value. The keys of a docker config are its hosts. Secrets of other types
 name their hosts in the annotation `olm.operatorframework.io/source-hosts`, and those of them that a user and a password may be
@@ -17,7 +17,15 @@ import orjson
 
 from olmkit.api.source_annotations import HOSTS_ANNOTATION, INSECURE_HOSTS_ANNOTATION
 from olmkit.errors import Blocked
-from olmkit.sources.credential_rules import DOCKER_HUB, DOCKER_HUB_NAMES, CredentialRule, Login, SshKey, split_port
+from olmkit.sources.credentials import (
+    DOCKER_HUB,
+    DOCKER_HUB_NAMES,
+    CredentialRule,
+    Credentials,
+    Login,
+    SshKey,
+    split_port,
+)
 from olmkit.sources.errors import SourceReason, quoted, without_login
 from olmkit.sources.oci.reference import is_host
 
@@ -52,9 +60,13 @@ def missing_secret(name: str, namespace: str) -> Blocked:
     return Blocked(SourceReason.INVALID_SECRET, text, [f"missing {namespace}/{name}"])
 
 
-def rules_of_secret(raw: Mapping[str, Any]) -> tuple[CredentialRule, ...]:
-    """The rules of a Secret object; at least one. Raises BadSecret."""
-    return tuple(_rules(_Secret(raw)))
+def credentials_of(secret: Mapping[str, Any]) -> Credentials:
+    """The credentials of a Secret object.
+
+    Raises Blocked(InvalidSecret), which names the Secret and the missing or invalid key.
+    """
+    rules = tuple(_rules(_Secret(secret)))
+    return Credentials((rules,), rules[0].value.secret)
 
 
 @dataclass(frozen=True)

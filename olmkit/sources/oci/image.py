@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
 from olmkit.errors import Waiting
-from olmkit.sources.credential_rules import split_port
+from olmkit.sources.credentials import split_port
 from olmkit.sources.errors import BadContent, SourceReason, quoted
 from olmkit.sources.oci import layers, manifests
 from olmkit.sources.oci.manifests import Descriptor, InvalidManifest, Manifest

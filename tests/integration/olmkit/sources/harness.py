@@ -16,6 +16,7 @@ from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.network import Timeouts
 from olmkit.sources.open import open_source
+from olmkit.sources.secrets import credentials_of
 from olmkit.sources.source import GitReference, GitSource, RefKind, Source
 from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits
 from olmkit.sources.unpack import unpack
@@ -37,9 +38,9 @@ class SourceHarness:
 
     def use_secrets(self, *secrets: Mapping[str, Any], shared: Mapping[str, Any] | None = None) -> None:
         """Use the credentials of these Secrets, the object's own one first; `shared` is the Secret for all objects."""
-        credentials = Credentials.from_secret(secrets[0]) if secrets else Credentials()
+        credentials = credentials_of(secrets[0]) if secrets else Credentials()
         for each in (*secrets[1:], *((shared,) if shared else ())):
-            credentials = Credentials.merged(credentials, Credentials.from_secret(each))
+            credentials = Credentials.merged(credentials, credentials_of(each))
         self.access = self.access.with_credentials(credentials)
 
     def use_short_timeouts(self) -> None:

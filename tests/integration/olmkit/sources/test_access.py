@@ -11,11 +11,11 @@ from olmkit.errors import Blocked
 from olmkit.jobs import codec
 from olmkit.jobs.job import Job, Task
 from olmkit.sources.access import Access
-from olmkit.sources.credentials import Credentials
 from olmkit.sources.network import Timeouts
+from olmkit.sources.secrets import credentials_of
 from tests.secrets import auth, docker_config
 
-CREDENTIALS = Credentials.from_secret(docker_config({"quay.io": auth("u", "Sesame")}))
+CREDENTIALS = credentials_of(docker_config({"quay.io": auth("u", "Sesame")}))
 FULL = Access(
     Path("/etc/registries.conf"), Path("/etc/ca"), ("127.0.0.0/8",), ("10.0.0.1:443",), CREDENTIALS, Timeouts(connect=3)
 )

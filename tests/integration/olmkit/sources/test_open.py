@@ -17,10 +17,10 @@ from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scheduler import Jobs
 from olmkit.jobs.state import Failed, Finished, JobState
 from olmkit.sources.access import Access
-from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent
 from olmkit.sources.oci.image import FromLabel
 from olmkit.sources.open import open_source
+from olmkit.sources.secrets import credentials_of
 from olmkit.sources.source import ConfigMapsSource, HttpSource, ImageSource, Source, digest_of_files
 from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits
 from olmkit.sources.unpack import unpack
@@ -116,7 +116,7 @@ async def test_all_types_of_sources_in_jobs(office: Office, harness: SourceHarne
         WebServer(harness.directory / "files") as web,
     ):
         keys = {"ssh-privatekey": ssh.private_key, "ssh-knownhosts": ssh.known_hosts}
-        granted = Credentials.from_secret(secret("kubernetes.io/ssh-auth", keys, ssh.address))
+        granted = credentials_of(secret("kubernetes.io/ssh-auth", keys, ssh.address))
         sources: list[Source] = [
             branch(f"{git.url}/x.git", directory="catalog"),
             branch(f"ssh://git@{ssh.address}/x.git", directory="catalog"),

@@ -10,10 +10,10 @@ import pytest
 from olmkit.errors import Waiting
 from olmkit.sources.addresses import AddressRefused
 from olmkit.sources.ca_bundle import CABundle
-from olmkit.sources.credentials import Credentials
 from olmkit.sources.oci import image
 from olmkit.sources.oci.registries_conf import Registries, parse
 from olmkit.sources.proxies import Proxies
+from olmkit.sources.secrets import credentials_of
 from tests import images
 from tests.images import tar
 from tests.integration.olmkit.sources.proxied_image import ProxiedImage, empty_directory, insecure_rule
@@ -72,7 +72,7 @@ async def test_plain_http_uses_the_proxy(local_registry: LocalRegistry, tmp_path
         async with forward.running() as proxy:
             registries = through(PLAIN, f"http://{LOGIN_IN_URL}@{proxy.address}")
             secret = docker_config({f"{NAME}:80": auth(USER, PASSWORD)})
-            registries = replace(registries, credentials=Credentials.from_secret(secret))
+            registries = replace(registries, credentials=credentials_of(secret))
             pulled = await image.pull(f"{NAME}:80/a/b:v1", empty_directory(tmp_path), registries)
             assert pulled.digest == digest
             assert any(line.startswith(f"GET http://{NAME}/v2/a/b/manifests/v1 ") for line in proxy.requests)

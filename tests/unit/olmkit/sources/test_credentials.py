@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from olmkit.errors import Blocked
 from olmkit.jobs import codec
 from olmkit.sources.credentials import Credentials, Login
-from olmkit.sources.secrets import BadSecret
+from olmkit.sources.secrets import BadSecret, credentials_of
 from tests.secrets import auth, docker_config, secret
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n"
@@ -29,7 +29,7 @@ def through_json(made: Credentials) -> Credentials:
 
 def passwords(auths: Mapping[str, str]) -> Credentials:
     """A pull secret with a password for each key."""
-    return Credentials.from_secret(docker_config({key: auth("u", password) for key, password in auths.items()}))
+    return credentials_of(docker_config({key: auth("u", password) for key, password in auths.items()}))
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ ENTRIES = [
 
 @pytest.mark.parametrize(("entry", "login"), ENTRIES)
 def test_both_formats_of_docker_configs_are_read(entry: Mapping[str, str], login: Login) -> None:
-    new = Credentials.from_secret(docker_config({"quay.io": entry}))
-    old = Credentials.from_secret(secret("kubernetes.io/dockercfg", {".dockercfg": json.dumps({"quay.io": entry})}))
+    new = credentials_of(docker_config({"quay.io": entry}))
+    old = credentials_of(secret("kubernetes.io/dockercfg", {".dockercfg": json.dumps({"quay.io": entry})}))
     assert new.for_registry("quay.io", "x") == old.for_registry("quay.io", "x") == login
     assert new.basic_auth("quay.io") is None, "a pull secret is for registries only"
 
@@ -138,9 +138,9 @@ def test_a_login_becomes_a_header() -> None:
 def test_a_login_matches_the_hosts_of_the_annotation(host: str, found: bool) -> None:
     values = {"username": "u", "password": "p\n"}
     for kind in ("kubernetes.io/basic-auth", "Opaque"):
-        login = Credentials.from_secret(secret(kind, values, HOSTS)).basic_auth(host)
+        login = credentials_of(secret(kind, values, HOSTS)).basic_auth(host)
         assert login == (Login("u", "p", secret="olm-suite-system/login") if found else None)
-    assert Credentials.from_secret(secret("Opaque", values, HOSTS)).ssh_key(host) is None
+    assert credentials_of(secret("Opaque", values, HOSTS)).ssh_key(host) is None
 
 
 @pytest.mark.parametrize(
@@ -149,14 +149,14 @@ def test_a_login_matches_the_hosts_of_the_annotation(host: str, found: bool) -> 
 )
 def test_a_key_matches_the_hosts_of_the_annotation(host: str, found: bool) -> None:
     for kind in ("kubernetes.io/ssh-auth", "Opaque"):
-        made = Credentials.from_secret(secret(kind, {"ssh-privatekey": KEY, "ssh-knownhosts": "git …"}, HOSTS))
+        made = credentials_of(secret(kind, {"ssh-privatekey": KEY, "ssh-knownhosts": "git …"}, HOSTS))
         key = made.ssh_key(host)
         assert (key.private_key if key else None) == (KEY if found else None)
         assert made.for_registry(host, "x") is None
 
 
 def test_a_login_matches_a_registry_of_the_annotation() -> None:
-    made = Credentials.from_secret(secret("kubernetes.io/basic-auth", {"username": "u", "password": "p"}, "quay.io"))
+    made = credentials_of(secret("kubernetes.io/basic-auth", {"username": "u", "password": "p"}, "quay.io"))
     login = made.for_registry("quay.io", "x/y")
     assert login is not None
     assert login.password == "p"
@@ -184,7 +184,7 @@ def test_the_own_secret_takes_precedence_over_the_common_one() -> None:
 def test_only_insecure_hosts_get_a_password_without_verified_tls(host: str, found: bool) -> None:
     values = {"username": "u", "password": "p"}
     raw = secret("kubernetes.io/basic-auth", values, HOSTS, insecure="files.example.com:8443")
-    made = Credentials.from_secret(raw)
+    made = credentials_of(raw)
     for each in (made, through_json(made)):
         assert (each.basic_auth(host, verified=False) is not None) is found
         assert each.basic_auth("git.example.com") is not None
@@ -195,18 +195,18 @@ def test_an_insecure_host_must_be_in_both_annotations() -> None:
     with pytest.raises(
         Blocked, match=r'has "other\.example" in its annotation .*insecure-source-hosts, which .* does not name'
     ):
-        Credentials.from_secret(secret("kubernetes.io/basic-auth", values, HOSTS, insecure="other.example"))
+        credentials_of(secret("kubernetes.io/basic-auth", values, HOSTS, insecure="other.example"))
 
 
 def of_hosts(hosts: str, name: str) -> Credentials:
     """Credentials with a password for the hosts of an annotation."""
-    return Credentials.from_secret(secret("kubernetes.io/basic-auth", {"username": "u", "password": "p"}, hosts, name))
+    return credentials_of(secret("kubernetes.io/basic-auth", {"username": "u", "password": "p"}, hosts, name))
 
 
 def of_key(hosts: str, name: str) -> Credentials:
     """Credentials with a key for the hosts of an annotation."""
     values = {"ssh-privatekey": KEY, "ssh-knownhosts": "git …"}
-    return Credentials.from_secret(secret("kubernetes.io/ssh-auth", values, hosts, name))
+    return credentials_of(secret("kubernetes.io/ssh-auth", values, hosts, name))
 
 
 @pytest.mark.parametrize(
@@ -256,9 +256,7 @@ def test_an_unusable_common_secret_is_reported_where_a_login_is_missing() -> Non
 def test_credentials_are_passed_to_a_job_as_json() -> None:
     both = Credentials.merged(
         passwords({"quay.io/x": "p", "*.example.com:5000": "q"}),
-        Credentials.from_secret(
-            secret("kubernetes.io/ssh-auth", {"ssh-privatekey": KEY, "ssh-knownhosts": "git …"}, HOSTS)
-        ),
+        credentials_of(secret("kubernetes.io/ssh-auth", {"ssh-privatekey": KEY, "ssh-knownhosts": "git …"}, HOSTS)),
     )
     assert through_json(both) == both
 
@@ -363,7 +361,7 @@ FAULTS: list[Any] = [
 @pytest.mark.parametrize(("made", "words"), FAULTS)
 def test_an_invalid_secret_is_named_with_what_is_missing(made: Mapping[str, Any], words: str) -> None:
     with pytest.raises(Blocked) as raised:
-        Credentials.from_secret(made)
+        credentials_of(made)
     assert raised.value.reason == "InvalidSecret"
     assert raised.value.message.startswith("Secret olm-suite-system/login ")
     assert words in raised.value.message
@@ -393,7 +391,7 @@ def test_an_invalid_secret_is_named_with_what_is_missing(made: Mapping[str, Any]
 )
 def test_a_public_message_contains_nothing_of_an_invalid_secret(made: Mapping[str, Any], plain: str) -> None:
     with pytest.raises(BadSecret) as raised:
-        Credentials.from_secret(made)
+        credentials_of(made)
     assert raised.value.public_message == plain
     assert "esame" not in plain
 
@@ -401,12 +399,12 @@ def test_a_public_message_contains_nothing_of_an_invalid_secret(made: Mapping[st
 def test_no_repr_contains_a_value() -> None:
     made = [
         passwords({"quay.io": "Sesame"}),
-        Credentials.from_secret(docker_config({"quay.io": {"identitytoken": "Sesame"}})),
-        Credentials.from_secret(docker_config({"quay.io": {"registrytoken": "Sesame"}})),
-        Credentials.from_secret(
+        credentials_of(docker_config({"quay.io": {"identitytoken": "Sesame"}})),
+        credentials_of(docker_config({"quay.io": {"registrytoken": "Sesame"}})),
+        credentials_of(
             secret("kubernetes.io/ssh-auth", {"ssh-privatekey": "Sesame", "ssh-knownhosts": "git …"}, HOSTS)
         ),
-        Credentials.from_secret(secret("kubernetes.io/basic-auth", {"username": "u", "password": "Sesame"}, HOSTS)),
+        credentials_of(secret("kubernetes.io/basic-auth", {"username": "u", "password": "Sesame"}, HOSTS)),
     ]
     for each in made:
         for shown in (repr(each), str(each), f"{each.layers}", f"{each.layers[0][0].value}"):

@@ -15,9 +15,9 @@ from aiohttp import web
 from olmkit.errors import Waiting
 from olmkit.sources.addresses import SourceAddresses
 from olmkit.sources.ca_bundle import CABundle
-from olmkit.sources.credentials import Credentials
 from olmkit.sources.oci import image
 from olmkit.sources.oci.registries_conf import Registries, parse
+from olmkit.sources.secrets import credentials_of
 from tests import images
 from tests.images import tar
 from tests.integration.olmkit.sources.proxied_image import empty_directory, insecure_rule
@@ -67,7 +67,7 @@ def known(addresses: tuple[str, ...], auths: Mapping[str, Mapping[str, str]]) ->
     """Registries without TLS, with logins by host."""
     loopback = SourceAddresses.load(["127.0.0.0/8"])
     registries = Registries(parse("".join(insecure_rule(each) for each in addresses)), addresses=loopback)
-    return replace(registries, credentials=Credentials.from_secret(docker_config(auths))) if auths else registries
+    return replace(registries, credentials=credentials_of(docker_config(auths))) if auths else registries
 
 
 def sent_types(proxy: RegistryProxy) -> list[str]:
@@ -209,7 +209,7 @@ async def test_challenges_of_the_target_of_a_redirect_are_ignored(
     async with served(greedy, context) as elsewhere, RegistryProxy(local_registry.address, tls=context) as proxy:
         proxy.on("/manifests/", redirect(f"https://{elsewhere}/v2/x"))
         rules = parse("".join(f'[[registry]]\nlocation = "{each}"\n' for each in (proxy.address, elsewhere)))
-        credentials = Credentials.from_secret(docker_config({proxy.address: entry}))
+        credentials = credentials_of(docker_config({proxy.address: entry}))
         registries = Registries(rules, ca_bundle=CABundle.load(kept.keys), credentials=credentials)
         with pytest.raises(Waiting, match=r"requires credentials for .* credentials are not sent there"):
             await image.resolve(f"{proxy.address}/{kept.repository}:v1", registries)
@@ -316,7 +316,7 @@ async def test_the_token_service_of_a_registry_with_tls_gets_the_login(kept: Kep
     ):
         # The realm is not in registries.conf, so its address would be refused as loopback.
         rules = parse(f'[[registry]]\nlocation = "{address}"\n[[registry]]\nlocation = "{realm}"')
-        credentials = Credentials.from_secret(docker_config({address: LOGIN}))
+        credentials = credentials_of(docker_config({address: LOGIN}))
         registries = Registries(rules, ca_bundle=trust, credentials=credentials)
         await image.pull(f"{address}/{kept.repository}:v1", empty_directory(tmp_path), registries)
         assert [headers["Authorization"].partition(" ")[0] for _, _, headers in service.requests] == ["Basic"]
@@ -329,7 +329,7 @@ async def test_a_token_service_without_tls_gets_no_login(kept: Kept) -> None:
         served(service.answer) as realm,
         own_registry(kept.directory, {**token_auth(f"http://{realm}/token", kept.keys), **tls(kept.keys)}) as address,
     ):
-        credentials = Credentials.from_secret(docker_config({address: LOGIN, realm: LOGIN}))
+        credentials = credentials_of(docker_config({address: LOGIN, realm: LOGIN}))
         registries = Registries(
             parse(f'[[registry]]\nlocation = "{address}"'), ca_bundle=trust, credentials=credentials
         )

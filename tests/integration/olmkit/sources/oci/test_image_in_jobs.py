@@ -27,6 +27,7 @@ from olmkit.jobs.state import Failed, Finished, JobState, Queued
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent
+from olmkit.sources.secrets import credentials_of
 from olmkit.store.store import Store
 from tests import images
 from tests.images import file, tar
@@ -262,7 +263,7 @@ async def test_no_secret_is_visible_anywhere(
         ]
         for login in logins:
             secret = docker_config({each: login for each in (*hosts, "registry.test")})
-            harness.credentials = Credentials.from_secret(secret)
+            harness.credentials = credentials_of(secret)
             for host in (basic, tokens, broken.address, "registry.test"):
                 seen += await what_is_seen(harness, f"{host}/{repository}:v1")
         assert sum(isinstance(each, Finished) for each in seen) == 3, "two valid logins, and an exchanged token"
