@@ -124,7 +124,7 @@ def _duration(text: str) -> timedelta:
     try:
         return parse_duration(text)
     except ValueError as error:
-        raise Blocked(Reason.BLOCKED, str(error)) from None
+        raise Blocked(Reason.BLOCKED, str(error), [text]) from None
 
 
 def _has_digest(ref: str) -> bool:

@@ -33,8 +33,12 @@ class Cause(NamedTuple):
     subject: frozenset[str] = frozenset()
 
     def covers(self, other: Cause) -> bool:
-        """Report whether the other cause is this one or a part of it, as when one of several blockers is gone."""
-        return self.reason == other.reason and other.subject <= self.subject
+        """Report whether the other cause is this one or a part of it, as when one of several blockers is gone.
+
+        A cause without names is a part of none that has some: nothing tells that it is about one of them.
+        """
+        is_part = other.subject <= self.subject if other.subject else not self.subject
+        return self.reason == other.reason and is_part
 
 
 def cause_of(error: Exception) -> Cause:

@@ -242,9 +242,8 @@ def _has_valid_bundle(world: World, blocker: OlmError | None, error: Exception |
         return DesiredCondition(kind, "False", error.reason, error.message, cause_of(error))
     pending = bundle is None or bundle.unpack_state in (UnpackState.PENDING, UnpackState.DONE)
     if pending and blocker.reason == Reason.UNPACK_PENDING:
-        return DesiredCondition(
-            kind, "False", Reason.UNPACK_PENDING, f"Waiting for the {world.target_bundle} Bundle to be unpacked"
-        )
+        text = f"Waiting for the {world.target_bundle} Bundle to be unpacked"
+        return DesiredCondition(kind, "False", Reason.UNPACK_PENDING, text, cause_of(blocker))
     return DesiredCondition(kind, "False", blocker.reason, blocker.message, cause_of(blocker))
 
 

@@ -281,6 +281,29 @@ def test_no_decision_reads_a_message(directory: str) -> None:
     assert sorted(found) == sorted(name for name in MESSAGES_ALLOWED if name.startswith(f"{directory}/"))
 
 
+EVENTS = ("event_choice", "event_limit", "held_progress", "status_publisher")
+"""The modules of olmkit.runtime that choose and write Events."""
+QUOTED_BY_EVENTS: Mapping[str, str] = {
+    "event_choice: ((*warning, *_successes_despite_failure(changed, had), *advice), (fresh or leads)[0].message)": "is quoted by "
+    "the Event about the recovery",
+    "event_choice: min(failures, key=_specificity).message if failures else ''": "the same",
+    "event_choice: (metadata.get('uid', ''), event.type, event.action, event.reason, event.message)": "an Event with the same "
+    "text is the same one, and is counted",
+    "event_choice: one_line(event.message)": "the text of the Event",
+}
+"""Messages that they read in another way than by copying them, and why that chooses no Event."""
+
+
+def test_no_event_follows_from_a_message() -> None:
+    """An Event follows from status, reason and cause of the conditions; messages are only copied into it, and into the log."""
+    found = set[str]()
+    for path in (ROOT / f"olmkit/runtime/{name}.py" for name in EVENTS):
+        parents = {child: node for node in ast.walk(tree(path)) for child in ast.iter_child_nodes(node)}
+        read = (node for node in parents if is_message(node) and not is_copy(node, parents, is_deciding=True))
+        found |= {f"{path.stem}: {ast.unparse(parents[node])}" for node in read}
+    assert found == set(QUOTED_BY_EVENTS)
+
+
 # --- observe only reads, act and publish record
 
 

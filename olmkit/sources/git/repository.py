@@ -76,7 +76,7 @@ async def resolve(source: GitSource, access: Access) -> str:
     found = refs.get(Ref(name + PEELED_SUFFIX)) or refs.get(Ref(name))
     if found is None:
         words = f"{_display_name(source)} has no {source.reference.kind} {quoted(source.reference.name)}"
-        raise Waiting(SourceReason.SOURCE_NOT_FOUND, words, RETRY_DELAY)
+        raise Waiting(SourceReason.SOURCE_NOT_FOUND, words, RETRY_DELAY, [source.reference.name])
     if not re.fullmatch(rb"[0-9a-f]{40}|[0-9a-f]{64}", found):
         raise Waiting(
             SourceReason.SOURCE_UNAVAILABLE,
@@ -288,7 +288,7 @@ def _no_commit(source: GitSource, commit: str, *, exists: bool) -> Waiting | Bad
         return _content_error(source, commit, SourceReason.MISSING_CONTENT, words)
     if source.reference.kind is RefKind.COMMIT:
         words = f"{_display_name(source)} has no commit {commit}, or does not allow access to it"
-        return Waiting(SourceReason.SOURCE_NOT_FOUND, words, CONTENT_RETRY_DELAY)
+        return Waiting(SourceReason.SOURCE_NOT_FOUND, words, CONTENT_RETRY_DELAY, [commit])
     return Waiting(
         SourceReason.SOURCE_UNAVAILABLE, f"{_display_name(source)}: {named} moved during the fetch", RETRY_DELAY
     )

@@ -10,7 +10,10 @@ import pytest
 
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.jobs import codec
+from olmkit.sources.errors import BadContent
 from tests.integration.olmkit.jobs.example_jobs import Faults
+
+CLASSES = [Faults, BadContent]
 
 
 @pytest.mark.parametrize(
@@ -20,10 +23,12 @@ from tests.integration.olmkit.jobs.example_jobs import Faults
         pytest.param(Blocked("Reason", 'with "quotes" and ünïcode'), id="Blocked"),
         pytest.param(Waiting("Reason", "text", timedelta(seconds=2.5)), id="Waiting keeps its time"),
         pytest.param(Faults("Reason", "text", ("a", "b")), id="a subclass keeps its fields"),
+        pytest.param(Blocked("Reason", "text", ["b", "a", "a\udcff"]), id="what it is about"),
+        pytest.param(BadContent("Reason", "text", "image@sha256:1"), id="the content that it is about"),
     ],
 )
 def test_an_error_is_decoded_as_it_was_encoded(error: OlmError) -> None:
-    back = codec.decode_error(orjson.loads(orjson.dumps(codec.encode_error(error, [Faults]))), [Faults])
+    back = codec.decode_error(orjson.loads(orjson.dumps(codec.encode_error(error, CLASSES))), CLASSES)
     assert type(back) is type(error)
     assert vars(back) == vars(error)
     assert str(back) == str(error)
@@ -44,6 +49,8 @@ def test_an_error_is_decoded_as_it_was_encoded(error: OlmError) -> None:
             {"class": "Waiting", "arguments": ["Reason", "text", {"seconds": 1e300}]},
             id="a time that no timedelta holds",
         ),
+        pytest.param({"class": "Blocked", "arguments": ["Reason", "text", [7]]}, id="a subject that is not text"),
+        pytest.param({"class": "Blocked", "arguments": ["Reason", 7]}, id="a message that is not text"),
         pytest.param({"class": "os:getpid", "arguments": []}, id="a function is not called"),
     ],
 )

@@ -32,7 +32,9 @@ from catalogd.catalog.world import (
 from olmkit.api.catalogs import CatalogStatus, ConditionType, Reason
 from olmkit.api.conditions import StatusReport
 from olmkit.errors import Blocked, OlmError, Unavailable, Waiting
+from olmkit.sources.errors import BadContent
 from olmkit.sources.source import GitReference, GitSource, RefKind, identity
+from tests.causes import PublishedReports, assert_causes
 from tests.unit.catalogd.catalog.worlds import (
     AWAY,
     BAD,
@@ -58,7 +60,10 @@ from tests.unit.catalogd.catalog.worlds import (
 
 def report(given: World, outcome: Done | Exception) -> StatusReport[CatalogStatus]:
     """The report of a pass that evaluated the World."""
-    return reports.report(given, evaluate(given), outcome)
+    found = reports.report(given, evaluate(given), outcome)
+    if given.catalog is not None:
+        assert_causes(given.catalog.status, found)
+    return found
 
 
 CONTENTS = f'serving 2 packages and 5 bundles of "{IMAGE_ONE}"'
@@ -647,3 +652,41 @@ def test_a_world_that_cannot_be_evaluated_keeps_its_conditions_and_reports_the_f
         ("Reconciling", "True", "Retrying"),
     ]
     assert status.content_digest == ONE
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        pytest.param(AWAY, Waiting("Unauthorized", "no", MINUTE), [("Warning", "UnpackFailed")], id="another error"),
+        pytest.param(AWAY, Waiting(AWAY.reason, "i/o timeout, port 4312", MINUTE), [], id="the same in other words"),
+        pytest.param(
+            Blocked("InvalidSecret", "missing", ["missing s"]),
+            Blocked("InvalidSecret", "has no key", ["s: no username"]),
+            [("Warning", "UnpackFailed")],
+            id="something else is wrong with the same Secret",
+        ),
+        pytest.param(
+            BAD,
+            BadContent(BAD.reason, f"{BAD.message} of another image", IMAGE_ONE),
+            [("Warning", "UnpackFailed")],
+            id="the same is wrong with other content",
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    "before", [pytest.param({}, id="nothing is served"), pytest.param(CHECKED, id="old content is")]
+)
+def test_a_second_failure_to_read_the_source(
+    before: dict[str, Any], first: OlmError, second: OlmError, expected: list[tuple[str, str]]
+) -> None:
+    def pass_over(status: CatalogStatus | None, error: OlmError) -> StatusReport[CatalogStatus]:
+        seen = world(job=LoadFailed(TAG, error, timedelta(0)), **before)
+        assert seen.catalog is not None
+        if status is not None:
+            seen = replace(seen, catalog=seen.catalog.model_copy(update={"status": status}))
+        return report(seen, error)
+
+    published = PublishedReports(CatalogStatus())
+    assert published.events(pass_over(None, first))[0] == ("Warning", "UnpackFailed")
+    assert published.events(pass_over(published.status, second)) == expected
+    assert published.events(pass_over(published.status, second)) == []

@@ -404,6 +404,12 @@ def test_the_events_of_an_object_with_an_owner(before: Seen, after: Seen, expect
             id="one of two blockers remains",
         ),
         pytest.param(
+            "Stalled True Blocked Secret s is another's <- Blocked Secret s",
+            "Stalled True Blocked spec is not valid <- Blocked",
+            True,
+            id="a blocker without a name is not the one that has a name",
+        ),
+        pytest.param(
             "Installed False InstallFailed connection refused <- Unavailable h",
             "Installed False InstallFailed not authorized <- Unauthorized h",
             True,

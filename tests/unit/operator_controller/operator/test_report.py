@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from olmkit.api.conditions import StatusReport
 from olmkit.api.operators import FINALIZER, OperatorStatus, Reason
 from olmkit.errors import ApiError, Conflict, Forbidden, OlmError, Unavailable
 from operator_controller.operator.decide import decide
@@ -25,6 +26,7 @@ from operator_controller.operator.world import (
     World,
 )
 from operator_controller.resolve.answers.answer import AnswerState
+from tests.causes import PublishedReports, assert_causes
 from tests.unit.operator_controller.operator.dependency_rows import DEPENDENCY_ROWS
 from tests.unit.operator_controller.operator.install_settings_rows import INSTALL_SETTINGS_ROWS
 from tests.unit.operator_controller.operator.report_rows import (
@@ -65,6 +67,7 @@ def reported(observed: World, outcome: Outcome | None = None) -> tuple[dict[str,
         observed, decide(observed).evaluation, outcome if outcome is not None else outcome_of(observed)
     )
     assert status_report is not None
+    assert_causes(observed.operator.status, status_report)
     conditions: dict[str, tuple[str, str, str]] = {
         one.type: (one.status, one.reason, one.message) for one in status_report.status.conditions
     }
@@ -345,3 +348,67 @@ def test_a_resolution_in_progress_is_not_reported_at_first() -> None:
     decision = decide(observed)
     assert isinstance(decision.evaluation, Outstanding)
     assert report(observed, decision.evaluation, outcome_of(observed)) is None
+
+
+NOT_OFFERED = world(operator({"version": "7.0.0"}))
+CLAIM = PackageClaim(True, True, "2", "alpha")
+
+
+def stalled(reason: str, message: str) -> World:
+    """rukpak installs nothing, and retries nothing."""
+    kind = "Installed" if reason == "InstallFailed" else "HasValidBundle"
+    conditions = [
+        (kind, "False", reason, message),
+        ("Ready", "False", "Installing", message),
+        ("Stalled", "True", "Blocked", message),
+    ]
+    return world(bundle_deployment=deployment("1.1.0", conditions))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        pytest.param(
+            NOT_OFFERED,
+            world(operator({"version": "8.0.0"})),
+            [("Warning", "ResolutionFailed")],
+            id="another version that no catalog offers",
+        ),
+        pytest.param(NOT_OFFERED, world(operator({"version": "7.0.0"})), [], id="the same version"),
+        pytest.param(
+            world(claims=(CLAIM, PackageClaim(False, False, "1", "beta"))),
+            world(claims=(CLAIM, PackageClaim(False, False, "1", "gamma"))),
+            [("Warning", "ResolutionFailed")],
+            id="another Operator has the package",
+        ),
+        pytest.param(
+            world(claims=(CLAIM, PackageClaim(True, True, "1", "beta"))),
+            world(claims=(CLAIM, PackageClaim(False, False, "1", "beta"))),
+            [],
+            id="the same Operator has it, in other words",
+        ),
+        pytest.param(
+            stalled("InstallFailed", "Secret s is another's"),
+            stalled("InstallFailed", "in other words"),
+            [],
+            id="rukpak reports the same reasons in other words",
+        ),
+        pytest.param(
+            stalled("InstallFailed", "Secret s is another's"),
+            stalled("UnpackFailed", "no such image"),
+            [("Warning", "InstallationFailed")],
+            id="rukpak reports another reason",
+        ),
+    ],
+)
+def test_a_second_outcome_with_the_same_reason(first: World, second: World, expected: list[tuple[str, str]]) -> None:
+    def pass_over(seen: World, status: OperatorStatus) -> StatusReport[OperatorStatus]:
+        seen = _with(seen, {**seen.raw, "status": status.dump()})
+        found = report(seen, decide(seen).evaluation, outcome_of(seen))
+        assert found is not None
+        return found
+
+    published = PublishedReports(OperatorStatus())
+    assert published.events(pass_over(first, published.status))[0][0] == "Warning"
+    assert published.events(pass_over(second, published.status)) == expected
+    assert published.events(pass_over(second, published.status)) == []

@@ -11,6 +11,7 @@ from olmkit.errors import Blocked, Waiting
 from rukpak.bundle.decide import decide
 from rukpak.bundle.report import report
 from rukpak.bundle.world import Done, Keep, Release, Unpack, World
+from tests.causes import PublishedReports, assert_causes
 from tests.unit.rukpak.bundle.worlds import (
     DIGEST,
     NOT_FOUND,
@@ -30,6 +31,8 @@ def reported(seen: World, outcome: Done | Exception) -> StatusReport[BundleStatu
     """The report of an existing Bundle."""
     made = report(seen, decide(seen).evaluation, outcome)
     assert made is not None
+    assert seen.bundle is not None
+    assert_causes(seen.bundle.status, made)
     return made
 
 
@@ -216,3 +219,39 @@ def test_the_resolved_source_is_reported_when_decide_failed() -> None:
     assert source is not None
     assert source.image is not None
     assert source.image.ref == DIGEST
+
+
+REFUSED = Waiting("Unauthorized", "refuses the login of Secret s", timedelta(seconds=5), ["s"])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        pytest.param(NOT_FOUND, REFUSED, [("Warning", "UnpackFailed")], id="another error"),
+        pytest.param(
+            REFUSED,
+            Waiting(REFUSED.reason, "refuses the login of Secret t", REFUSED.after, ["t"]),
+            [("Warning", "UnpackFailed")],
+            id="the same error of another Secret",
+        ),
+        pytest.param(
+            REFUSED,
+            Waiting(REFUSED.reason, "refuses the login of s (401), port 4312", REFUSED.after, ["s"]),
+            [],
+            id="the same error in other words",
+        ),
+        pytest.param(NOT_FOUND, Blocked(NOT_FOUND.reason, "not found"), [], id="the same error, no longer retried"),
+    ],
+)
+def test_a_second_failure_to_unpack(first: Waiting, second: Waiting | Blocked, expected: list[tuple[str, str]]) -> None:
+    seen = world(job=failed(first))
+    assert seen.bundle is not None
+    published = PublishedReports(seen.bundle.status)
+    assert published.events(reported(seen, Done(Keep(), failed(first)))) == [("Warning", "UnpackFailed")]
+    for _ in range(2):
+        seen = with_status(world(job=failed(second)), published.status)
+        assert published.events(reported(seen, Done(Keep(), failed(second)))) == expected
+        expected = []
+    plan = decide(seen).plan
+    assert isinstance(plan, Blocked | Waiting)
+    assert published.events(reported(seen, plan)) == [], "the next pass reports the error that decide makes of it"

@@ -24,7 +24,6 @@ from olmkit.api.conditions import StatusReport, format_timestamp
 from olmkit.api.deployed_objects import ObjectReference
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict, OlmError, Unavailable, Waiting
-from olmkit.runtime.event_choice import NOTHING, choose_events
 from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.health.health_result import Health
 from rukpak.bundledeployment.plan import (
@@ -60,6 +59,7 @@ from tests.unit.rukpak.bundledeployment.worlds import (
     bundle,
     crd,
     deleting,
+    events_after,
     installed,
     inventoried,
     member,
@@ -620,20 +620,6 @@ def _deleted(seen: World) -> Any:
 
 
 # --- Events
-
-
-def events_after(steps: list[tuple[World, Done | Exception]]) -> list[tuple[str, str]]:
-    """Type and reason of the Events of several passes, each over the status of the one before."""
-    status, known = steps[0][0].deployment.status, NOTHING
-    events: list[tuple[str, str]] = []
-    for seen, outcome in steps:
-        seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
-        result = report_of(seen, outcome)
-        before, after = (each.dump().get("conditions", []) for each in (status, result.status))
-        choice = choose_events(before, after, result.transitions, result.causes, known)
-        events += [(notice.type, notice.reason) for notice in (*result.events, *choice.events)]
-        status, known = result.status, choice.reported
-    return events
 
 
 def step(plan: Plan) -> Done:

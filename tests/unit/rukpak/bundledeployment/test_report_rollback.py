@@ -9,7 +9,6 @@ from datetime import timedelta
 import pytest
 
 from olmkit.errors import Waiting
-from olmkit.runtime.event_choice import NOTHING, choose_events
 from rukpak.bundledeployment.evaluate import evaluate
 from rukpak.bundledeployment.health.health_result import Health
 from rukpak.bundledeployment.plan import Apply, Done, Keep, PhaseStep, RollBack
@@ -17,6 +16,7 @@ from rukpak.bundledeployment.ready_message import Outcome
 from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
 from rukpak.bundledeployment.revisions.target import asked_digest
 from rukpak.bundledeployment.world import ApplyRejected, World
+from tests.causes import PublishedReports
 from tests.unit.rukpak.bundledeployment.rollback_worlds import (
     FAILED,
     GOOD,
@@ -160,12 +160,10 @@ def test_a_rollback_is_one_event_after_that_about_its_cause() -> None:
         (unwell(running(revision(2, V2, "Failed", reason=cause), GOOD), Health("False", "crashes")), Done(RollBack())),
         (late, Done(Keep())),
     )
-    before, known, reasons = report_of(installed(), Done(Keep())).status.dump()["conditions"], NOTHING, []
+    published, reasons = PublishedReports(report_of(installed(), Done(Keep())).status), []
     for seen, outcome in passes:
         history = [one.dump() for one in seen.deployment.status.history or ()]
-        result = report_of(changed(seen, *history, conditions=before), outcome)
-        after = result.status.dump()["conditions"]
-        choice = choose_events(before, after, result.transitions, result.causes, known)
-        before, known = after, choice.reported
-        reasons += [event.reason for event in choice.events]
+        conditions = published.status.dump()["conditions"]
+        result = report_of(changed(seen, *history, conditions=conditions), outcome)
+        reasons += [reason for _, reason in published.events(result)]
     assert reasons == ["Unhealthy", "RolledBack"]

@@ -25,6 +25,7 @@ from rukpak.bundledeployment.world import CRD, NAMESPACE, CustomResource, Labele
 from rukpak.crd_safety.conversion_order import NO_VERSIONS, Versions
 from rukpak.format.objects import ObjectKey
 from rukpak.render.phases import PHASE_NAMES, phase_of
+from tests.causes import PublishedReports, assert_causes
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 NAME, UID = "ship", "uid-ship"
@@ -255,4 +256,15 @@ def report_of(seen: World, outcome: Done | Exception) -> BundleDeploymentReport:
     """What `report` returns for a pass that ended so."""
     result = report(seen, evaluate(seen), outcome)
     assert result is not None
+    assert_causes(seen.deployment.status, result)
     return result
+
+
+def events_after(steps: list[tuple[World, Done | Exception]]) -> list[tuple[str, str]]:
+    """Type and reason of the Events of several passes, each over the status of the one before."""
+    published = PublishedReports(steps[0][0].deployment.status)
+    events: list[tuple[str, str]] = []
+    for seen, outcome in steps:
+        seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": published.status}))
+        events += published.events(report_of(seen, outcome))
+    return events

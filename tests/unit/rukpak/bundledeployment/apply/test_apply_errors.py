@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, cast
 
 import pytest
 
-from olmkit.api.bundledeployments import OWNER_UID_LABEL
+from olmkit.api.bundledeployments import OWNER_UID_LABEL, Reason
 from olmkit.api.meta import Kind
 from olmkit.errors import Conflict, OlmError, Waiting
 from olmkit.runtime.client import Client
-from rukpak.bundledeployment.apply.apply_errors import ApplyErrors
+from rukpak.bundledeployment.apply.apply_errors import ApplyErrors, combine
 from rukpak.bundledeployment.apply.owner_lookup import Ownership, find_owners
 from rukpak.bundledeployment.world import CRD, ApplyRejected
 from rukpak.format.objects import ObjectKey
@@ -91,3 +92,16 @@ async def test_a_mark_that_names_nobody_blames_nobody() -> None:
         "has the label olm.managed of OLM v0, which does not say whose it is: if it is of the operator that you move, remove the "
         "label, and set adoptionPolicy to IfUnowned to take it over with its custom resources"
     )
+
+
+def test_the_error_of_several_objects_is_about_all_that_are_rejected() -> None:
+    def rejected(name: str) -> ApplyRejected:
+        return ApplyRejected(Reason.BLOCKED, f"{name} is rejected", timedelta(minutes=1), [name])
+
+    keys = [ObjectKey("", "Secret", "a", name) for name in ("a", "b", "c", "d", "e")]
+    waiting = Waiting(Reason.RETRYING, "waiting until it is gone", timedelta(minutes=1), ["e"])
+    failed = {key: rejected(key.name) if key.name != "e" else waiting for key in keys}
+    error = combine(failed, frozenset())
+    assert isinstance(error, ApplyRejected)
+    assert str(error).endswith("and 1 more")
+    assert error.subject == ("a", "b", "c", "d")
