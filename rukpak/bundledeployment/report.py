@@ -272,7 +272,7 @@ def _healthy(active: str | None, health: HealthEvaluation, unready: Cause | None
         return DesiredCondition(kind, "Unknown", Reason.OBJECT_LOOKUP_FAILURE, text, cause)
     unhealthy = [*map(str, health.failed), *health.contested]
     if unhealthy:
-        names = frozenset({*(str(one.key) for one in health.failed), *health.contested})
+        names = frozenset(health.contested).union(*(one.subject for one in health.failed))
         return DesiredCondition(kind, "False", Reason.UNHEALTHY, _summarize(unhealthy), Cause(Reason.UNHEALTHY, names))
     if health.in_progress:
         return DesiredCondition(kind, "Unknown", Reason.PROGRESSING, _summarize(list(map(str, health.in_progress))))

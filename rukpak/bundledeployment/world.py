@@ -33,6 +33,7 @@ from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.count_schedule import CustomResourceCounts
 from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.health.health_result import Health
+from rukpak.bundledeployment.health.pod_problems import Explanation
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle
 from rukpak.bundledeployment.revisions.target import Target, fallback_of, options_of, revisions_of, target_of
 from rukpak.certificates.serving_certificate import ServingCertificate
@@ -268,7 +269,7 @@ class World:
     last_applied: Mapping[ObjectKey, LastApplied] = field(default_factory=dict)
     unhealthy_since: datetime | None = None
     """The time since which a workload has not been healthy; None: all are."""
-    pod_problems: Mapping[ObjectKey, str] = field(default_factory=dict)
+    pod_problems: Mapping[ObjectKey, Explanation] = field(default_factory=dict)
     """The reason why pods of a workload do not run, one sentence for each workload that has been unhealthy for a while."""
     custom_resource_counts: CustomResourceCounts | None = None
     """The last count, made in this pass if it was due; None: this process has made none."""

@@ -16,7 +16,7 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change, Informer
 from rukpak.bundledeployment.cluster.inventory import InformerFactory
 from rukpak.bundledeployment.cluster.shared_watches import SharedWatches
-from rukpak.bundledeployment.health.pod_problems import Crash, PodProblem, pod_problem
+from rukpak.bundledeployment.health.pod_problems import Crash, Explanation, PodProblem, pod_problem
 from rukpak.format.objects import ObjectKey
 
 PODS = Kind("", "v1", "Pod", "pods", namespaced=True)
@@ -43,13 +43,13 @@ class PodWatch:
         self._last_lines: dict[Pods, tuple[Crash, str]] = {}
         """The line that was read last, and of which end of a container."""
 
-    async def problems(self, name: str, workloads: Mapping[ObjectKey, str]) -> dict[ObjectKey, str]:
-        """A sentence for each workload, given with its selector, that has a pod with a problem. Watches these, and no others."""
+    async def problems(self, name: str, workloads: Mapping[ObjectKey, str]) -> dict[ObjectKey, Explanation]:
+        """One for each workload, given with its selector, that has a pod with a problem. Watches these, and no others."""
         wanted = {key: Pods(key.namespace, selector) for key, selector in workloads.items()}
         watched = await self._watches.watch(name, wanted.values())
         self._drop_lines()
-        sentences = await asyncio.gather(*(self._sentence(pods, watched[pods]) for pods in wanted.values()))
-        return {key: sentence for key, sentence in zip(wanted, sentences, strict=True) if sentence}
+        found = await asyncio.gather(*(self._explanation(pods, watched[pods]) for pods in wanted.values()))
+        return {key: explanation for key, explanation in zip(wanted, found, strict=True) if explanation is not None}
 
     async def forget(self, name: str) -> None:
         """The BundleDeployment has no unhealthy workload, or is deleted."""
@@ -60,20 +60,20 @@ class PodWatch:
         """Forget those of pods that are not watched any more."""
         self._last_lines = {pods: line for pods, line in self._last_lines.items() if self._watches.names_of(pods)}
 
-    async def _sentence(self, pods: Pods, informer: Informer) -> str:
-        """The problem of the pod that crashes, else of the first one by name; empty if there is none."""
+    async def _explanation(self, pods: Pods, informer: Informer) -> Explanation | None:
+        """The problem of the pod that crashes, else of the first one by name; None if there is none."""
         problems: list[PodProblem] = [
             problem for obj in informer.objects.values() if (problem := obj.get("problem")) is not None
         ]
         if not problems:
-            return ""
+            return None
         chosen = min(problems, key=lambda problem: (problem.crash is None, problem.pod))
         if chosen.crash is None:
-            return chosen.sentence()
+            return chosen.explained()
         last = self._last_lines.get(pods)
         if last is None or last[0] != chosen.crash:
             last = self._last_lines[pods] = (chosen.crash, await self._last_line(chosen.crash))
-        return chosen.sentence(last[1])
+        return chosen.explained(last[1])
 
     async def _last_line(self, crash: Crash) -> str:
         """The last line of the container that ended: of its termination message, else of its log; empty if it cannot be read."""

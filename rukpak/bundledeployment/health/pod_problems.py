@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from olmkit.gocompat.text import one_line
 from rukpak.bundledeployment.health.health import health
@@ -16,6 +17,7 @@ from rukpak.bundledeployment.health.health_result import Obj
 MAX_DETAIL_CHARACTERS = 300
 _PULL_ERROR = "ErrImagePull"
 _PULL_BACK_OFF = "ImagePullBackOff"
+_CRASH_BACK_OFF = "CrashLoopBackOff"
 
 
 @dataclass(frozen=True)
@@ -30,18 +32,28 @@ class Crash:
     """The termination message, if the container wrote one."""
 
 
+class Explanation(NamedTuple):
+    """The problem of a workload: a sentence about one of its pods, and the reason of that, which is "" if it is not known."""
+
+    sentence: str
+    reason: str
+
+
 @dataclass(frozen=True)
 class PodProblem:
-    """The reason why a pod is not ready. `crash`: the container whose last line of output says more."""
+    """The reason why a pod is not ready. `crash`: the container whose last line of output says more. `reason`: that of the
+    container, the same while it is retried; empty if it has none that is known here."""
 
     pod: str
     text: str
     crash: Crash | None = None
+    reason: str = ""
 
-    def sentence(self, last_line: str = "") -> str:
+    def explained(self, last_line: str = "") -> Explanation:
         """The problem, with the last line that the crashed container wrote if it is known."""
         line = shorten(last_line)
-        return f"pod {self.pod}: {self.text}" + (f", its last line: {line}" if line else "")
+        text = f"pod {self.pod}: {self.text}" + (f", its last line: {line}" if line else "")
+        return Explanation(text, self.reason)
 
 
 def pod_problem(pod: Obj) -> PodProblem | None:
@@ -85,10 +97,9 @@ def _crash(metadata: Obj, container: Obj) -> PodProblem | None:
     )
     why = ended.get("reason")
     detail = f" ({why})" if why and why != "Error" else ""
-    state = "CrashLoopBackOff: " if restarts else ""
-    return PodProblem(
-        metadata["name"], f"{state}container {container['name']} exited with {ended['exitCode']}{detail}", crash
-    )
+    state = f"{_CRASH_BACK_OFF}: " if restarts else ""
+    text = f"{state}container {container['name']} exited with {ended['exitCode']}{detail}"
+    return PodProblem(metadata["name"], text, crash, _CRASH_BACK_OFF)
 
 
 def _pull(metadata: Obj, container: Obj) -> PodProblem | None:
@@ -98,4 +109,5 @@ def _pull(metadata: Obj, container: Obj) -> PodProblem | None:
     message = waiting.get("message") or ""
     detail = shorten(message.partition(f"{_PULL_ERROR}: ")[2] or message)
     name = f"container {container['name']} cannot pull {container.get('image', 'its image')}"
-    return PodProblem(metadata["name"], f"{_PULL_BACK_OFF}: {name}{f': {detail}' if detail else ''}")
+    text = f"{_PULL_BACK_OFF}: {name}{f': {detail}' if detail else ''}"
+    return PodProblem(metadata["name"], text, reason=_PULL_BACK_OFF)

@@ -30,15 +30,22 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True)
 class UnhealthyObject:
-    """An object that is not healthy, and why. `is_absent`: it does not exist, or is being deleted."""
+    """An object that is not healthy, and why. `is_absent`: it does not exist, or is being deleted. `reason`: that of one of its
+    pods, if it is known."""
 
     key: ObjectKey
     why: str
     is_absent: bool = False
+    reason: str = ""
 
     def __str__(self) -> str:
         """The sentence of messages."""
         return f"{self.key}: {self.why}"
+
+    @property
+    def subject(self) -> set[str]:
+        """The names by which an outcome about it differs from others."""
+        return {str(self.key), *([f"{self.key}: {self.reason}"] if self.reason else ())}
 
 
 @dataclass(frozen=True)
@@ -87,8 +94,9 @@ def evaluate_health(
     for key, health in _unhealthy(world):
         has_failed = health.status == "False" or _is_overdue(world, key, health, before)
         problem = world.pod_problems.get(key)
-        why = f"{health.message}{f' ({problem})' if problem else ''}"
-        (failed if has_failed else in_progress).append(UnhealthyObject(key, why))
+        why = f"{health.message}{f' ({problem.sentence})' if problem else ''}"
+        unhealthy = UnhealthyObject(key, why, reason=problem.reason if problem else "")
+        (failed if has_failed else in_progress).append(unhealthy)
         is_serving &= health.is_serving
     for key, why in sorted(_absent(world, active, applied)):
         has_failed = _has_exceeded(world, key, world.progress_deadline or PROGRESS_DEADLINE, before)

@@ -10,6 +10,7 @@ import pytest
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import Blocked, Waiting
 from rukpak.bundledeployment.health.health_result import Health
+from rukpak.bundledeployment.health.pod_problems import Explanation
 from rukpak.bundledeployment.plan import Done, Keep
 from rukpak.bundledeployment.world import ApplyRejected, World
 from tests.unit.rukpak.bundledeployment.worlds import WORKLOAD, events_after, inventoried, member, unpacked, unwell
@@ -29,6 +30,10 @@ def lacks(kind: str) -> Waiting:
 OTHER = WORKLOAD._replace(name="mast")
 FAILED = unwell(Health("False", "0 of 3 run after 10m0s"))
 BOTH_FAILED = replace(FAILED, labeled={**FAILED.labeled, OTHER: member(OTHER, health=Health("False", "0 of 1 run"))})
+
+
+def with_pod(reason: str, sentence: str) -> World:
+    return replace(FAILED, pod_problems={WORKLOAD: Explanation(sentence, reason)})
 
 
 @pytest.mark.parametrize(
@@ -75,6 +80,18 @@ BOTH_FAILED = replace(FAILED, labeled={**FAILED.labeled, OTHER: member(OTHER, he
         ),
         pytest.param(
             (FAILED, Done(Keep())), (BOTH_FAILED, Done(Keep())), [("Warning", "Unhealthy")], id="a second object fails"
+        ),
+        pytest.param(
+            (with_pod("ImagePullBackOff", "pod s-1 cannot pull"), Done(Keep())),
+            (with_pod("ImagePullBackOff", "pod s-2 cannot pull since 10:04"), Done(Keep())),
+            [],
+            id="another pod of it has the same problem",
+        ),
+        pytest.param(
+            (with_pod("ImagePullBackOff", "pod s-1 cannot pull"), Done(Keep())),
+            (with_pod("CrashLoopBackOff", "pod s-1 crashes"), Done(Keep())),
+            [("Warning", "Unhealthy")],
+            id="its pods have another problem",
         ),
         pytest.param((BOTH_FAILED, Done(Keep())), (FAILED, Done(Keep())), [], id="one of two still fails"),
         pytest.param(

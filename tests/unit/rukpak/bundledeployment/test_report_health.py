@@ -10,6 +10,7 @@ import pytest
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import Waiting
 from rukpak.bundledeployment.health.health_result import Health
+from rukpak.bundledeployment.health.pod_problems import Explanation
 from rukpak.bundledeployment.plan import Done, Keep
 from rukpak.bundledeployment.world import World
 from rukpak.format.objects import ObjectKey
@@ -54,7 +55,7 @@ def test_what_does_not_serve_is_not_ready(seen: World) -> None:
 
 
 def test_pods_say_why_their_workload_is_not_healthy() -> None:
-    seen = replace(unwell(ROLLOUT), pod_problems={WORKLOAD: "pod x: crashes"})
+    seen = replace(unwell(ROLLOUT), pod_problems={WORKLOAD: Explanation("pod x: crashes", "")})
     healthy = next(each for each in report_of(seen, Done(Keep())).status.conditions if each.type == "Healthy")
     assert healthy.message == f"{WORKLOAD}: {ROLLOUT.message} (pod x: crashes)"
 

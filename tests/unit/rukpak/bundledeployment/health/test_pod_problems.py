@@ -89,7 +89,7 @@ CRASH = "CrashLoopBackOff: container main exited with 1"
 def test_the_problem_of_a_pod(body: Body, text: str) -> None:
     found = pod_problem(body)
     assert found is not None
-    assert found.sentence() == f"pod engine-x: {text}"
+    assert found.explained().sentence == f"pod engine-x: {text}"
 
 
 @pytest.mark.parametrize(
@@ -117,10 +117,10 @@ def test_a_pod_without_a_problem(body: Body) -> None:
 def test_the_last_line_is_one_printable_line() -> None:
     problem = PodProblem("x", "crashes", Crash("x", "ship", "main", 1))
     assert (
-        problem.sentence("cannot open \x1b[31mthe hatch\n")
+        problem.explained("cannot open \x1b[31mthe hatch\n").sentence
         == r"pod x: crashes, its last line: cannot open \x1b[31mthe hatch"
     )
-    assert len(problem.sentence("a" * 5000)) < MAX_DETAIL_CHARACTERS + 40
+    assert len(problem.explained("a" * 5000).sentence) < MAX_DETAIL_CHARACTERS + 40
 
 
 def test_another_restart_is_another_crash_whose_last_line_is_read() -> None:
