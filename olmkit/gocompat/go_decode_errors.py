@@ -16,11 +16,10 @@ import msgspec
 import orjson
 
 from olmkit.gocompat.base64_text import base64_error
-from olmkit.gocompat.go_types import STRUCTS
+from olmkit.gocompat.go_types import BYTES, LIST, MAP, STRUCTS, split_type
 
 _INTEGERS: Final = {"int32": (-(2**31), 2**31 - 1), "uint8": (0, 255)}
 """The least and the largest value of a type."""
-_MAP: Final = "map[string]"
 _NONE = type(None)
 
 
@@ -61,11 +60,11 @@ def _first_error(wanted: _Type, value: Any, struct: str, path: tuple[str, ...]) 
     """The first error that Go meets."""
     if value is None or wanted.python is None:
         return ""
-    if wanted.python is str and wanted.name == "[]uint8" and isinstance(value, str):
+    if wanted.name == BYTES and isinstance(value, str):
         return base64_error(value)
     if wanted.fields:
         return _struct_error(wanted, value, path) if isinstance(value, dict) else _mismatch(wanted, value, struct, path)
-    if wanted.inner is not None and isinstance(value, dict if wanted.name.startswith(_MAP) else list):
+    if wanted.inner is not None and isinstance(value, dict if wanted.python is dict else list):
         members = [value[key] for key in sorted(value)] if isinstance(value, dict) else value
         errors = (_first_error(wanted.inner, member, struct, path) for member in members)
         return next(filter(None, errors), "")
@@ -115,14 +114,14 @@ def _type(name: str) -> _Type:
         made = _Type(name, int)
         made.is_right = lambda value: _is_right_scalar(made, value)
         return made
-    if name.startswith("[]"):
-        inner = _type(name.removeprefix("[]"))
-        return _Type(name, list, _list_check(inner), inner)
-    if name.startswith(_MAP):
-        inner = _type(name.removeprefix(_MAP))
-        check = _list_check(inner)
-        return _Type(name, dict, lambda value: check(value.values()), inner)
-    return _struct(name)
+    form, of = split_type(name)
+    if not form:
+        return _struct(name)
+    inner = _type(of)
+    check = _list_check(inner)
+    if form == LIST:
+        return _Type(name, list, check, inner)
+    return _Type(name, dict, lambda value: check(value.values()), inner)
 
 
 def _struct(name: str) -> _Type:
@@ -180,11 +179,10 @@ def _shape(name: str) -> Any:
     """The type for msgspec: accepts only values that Go accepts, but not all of them."""
     if name in _PLAIN_SHAPES:
         return _PLAIN_SHAPES[name]
-    if name.startswith("[]"):
-        return list[_shape(name.removeprefix("[]"))] | None  # type: ignore[misc]
-    if name.startswith(_MAP):
-        return dict[str, _shape(name.removeprefix(_MAP))] | None  # type: ignore[misc]
-    return _struct_shape(name) | None
+    form, inner = split_type(name)
+    if form == LIST:
+        return list[_shape(inner)] | None  # type: ignore[misc]
+    return (dict[str, _shape(inner)] if form == MAP else _struct_shape(name)) | None  # type: ignore[misc]
 
 
 @cache

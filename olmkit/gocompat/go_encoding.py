@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from olmkit.gocompat.go_types import STRUCTS
+from olmkit.gocompat.go_types import BYTES, LIST, MAP, POINTER, STRUCTS, split_type
 
 _QUANTITY = re.compile(
     r"(?P<sign>[+-]?)(?P<digits>[0-9]+\.?[0-9]*|\.[0-9]+)(?P<suffix>[KMGTPE]i|[numkMGTPE]?|[eE][+-]?[0-9]+)"
@@ -137,7 +137,6 @@ def _schema(value: Any) -> Any:
 
 _NEVER, _WHEN_NONE, _WHEN_FALSY = range(3)
 """The values that count as empty, so that an optional field with one of them is left out."""
-_MAP = "map[string]"
 
 _LEAVES: dict[str, tuple[Convert, int]] = {
     "string": (_string, _WHEN_FALSY),
@@ -149,7 +148,7 @@ _LEAVES: dict[str, tuple[Convert, int]] = {
     "quantity": (_quantity, _NEVER),
     "intorstring": (_int_or_string, _NEVER),
     "time": (_anything, _NEVER),
-    "[]uint8": (_anything, _WHEN_FALSY),
+    BYTES: (_anything, _WHEN_FALSY),
     "json": (_anything, _WHEN_NONE),
     "SchemaOrBool": (_schema_or_bool, _NEVER),
     "SchemaOrArray": (_schema_or_array, _NEVER),
@@ -162,12 +161,11 @@ def _converter(type_name: str) -> tuple[Convert, int]:
     """Return the function that reads a type, and the rule for when a result of it counts as empty."""
     if type_name in _LEAVES:
         return _LEAVES[type_name]
-    if type_name.startswith("*"):
-        return _optional(type_name[1:]), _WHEN_NONE
-    if type_name.startswith("[]"):
-        return _list_of(type_name[2:]), _WHEN_FALSY
-    if type_name.startswith(_MAP):
-        return _map_of(type_name.removeprefix(_MAP)), _WHEN_FALSY
+    form, inner = split_type(type_name)
+    if form == POINTER:
+        return _optional(inner), _WHEN_NONE
+    if form:
+        return (_list_of if form == LIST else _map_of)(inner), _WHEN_FALSY
     return _struct(type_name), _NEVER
 
 
@@ -252,15 +250,15 @@ def _fields(type_name: str) -> Iterator[tuple[str, tuple[Convert, int]]]:
 
 def unknown_fields(type_name: str, value: Any) -> list[str]:
     """The paths, as `.spec.replicas`, of fields in a value that the named type and its parts do not have: they are dropped."""
-    of = type_name.removeprefix("*")
+    form, of = split_type(type_name.removeprefix(POINTER))
     found: list[str] = []
-    if of.startswith("[]") and isinstance(value, list):
+    if form == LIST and isinstance(value, list):
         for index, item in enumerate(value):
-            found += [f"[{index}]{path}" for path in unknown_fields(of.removeprefix("[]"), item)]
-    elif of.startswith(_MAP) and isinstance(value, dict):
+            found += [f"[{index}]{path}" for path in unknown_fields(of, item)]
+    elif form == MAP and isinstance(value, dict):
         for key, item in value.items():
-            found += [f".{key}{path}" for path in unknown_fields(of.removeprefix(_MAP), item)]
-    elif of in STRUCTS and isinstance(value, dict):
+            found += [f".{key}{path}" for path in unknown_fields(of, item)]
+    elif not form and of in STRUCTS and isinstance(value, dict):
         types = {each.name.casefold(): each.type_name for each in STRUCTS[of]}
         for key, item in value.items():
             inner = types.get(key.casefold())

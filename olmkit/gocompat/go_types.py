@@ -326,6 +326,9 @@ WebhookConfiguration = webhooks? []Webhook
 """The parts that rukpak reads of objects that it applies unchanged. These types are only checked."""
 
 
+POINTER, LIST, MAP, BYTES = "*", "[]", "map[string]", "[]uint8"
+
+
 class Field(NamedTuple):
     """A field of a struct."""
 
@@ -346,3 +349,9 @@ def _parsed(table: str) -> dict[str, tuple[Field, ...]]:
 
 STRUCTS: Final[Mapping[str, tuple[Field, ...]]] = _parsed(_OPM_TYPES + _KUBERNETES_TYPES + _CSV_TYPES + _CHECKED_TYPES)
 """Every struct by its name."""
+
+
+def split_type(name: str) -> tuple[str, str]:
+    """The outermost POINTER, LIST or MAP of a type, and the type in it; "" and the type itself if it has none, as BYTES."""
+    form = next((each for each in (POINTER, LIST, MAP) if name.startswith(each) and name != BYTES), "")
+    return form, name.removeprefix(form)
