@@ -186,8 +186,18 @@ async def test_a_protected_operator_with_the_longest_annotations_is_not_deleted(
     await fleet.place.at.until(gone)
 
 
+WRONG: tuple[Any, ...] = (MISSING, None, True, 7, "x", [], [7], {}, {"a": 7})
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param(3, id="each place has a third of the wrong values"),
+        pytest.param(1, id="each place has all wrong values", marks=pytest.mark.hostile),
+    ],
+)
 async def test_a_forged_review_is_answered_and_never_an_unexpected_error(
-    fleet: Fleet, caplog: pytest.LogCaptureFixture
+    fleet: Fleet, caplog: pytest.LogCaptureFixture, step: int
 ) -> None:
     """Anyone in the cluster reaches the port. Wrong types stand in each place that a webhook reads."""
     await fleet.protect()
@@ -217,24 +227,24 @@ async def test_a_forged_review_is_answered_and_never_an_unexpected_error(
     ]  # fmt: skip
     tls = ssl.create_default_context()
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    options = ({"options": {"propagationPolicy": 7}}, {"userInfo": {"username": 7}})
+    requests: list[Object] = [
+        {"oldObject": old, **more}
+        for more in (*options, *({name: wrong} for name in ("options", "userInfo") for wrong in WRONG[1:]))
+    ]
+    for number, place in enumerate(places):
+        for wrong in WRONG[number % step :: step]:
+            forged = {"oldObject": replaced(old, place, wrong)}
+            requests += [forged, {**forged, "options": {"orphanDependents": True}}]
+            requests += [{"object": forged["oldObject"]}, {"object": forged["oldObject"], "oldObject": old}]
     statuses = set()
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls)) as session:
         for path in (BUNDLE_PATH, BUNDLE_DEPLOYMENT_PATH, OPERATOR_PATH, DEFINITION_PATH, NAMESPACE_PATH):
-            for place in places:
-                for wrong in (MISSING, None, True, 7, "x", [], [7], {}, {"a": 7}):
-                    forged = replaced(old, place, wrong)
-                    for objects in (
-                        {"oldObject": forged},
-                        {"oldObject": forged, "options": {"orphanDependents": True}},
-                        {"oldObject": old, "options": wrong if wrong is not MISSING else {"propagationPolicy": 7}},
-                        {"oldObject": old, "userInfo": wrong if wrong is not MISSING else {"username": 7}},
-                        {"object": forged},
-                        {"object": forged, "oldObject": old},
-                    ):
-                        body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
-                        review = {**body, "request": {"uid": "u", **objects}}
-                        async with session.post(f"https://{fleet.place.address}{path}", json=review) as answer:
-                            statuses.add(answer.status)
+            for request in requests:
+                body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
+                review = {**body, "request": {"uid": "u", **request}}
+                async with session.post(f"https://{fleet.place.address}{path}", json=review) as answer:
+                    statuses.add(answer.status)
     assert statuses == {200, 400}
     assert [record for record in caplog.records if record.exc_info] == []
 

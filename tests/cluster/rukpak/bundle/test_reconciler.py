@@ -18,11 +18,13 @@ from aiohttp import web
 
 from devcluster.cluster import Cluster
 from devcluster.images import Registry
+from olmkit.api import bundles
 from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION
 from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scheduler import Jobs
 from olmkit.runtime.client import Client
 from olmkit.runtime.controller import Controller
+from olmkit.runtime.informer import Informer
 from olmkit.runtime.manager import Manager, Settings
 from olmkit.store.store import Store
 from rukpak.bundle.storage import load
@@ -31,7 +33,8 @@ from rukpak.format import PlainBundle, RegistryBundle, from_json
 from rukpak.format.bundle import FORMAT_VERSION
 from rukpak.setup import bundle_controller, store_directory
 from tests import images
-from tests.cluster.rukpak.harness import Object
+from tests.cluster.informing_client import InformingClient
+from tests.cluster.rukpak.harness import Object, running_informers
 from tests.conditions import triple
 from tests.servers.registry_proxy import RegistryProxy
 from tests.unit.rukpak.builders import csv
@@ -49,9 +52,13 @@ def registry_bundle(package: str, version: str = "1.0.0") -> Files:
 class Stage:
     """Pushes images, creates Bundles and waits for their phases."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
+    def __init__(self, cluster: Cluster, client: InformingClient) -> None:
+        self.cluster, self.client = cluster, client
         self.name = f"unpack-{uuid.uuid4().hex[:8]}"
+        self.bundles = Informer(client, bundles.KIND)
+        client.informers = (self.bundles,)
+        self._changed = asyncio.Event()
+        self.bundles.subscribe(lambda _: self._changed.set())
 
     def push(self, files: Mapping[str, bytes], tag: str = "v1", *, repository: str = "") -> str:
         """Push an image; returns its digest. Its reference is `image(tag)`."""
@@ -70,34 +77,38 @@ class Stage:
             "metadata": {"name": name, "annotations": {IMAGE_BY_DIGEST_ANNOTATION: by_digest} if by_digest else {}},
             "spec": {"provisionerClassName": provisioner, "source": {"type": "image", "image": {"ref": ref}}},
         }
-        await self.kubectl("apply", "-f", "-", input=json.dumps(body))
+        await self.client.create(bundles.KIND, body)
         return name
 
     async def when(self, name: str, phase: str, *, within: int = 60) -> Object:
         """Wait until the Bundle has this phase; returns it."""
-        await self.kubectl(
-            "wait", f"bundle/{name}", f"--for=jsonpath={{.status.phase}}={phase}", f"--timeout={within}s"
-        )
-        return await self.get(name)
+        try:
+            async with asyncio.timeout(within):
+                while (found := self.bundles.get(name)) is None or found.get("status", {}).get("phase") != phase:
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            pytest.fail(f"not {phase} within {within} s; {name} is\n{yaml.safe_dump(self.bundles.get(name))}")
+        return found
 
     async def get(self, name: str) -> Object:
         """The current Bundle."""
-        found: Object = json.loads(await self.kubectl("get", "bundle", name, "-o", "json"))
-        return found
+        return await self.client.get(bundles.KIND, name)
 
-    async def kubectl(self, *arguments: str, input: str | None = None) -> str:
-        """kubectl, concurrently with the controller under test."""
-        return await asyncio.to_thread(self.cluster.kubectl, *arguments, input=input)
+    async def delete(self, name: str) -> None:
+        """Delete a Bundle."""
+        await self.client.delete(bundles.KIND, name)
 
 
 @pytest.fixture
 async def stage(definitions: Cluster) -> AsyncIterator[Stage]:
-    ours = Stage(definitions)
-    yield ours
-    names = (await ours.kubectl("get", "bundles", "-o", "name")).split()
-    mine = [name for name in names if ours.name in name]
-    if mine:
-        await ours.kubectl("delete", "--wait=false", *mine)
+    async with await InformingClient.connect(str(definitions.kubeconfig)) as client:
+        ours = Stage(definitions, client)
+        async with running_informers(ours.bundles):
+            yield ours
+            for _, name in list(ours.bundles.objects):
+                if name.startswith(ours.name):
+                    await ours.delete(name)
 
 
 @contextlib.asynccontextmanager
@@ -307,7 +318,7 @@ async def test_nothing_is_collected_while_a_job_may_be_publishing(
             await stage.when(first, "Unpacked")
             second = await stage.create(f"slow.example.com/bundles/{stage.name}:slow", suffix="-slow")
             await requested.wait()
-            await stage.kubectl("delete", "bundle", first)
+            await stage.delete(first)
             await stage.when(await stage.create(stage.image(), "core-rukpak-io-helm", suffix="-other"), "Failing")
             assert store.path(digest) is not None
             released.set()
@@ -320,8 +331,8 @@ async def forge(stage: Stage, name: str, phase: str, condition: str) -> None:
     """Write a status that says another phase, and of all conditions that they have this status."""
     conditions = (await stage.get(name))["status"]["conditions"]
     forged = [{**each, "status": condition, "message": "forged"} for each in conditions]
-    patch = json.dumps({"status": {"phase": phase, "conditions": forged}})
-    await stage.kubectl("patch", "bundle", name, "--subresource=status", "--type=merge", "-p", patch)
+    path, patch = f"{bundles.KIND.path(None, name)}/status", {"status": {"phase": phase, "conditions": forged}}
+    await stage.client.request("PATCH", path, body=patch, content_type="application/merge-patch+json")
 
 
 async def test_a_status_that_somebody_else_wrote_is_replaced(cluster: Cluster, stage: Stage, tmp_path: Path) -> None:
@@ -494,11 +505,11 @@ async def test_content_is_removed_with_its_last_bundle(cluster: Cluster, stage: 
         second = await stage.create(stage.image(), suffix="-second")
         await stage.when(first, "Unpacked")
         await stage.when(second, "Unpacked")
-        await stage.kubectl("delete", "bundle", first)
+        await stage.delete(first)
         other = stage.push(registry_bundle("others"), "other")
         await stage.when(await stage.create(stage.image("@" + other), suffix="-other"), "Unpacked")
         assert store.path(digest) is not None
-        await stage.kubectl("delete", "bundle", second)
+        await stage.delete(second)
     async with unpacking(cluster, tmp_path) as store:
         # Content that remained when the process ended is removed when the next one starts.
         third = stage.push(registry_bundle("third"), "third")
