@@ -177,6 +177,41 @@ async def test_replicas_that_somebody_else_sets_are_no_drift(
     assert [event["message"] for event in await events(at, raw) if event["type"] == "Warning"] == []
 
 
+async def test_each_object_that_is_in_the_way_is_an_event_and_a_log_line(
+    at: Harness, running: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    """All are refused for the same reason; a message that names one of them less is no other outcome."""
+    caplog.set_level("INFO")
+    await at.create(NAMESPACES, namespace(at.name))
+    foreign = {name: config_map(name, at.name) for name in ("log", "rope")}
+    for obj in foreign.values():
+        await at.create(CONFIG_MAPS, obj)
+    engine = deployment("engine", at.name)
+    await at.create(DEPLOYMENTS, engine)
+    await at.install(at.push(plain(namespace(at.name), *foreign.values(), engine)))
+
+    def stalled_by(*found: str) -> Callable[[Object | None], bool]:
+        """Whether it is stalled by these objects alone."""
+        others = {"log", "rope", "engine"}.difference(found)
+        is_stalled = [says("Stalled", "True", text=f"{at.name}/{name} already exists") for name in found]
+        is_about_others = [says("Stalled", "True", text=f"{at.name}/{name}") for name in others]
+        return lambda raw: all(one(raw) for one in is_stalled) and not any(one(raw) for one in is_about_others)
+
+    await at.until(stalled_by("log", "rope"))
+    await at.client.delete(CONFIG_MAPS, "log", at.name)
+    await at.until(stalled_by("rope"))
+    await at.client.delete(CONFIG_MAPS, "rope", at.name)
+    raw = await at.until(stalled_by("engine"))
+    await event_that(at, lambda event: f"{at.name}/engine already exists" in event["message"])
+    warnings = [event for event in await events(at, raw) if event["type"] == "Warning"]
+    assert [event["reason"] for event in warnings] == ["InstallFailed", "InstallFailed"]
+    assert f"{at.name}/log already exists" in warnings[0]["message"]
+    refused = [
+        record for record in caplog.records if "InstallFailed" in record.getMessage() and at.name in record.getMessage()
+    ]
+    assert len(refused) == 2, "each of them is one line about Installed"
+
+
 async def test_an_object_that_somebody_deleted_is_one_warning(
     at: Harness, running: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
