@@ -13,7 +13,7 @@ from statistics import median
 
 from operator_controller.resolve.explain.conflict import ConflictFinder
 from operator_controller.resolve.solver.optimum import Optimizer, Solution, solve
-from operator_controller.resolve.solver.problem import Goal
+from operator_controller.resolve.solver.solver_problem import Goal
 from tests.bench.figures import Figure
 from tests.bench.machine import reference_time
 from tests.bench.universes import TableUniverse, random_goal, random_table, random_versions

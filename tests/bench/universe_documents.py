@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from operator_controller.catalog_cache.content_store import IDENTITY, write_content
-from operator_controller.resolve.solver.problem import Requirement
+from operator_controller.resolve.solver.solver_problem import Requirement
 from tests.bench.universes import Table
 from tests.bundle_properties import package_required
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 
-from operator_controller.resolve.solver.problem import Asked, Exclusion, Goal, Requirement, VersionSet
+from operator_controller.resolve.solver.solver_problem import Asked, Exclusion, Goal, Requirement, VersionSet
 
 Table = dict[str, list[list[Requirement]]]
 """The requirements of each version of each package."""

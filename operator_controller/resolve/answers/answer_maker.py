@@ -46,7 +46,7 @@ from operator_controller.resolve.selection.package_resolution import (
 from operator_controller.resolve.selection.universe import ComponentUniverse
 from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource, OperatorRequest
 from operator_controller.resolve.solver.optimum import Level, Solution
-from operator_controller.resolve.solver.problem import Goal
+from operator_controller.resolve.solver.solver_problem import Goal
 
 _KINDS: dict[type[ResolutionOutcome], AnswerKind] = {
     Chosen: AnswerKind.CHOSEN,

@@ -39,7 +39,7 @@ from operator_controller.resolve.snapshot.package_snapshot import (
 )
 from operator_controller.resolve.solver.budget import FIRST_ATTEMPT_BUDGET, SUGGESTION_BUDGET, Budget
 from operator_controller.resolve.solver.optimum import Optimizer, Solution
-from operator_controller.resolve.solver.problem import Goal
+from operator_controller.resolve.solver.solver_problem import Goal
 
 MAX_RELAXED_REQUESTS = 3
 """Refused Operators of one component for which another version is looked for, the senior ones first."""

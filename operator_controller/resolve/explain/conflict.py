@@ -33,7 +33,7 @@ from operator_controller.resolve.solver.clauses import (
 )
 from operator_controller.resolve.solver.lazy_encoding import LazyEncoding
 from operator_controller.resolve.solver.optimum import Solution
-from operator_controller.resolve.solver.problem import Goal, Interval, Universe
+from operator_controller.resolve.solver.solver_problem import Goal, Interval, Universe
 
 REMOVAL_ORDER = (
     AbsentClause,

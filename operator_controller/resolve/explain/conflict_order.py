@@ -16,7 +16,7 @@ from operator_controller.resolve.solver.clauses import (
     SelectedClause,
     VersionsClause,
 )
-from operator_controller.resolve.solver.problem import Goal, Universe, VersionSet
+from operator_controller.resolve.solver.solver_problem import Goal, Universe, VersionSet
 
 KINDS = (
     AskedClause,

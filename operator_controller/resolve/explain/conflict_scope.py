@@ -9,7 +9,7 @@ from collections.abc import Collection, Hashable, Iterator
 from functools import cached_property
 
 from operator_controller.resolve.solver.lazy_encoding import Selection, is_in
-from operator_controller.resolve.solver.problem import Universe
+from operator_controller.resolve.solver.solver_problem import Universe
 
 
 class ConflictScope:

@@ -34,7 +34,7 @@ from operator_controller.resolve.solver.clauses import (
     VersionsClause,
     intervals_of,
 )
-from operator_controller.resolve.solver.problem import Interval, VersionSet
+from operator_controller.resolve.solver.solver_problem import Interval, VersionSet
 
 MAX_CLAUSE_BYTES = 1024
 """UTF-8 bytes of one clause with what exists."""

@@ -22,7 +22,7 @@ from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 from operator_controller.resolve.solver.clauses import AskedClause
 from operator_controller.resolve.solver.optimum import Solution
-from operator_controller.resolve.solver.problem import Goal, Interval
+from operator_controller.resolve.solver.solver_problem import Goal, Interval
 
 MAX_MESSAGE_BYTES = 1024
 """UTF-8 bytes of the message of a refusal, without the versions that exist."""

@@ -27,7 +27,7 @@ from operator_controller.resolve.selection.package_version import PackageVersion
 from operator_controller.resolve.selection.permitted_bundles import Permitted, permitted
 from operator_controller.resolve.snapshot.cluster_snapshot import OperatorRequest, RecordedBundle, parsed_version
 from operator_controller.resolve.snapshot.package_snapshot import PackageSnapshot
-from operator_controller.resolve.solver.problem import Interval, VersionSet
+from operator_controller.resolve.solver.solver_problem import Interval, VersionSet
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from operator_controller.resolve.selection.package_domain import (
 )
 from operator_controller.resolve.selection.package_version import PackageVersion
 from operator_controller.resolve.selection.withheld_packages import WithheldPackages
-from operator_controller.resolve.solver.problem import Asked, Exclusion, Goal, Interval, Requirement, VersionSet
+from operator_controller.resolve.solver.solver_problem import Asked, Exclusion, Goal, Interval, Requirement, VersionSet
 
 MAX_EVALUATIONS = 200_000
 """Versions for which the expressions of one component are evaluated. What is not evaluated satisfies no requirement, and is

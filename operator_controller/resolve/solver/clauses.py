@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
-from operator_controller.resolve.solver.problem import Exclusion, Interval, Requirement, VersionSet
+from operator_controller.resolve.solver.solver_problem import Exclusion, Interval, Requirement, VersionSet
 
 
 @dataclass(frozen=True, slots=True)

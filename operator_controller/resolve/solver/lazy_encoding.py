@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from operator_controller.resolve.solver.budget import Budget, BudgetExhausted, Statistics
 from operator_controller.resolve.solver.clauses import ExclusionClause, OwnershipClause, RequirementClause
 from operator_controller.resolve.solver.order_encoding import OrderEncoding, PackageVariables
-from operator_controller.resolve.solver.problem import Exclusion, Interval, Requirement, Universe, VersionSet
 from operator_controller.resolve.solver.sat_solver import Outcome
+from operator_controller.resolve.solver.solver_problem import Exclusion, Interval, Requirement, Universe, VersionSet
 
 MAX_VERSIONS_TRIED = 8
 """Of versions that the clauses do not tell apart, the number that is compared with the rest of a model."""

@@ -21,7 +21,7 @@ from enum import IntEnum
 from operator_controller.resolve.solver.budget import Budget, BudgetExhausted, Statistics
 from operator_controller.resolve.solver.fewest_packages import FewestPackages
 from operator_controller.resolve.solver.lazy_encoding import LazyEncoding, Selection
-from operator_controller.resolve.solver.problem import Asked, Goal, Universe
+from operator_controller.resolve.solver.solver_problem import Asked, Goal, Universe
 
 MAX_GROWTH = 2
 """An Optimizer starts anew when it has encoded this many times the versions of its last cold solve."""

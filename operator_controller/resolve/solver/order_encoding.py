@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import itemgetter
 
-from operator_controller.resolve.solver.problem import Interval, Universe, VersionSet
 from operator_controller.resolve.solver.sat_solver import SatSolver
+from operator_controller.resolve.solver.solver_problem import Interval, Universe, VersionSet
 
 
 @dataclass(slots=True, eq=False)

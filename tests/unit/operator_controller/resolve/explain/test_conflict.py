@@ -22,7 +22,7 @@ from operator_controller.resolve.solver.clauses import (
     VersionsClause,
 )
 from operator_controller.resolve.solver.optimum import Optimizer, solve
-from operator_controller.resolve.solver.problem import Asked, Goal
+from operator_controller.resolve.solver.solver_problem import Asked, Goal
 from tests.bench.universes import TableUniverse, random_goal, random_table
 from tests.unit.operator_controller.resolve.solver.small_universes import (
     Selection,

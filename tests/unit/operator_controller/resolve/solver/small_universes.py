@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from operator_controller.resolve.solver.problem import Asked, Exclusion, Goal, Requirement, VersionSet
+from operator_controller.resolve.solver.solver_problem import Asked, Exclusion, Goal, Requirement, VersionSet
 
 PACKAGES = ("a", "b", "c", "d", "e")
 KEYS = (("example.com", "K"), ("example.com", "L"))

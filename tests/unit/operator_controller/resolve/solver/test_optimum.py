@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from operator_controller.resolve.solver.budget import Budget
 from operator_controller.resolve.solver.optimum import ContradictoryGoal, Optimizer, solve
-from operator_controller.resolve.solver.problem import Asked, Exclusion, Goal, Requirement
+from operator_controller.resolve.solver.solver_problem import Asked, Exclusion, Goal, Requirement
 from tests.bench.universes import TableUniverse, random_goal, random_table
 from tests.unit.operator_controller.resolve.solver.small_universes import (
     SmallUniverse,
