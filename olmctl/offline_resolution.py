@@ -8,19 +8,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+
+import msgspec
 
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import BadRange, BadVersion, parse_bundle_version
 from operator_controller.resolve.answers.answer import Answer, Member
 from operator_controller.resolve.answers.component_solver import solve_components
-from operator_controller.resolve.documents.parsed_document_reader import InvalidDocument, read_package
+from operator_controller.resolve.documents.catalog_documents import packages_by_kind
+from operator_controller.resolve.documents.document_reader import (
+    InvalidDocument,
+    ReadDocument,
+    read_document,
+    read_envelope,
+    read_package,
+)
 from operator_controller.resolve.explain.statements import Statement, StatementKind
 from operator_controller.resolve.formatting import format_versions
-from operator_controller.resolve.package.package_content import PackageTooLarge
+from operator_controller.resolve.package.package_content import GroupKind, PackageTooLarge
 from operator_controller.resolve.package.version_range import EXAMPLES, MastermindsRange
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
 from operator_controller.resolve.snapshot.cluster_snapshot import (
@@ -97,9 +106,23 @@ class OfflineCatalogs:
         """The digest of the document of each package. `content` is the name of the catalog."""
         return self._digests[content]
 
-    def read(self, content: str, package: str) -> Any:
-        """The document of a package."""
-        return self._catalogs[content][package]
+    def read(self, content: str, package: str) -> ReadDocument:
+        """Read the document of a package."""
+        return read_document(self._text(content, package))
+
+    def _text(self, content: str, package: str) -> bytes:
+        return msgspec.json.encode(self._catalogs[content][package])
+
+    def providers(self, content: str) -> Mapping[GroupKind, Collection[str]]:
+        """The packages that own a kind in one of their versions, sorted."""
+        return self._providers[content]
+
+    @cached_property
+    def _providers(self) -> dict[str, Mapping[GroupKind, Collection[str]]]:
+        return {
+            name: packages_by_kind({package: read_envelope(self._text(name, package)).owned for package in documents})
+            for name, documents in self._catalogs.items()
+        }
 
     @cached_property
     def _digests(self) -> dict[str, dict[str, str]]:

@@ -21,7 +21,7 @@ from olmctl.terminal import clean, clean_lines
 from olmkit.api import catalogs
 from olmkit.api.meta import Object
 from olmkit.fbc.catalog import Channel, Deprecation, Deprecations, Entry, Package
-from operator_controller.resolve.documents.parsed_document_reader import InvalidDocument, read_package
+from operator_controller.resolve.documents.document_reader import InvalidDocument, read_package
 from operator_controller.resolve.package.package_content import PackageContent, PackageTooLarge
 from operator_controller.resolve.package.upgrade_graph import UpgradeGraph, UpgradeStart
 from operator_controller.resolve.selection.candidates import selected_channels

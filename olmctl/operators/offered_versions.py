@@ -18,7 +18,7 @@ from olmkit.api.meta import Object
 from olmkit.api.package_annotations import VERSIONS_ANNOTATION
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_bundle_version, parse_version
-from operator_controller.resolve.documents.parsed_document_reader import InvalidDocument, read_package
+from operator_controller.resolve.documents.document_reader import InvalidDocument, read_package
 from operator_controller.resolve.explain.suggestions import unreadable_skip_ranges
 from operator_controller.resolve.formatting import format_versions
 from operator_controller.resolve.package.package_content import PackageTooLarge

@@ -24,7 +24,7 @@ from olmkit.api.bundles import PLAIN
 from olmkit.api.meta import Object
 from olmkit.api.operators import ConditionType, Install, Operator
 from olmkit.runtime.discovery import Discovery
-from operator_controller.resolve.documents.parsed_document_reader import InvalidDocument, read_package
+from operator_controller.resolve.documents.document_reader import InvalidDocument, read_package
 from operator_controller.resolve.package.package_content import PackageTooLarge
 from rukpak.format import Bundle
 from rukpak.render.cluster_info import ClusterInfo

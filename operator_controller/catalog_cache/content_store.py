@@ -23,13 +23,12 @@ from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 import orjson
 
 from olmkit.api.names import is_digest
 from olmkit.errors import OlmError
-from olmkit.fbc.schemas import GVK
 from olmkit.gocompat.text import quoted
 from olmkit.jobs.staging import run_in_thread
 from olmkit.store.checksums import Integrity
@@ -48,6 +47,7 @@ from operator_controller.catalog_cache.stored_documents import (
     GroupKind,
 )
 from operator_controller.resolve.documents.catalog_documents import ContentMissing
+from operator_controller.resolve.documents.document_reader import DocumentEnvelope, read_envelope
 from operator_controller.resolve.documents.package_index import group_kind_of
 
 SPLIT_HINT = "ask its publisher to split it or to remove old entries"
@@ -68,7 +68,6 @@ IDENTITY, GZIP = "identity", "gzip"
 _COPY_BYTES = 1024 * 1024
 _TAIL_BYTES = 1024 * 1024
 _TAIL = re.compile(rb'"digest":"(sha256:[0-9a-f]{64})"|"package":("(?:[^"\\]|\\.)*")')
-_GVK_TEXT = orjson.dumps(GVK)
 _GVK_PROPERTY = re.compile(rb'\{"type":"olm\.gvk","value":(\{[^{}]*\})\}')
 _LineKey = tuple[int, bytes]
 
@@ -413,76 +412,42 @@ class _IndexBuilder:
 
     def _read(self, line: bytes, length: int) -> _KnownDocument:
         """Raises ValueError."""
-        if length <= MAX_INDEXED_BYTES:
-            document, kinds = _parse(line)
-            return _KnownDocument(*self._checked(document), kinds)
-        envelope = _tail_envelope(line)
-        if length > MAX_DOCUMENT_BYTES or _catalog_digest_field(self._digest) in line:
-            envelope["catalogDigest"] = self._digest
-        found: set[GroupKind] = set()
-        for kind in _scanned_kinds(line):
-            found.add(kind)
-            if len(found) > MAX_PROVIDED_KINDS:
-                break  # add() refuses the content
-        return _KnownDocument(*self._checked(envelope), found)
-
-    def _checked(self, envelope: Any) -> tuple[str, str]:
-        """The name of the package and the digest of its document. Raises ValueError."""
-        if not isinstance(envelope, dict):
-            raise ValueError("the document is no mapping")
-        package, digest = envelope.get("package"), envelope.get("digest")
-        if not isinstance(package, str) or not package:
+        envelope = read_envelope(line) if length <= MAX_INDEXED_BYTES else self._scanned(line, length)
+        if not envelope.package:
             raise ValueError("the document names no package")
-        if envelope.get("catalogDigest") != self._digest:
+        if envelope.catalog_digest != self._digest:
             raise ValueError("the document belongs to another content of the catalog")
-        if not isinstance(digest, str) or not is_digest(digest):
+        if not is_digest(envelope.digest):
             raise ValueError("the document has no digest")
-        return package, digest
+        return _KnownDocument(envelope.package, envelope.digest, envelope.owned)
+
+    def _scanned(self, line: bytes, length: int) -> DocumentEnvelope:
+        """The envelope of a large document, which is not decoded."""
+        package, digest = _tail_names(line)
+        is_of_content = length > MAX_DOCUMENT_BYTES or _catalog_digest_field(self._digest) in line
+        owned: set[GroupKind] = set()
+        for kind in _scanned_kinds(line):
+            owned.add(kind)
+            if len(owned) > MAX_PROVIDED_KINDS:
+                break  # add() refuses the content
+        return DocumentEnvelope(package, digest, self._digest if is_of_content else "", owned)
 
 
-def _parse(line: bytes) -> tuple[Any, set[GroupKind]]:
-    """The document and the kinds that its bundles provide. Raises ValueError."""
-    try:
-        document = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise ValueError(f"the document is no JSON: {error.msg}") from error
-    if not isinstance(document, dict):
-        return document, set()
-    for name in ("channels", "bundles", "deprecations"):
-        if not isinstance(document.get(name) or [], list):
-            raise ValueError(f"{name} is no list")
-    return document, set(_provided_kinds(document)) if _GVK_TEXT in line else set()
-
-
-def _provided_kinds(document: dict[str, Any]) -> Iterator[GroupKind]:
-    """Properties of another shape are ignored here; they are reported when the package is parsed."""
-    for bundle in document.get("bundles") or ():
-        properties = bundle.get("properties") if isinstance(bundle, dict) else None
-        for entry in properties if isinstance(properties, list) else ():
-            if isinstance(entry, dict) and entry.get("type") == GVK:
-                yield from group_kind_of(entry.get("value"))
-
-
-def _tail_envelope(line: bytes) -> dict[str, Any]:
-    """Digest and package of a large document, from its end: its keys are sorted."""
-    found: dict[str, Any] = {}
+def _tail_names(line: bytes) -> tuple[str, str]:
+    """Package and digest of a large document, from its end: its keys are sorted."""
+    found_package, found_digest = "", ""
     for match in _TAIL.finditer(line[-_TAIL_BYTES:]):
         digest, package = match.groups()
-        if digest is not None:
-            found["digest"] = digest.decode()
-        if package is not None:
-            found["package"] = orjson.loads(package)
-    return found
+        found_digest = found_digest if digest is None else digest.decode()
+        found_package = found_package if package is None else orjson.loads(package)
+    return found_package, found_digest
 
 
 def _scanned_kinds(line: bytes) -> Iterator[GroupKind]:
     """The kinds that a large document provides, and possibly others that occur in it, one at a time."""
     for match in _GVK_PROPERTY.finditer(line):
-        try:
-            value = orjson.loads(match[1])
-        except orjson.JSONDecodeError:
-            continue
-        yield from _provided_kinds({"bundles": [{"properties": [{"type": GVK, "value": value}]}]})
+        with suppress(orjson.JSONDecodeError):
+            yield from group_kind_of(orjson.loads(match[1]))
 
 
 def _catalog_digest_field(catalog_digest: str) -> bytes:

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from io import FileIO
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import orjson
 
 from olmkit.store.store import Store
 from operator_controller.resolve.documents.catalog_documents import ContentMissing
+from operator_controller.resolve.documents.document_reader import MalformedDocument, ReadDocument, read_document
 from operator_controller.resolve.package.package_content import SHRINK_HINT, PackageTooLarge
 
 DOCUMENTS_FILE, INDEX_FILE = "resolution.jsonl", "index.json"
@@ -28,10 +29,13 @@ INDEX_FORMAT = 1
 """The version of both files. Content of another format is requested again."""
 MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
 """Bytes of one document that is parsed. The largest real one has 300,000."""
-MAX_PARSED_BYTES = 320 * 1024 * 1024
-"""Memory that one document may take when it is parsed. The largest real one takes 2 million."""
-_PARSED_BYTES = ((b"{", 200), (b"[", 80), (b",", 50), (b'"', 40))
+MAX_DECODED_BYTES = 320 * 1024 * 1024
+"""Memory that one document may take when it is decoded. The largest real one takes 2 million."""
+MAX_SMALL_BYTES = 2 * 1024 * 1024
+"""Bytes of a document whose memory is not estimated: it cannot take much more than MAX_DECODED_BYTES."""
+_DECODED_BYTES = ((b"{", 200), (b"[", 80), (b",", 80), (b'"', 40))
 
+DAMAGED = "its content on the disk cannot be read (its index or a document is damaged)"
 GroupKind = tuple[str, str]
 
 
@@ -67,7 +71,7 @@ class ContentIndex:
     @classmethod
     def from_json(cls, data: bytes) -> Self:
         """Decode. Raises ValueError, TypeError, LookupError and AttributeError for anything but an index of INDEX_FORMAT."""
-        value = _parsed(data)
+        value = orjson.loads(data)
         if value["format"] != INDEX_FORMAT:
             raise ValueError("it has another format")
         return cls(
@@ -97,35 +101,6 @@ class CatalogContent:
         except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
             raise _unreadable(error) from error
 
-    def read_document(self, package: str, max_parsed_bytes: int | None = None) -> Any:
-        """The parsed JSON of a package's document, if it certainly takes no more memory than `max_parsed_bytes`.
-
-        Raises PackageTooLarge, KeyError for a package that is not in the index, and ContentMissing if the files were removed or
-        are damaged.
-        """
-        entry = self.index.packages[package]
-        if entry.length > MAX_DOCUMENT_BYTES:
-            raise PackageTooLarge(f"its document is larger than {MAX_DOCUMENT_BYTES // 2**20} MiB; {SHRINK_HINT}")
-        try:
-            with open(self.directory / DOCUMENTS_FILE, "rb", buffering=0) as file:
-                file.seek(entry.start)
-                text = file.read(entry.length)
-        except OSError as error:
-            raise _unreadable(error) from error
-        if max_parsed_bytes is not None:
-            _refuse_large_values(text, max_parsed_bytes)
-        try:
-            document = _parsed(text)
-            if (document["package"], document["digest"], document["catalogDigest"]) != (
-                package,
-                entry.digest,
-                self.digest,
-            ):
-                raise ValueError("another document")
-        except (ValueError, TypeError, LookupError) as error:
-            raise _unreadable(error) from error
-        return document
-
 
 class ContentDocuments:
     """The contents below `root` by digest, each opened once. Implements catalog_documents.Documents."""
@@ -146,24 +121,37 @@ class ContentDocuments:
         """The digest of the document of each package. Raises ContentMissing."""
         return self.open(content).index.digests
 
-    def read(self, content: str, package: str) -> Any:
-        """The parsed JSON of a document. Raises ContentMissing, KeyError and PackageTooLarge."""
-        return self.open(content).read_document(package, MAX_PARSED_BYTES)
+    def read(self, content: str, package: str) -> ReadDocument:
+        """Read a document. Raises as read_text(), and InvalidDocument."""
+        try:
+            found = read_document(self.read_text(content, package))
+        except MalformedDocument as error:
+            raise ContentMissing(DAMAGED) from error
+        expected = (package, self.digests(content)[package], content)
+        if (found.content.name, found.digest, found.catalog_digest) != expected:
+            raise ContentMissing(DAMAGED)
+        return found
 
     def read_text(self, content: str, package: str) -> bytes:
-        """The text of a document; nothing of one that is too large. Raises ContentMissing and KeyError."""
+        """The text of a document that certainly takes no more than MAX_DECODED_BYTES when it is decoded.
+
+        Raises ContentMissing, KeyError for a package that is not in the index, and PackageTooLarge.
+        """
         opened = self.open(content)
         entry = opened.index.packages[package]
         if entry.length > MAX_DOCUMENT_BYTES:
-            return b""
+            raise PackageTooLarge(f"its document is larger than {MAX_DOCUMENT_BYTES // 2**20} MiB; {SHRINK_HINT}")
         try:
             file = self._files.get(content)
             if file is None:
                 file = self._files[content] = open(opened.directory / DOCUMENTS_FILE, "rb", buffering=0)  # noqa: SIM115
             file.seek(entry.start)
-            return file.read(entry.length) or b""
+            text = file.read(entry.length) or b""
         except OSError as error:
             raise _unreadable(error) from error
+        if entry.length > MAX_SMALL_BYTES:
+            _refuse_large_values(text, MAX_DECODED_BYTES)
+        return text
 
     def providers(self, content: str) -> Mapping[GroupKind, tuple[str, ...]]:
         """The packages with a bundle that provides a kind. Raises ContentMissing."""
@@ -184,32 +172,21 @@ class ContentDocuments:
         self._opened = {digest: content for digest, content in self._opened.items() if digest in contents}
 
 
-def _parsed(text: bytes) -> Any:
-    """Raises ValueError, and MemoryError, which orjson reports as invalid JSON."""
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        if error.msg.startswith("Not enough memory"):
-            raise MemoryError from error
-        raise
-
-
-def _refuse_large_values(text: bytes, max_parsed_bytes: int) -> None:
+def _refuse_large_values(text: bytes, max_bytes: int) -> None:
     """Raise PackageTooLarge if the document may take more memory as Python objects.
 
-    Each character of the syntax counts as the bytes that orjson allocates for what it begins at most. Characters in strings count
+    Each character of the syntax counts as the bytes that are allocated for what it begins at most. Characters in strings count
     as well, so this is an upper bound.
     """
-    size = len(text) + sum(bytes_each * text.count(mark) for mark, bytes_each in _PARSED_BYTES)
-    if size > max_parsed_bytes:
+    size = len(text) + sum(bytes_each * text.count(mark) for mark, bytes_each in _DECODED_BYTES)
+    if size > max_bytes:
         raise PackageTooLarge(
-            f"its document may take more than {max_parsed_bytes // 2**20} MiB of memory when it is parsed; {SHRINK_HINT}"
+            f"its document may take more than {max_bytes // 2**20} MiB of memory when it is parsed; {SHRINK_HINT}"
         )
 
 
 def _unreadable(error: Exception) -> ContentMissing:
     """With a summary of the error that contains no path."""
-    summary = (
-        error.strerror or type(error).__name__ if isinstance(error, OSError) else "its index or a document is damaged"
-    )
-    return ContentMissing(f"its content on the disk cannot be read ({summary})")
+    if isinstance(error, OSError):
+        return ContentMissing(f"its content on the disk cannot be read ({error.strerror or type(error).__name__})")
+    return ContentMissing(DAMAGED)

@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from olmkit.jobs.job import JobContext
 from olmkit.jobs.job_functions import implement
@@ -20,7 +19,8 @@ from operator_controller.catalog_cache.stored_documents import ContentDocuments
 from operator_controller.resolution.solve_request import SLICE_CPU_TIME, SOLVE, SolveRequest, SolveResult
 from operator_controller.resolve.answers.answer import Answer
 from operator_controller.resolve.answers.component_solver import PendingComponents, SolverMemory
-from operator_controller.resolve.documents.catalog_documents import ContentMissing, TextDocuments
+from operator_controller.resolve.documents.catalog_documents import ContentMissing, Documents
+from operator_controller.resolve.documents.document_reader import ReadDocument
 from operator_controller.resolve.package.package_content import GroupKind
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
 from operator_controller.resolve.snapshot.cluster_snapshot import ClusterSnapshot, OperatorRequest
@@ -152,9 +152,9 @@ def _state_for(request: SolveRequest) -> _State | None:
 
 
 class _NotedDocuments:
-    """TextDocuments that notes the contents that could not be read."""
+    """Documents that notes the contents that could not be read."""
 
-    def __init__(self, documents: TextDocuments) -> None:
+    def __init__(self, documents: Documents) -> None:
         self._documents = documents
         self.unreadable: set[str] = set()
 
@@ -163,18 +163,13 @@ class _NotedDocuments:
         with self._noting(content):
             return self._documents.digests(content)
 
-    def read(self, content: str, package: str) -> Any:
+    def read(self, content: str, package: str) -> ReadDocument:
         """As Documents.read()."""
         with self._noting(content):
             return self._documents.read(content, package)
 
-    def read_text(self, content: str, package: str) -> bytes:
-        """As TextDocuments.read_text()."""
-        with self._noting(content):
-            return self._documents.read_text(content, package)
-
     def providers(self, content: str) -> Mapping[GroupKind, Collection[str]]:
-        """As TextDocuments.providers()."""
+        """As Documents.providers()."""
         with self._noting(content):
             return self._documents.providers(content)
 

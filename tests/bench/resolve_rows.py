@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 from olmkit.gocompat.versions import parse_version
-from operator_controller.resolve.documents.parsed_document_reader import read_package
+from operator_controller.resolve.documents.document_reader import read_package
 from operator_controller.resolve.explain.explanation import explain
 from operator_controller.resolve.snapshot.package_snapshot import (
     CatalogOffer,

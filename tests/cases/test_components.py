@@ -51,7 +51,7 @@ import yaml
 
 from operator_controller.resolve.answers.answer import Answer
 from operator_controller.resolve.answers.component_solver import SolverMemory, solve_components
-from operator_controller.resolve.documents.parsed_document_reader import read_package
+from operator_controller.resolve.documents.document_reader import read_package
 from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts, ClusterKind
 from operator_controller.resolve.snapshot.cluster_snapshot import (

@@ -19,8 +19,7 @@ from olmkit.api.package_annotations import CHANNELS_ANNOTATION, LATEST_VERSION_A
 from olmkit.store.store import Store
 from operator_controller.catalog_cache.content_store import IDENTITY
 from operator_controller.catalog_cache.content_store import write_content as write_documents
-from operator_controller.catalog_cache.stored_documents import CatalogContent
-from operator_controller.resolve.documents.parsed_document_reader import read_package
+from operator_controller.catalog_cache.stored_documents import ContentDocuments
 
 pytestmark = pytest.mark.corpus
 DIGEST = "sha256:" + "c" * 64
@@ -156,9 +155,10 @@ def test_the_resolution_documents_of_all_packages_are_read_by_operator_controlle
     served = Content(directory)
     with Store(tmp_path).publish(DIGEST) as target:
         write_documents(served.resolution_path, IDENTITY, DIGEST, target)
-    content = CatalogContent.open(tmp_path, DIGEST)
+    documents = ContentDocuments(tmp_path)
+    content = documents.open(DIGEST)
     assert [*content.index.packages] == list(served.summary.package_names)
     for package in content.index.packages:
-        assert read_package(content.read_document(package)).name == package
+        assert documents.read(DIGEST, package).content.name == package
     for (group, kind), packages in content.index.providers.items():
         assert list(packages) == list(served.providers(f"{group}/{kind}"))

@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 from olmkit.fbc import catalog
 from olmkit.fbc.resolution_document import ResolutionBlobs, build_document, bundle_part
-from operator_controller.resolve.documents.parsed_document_reader import read_package
+from operator_controller.resolve.documents.document_reader import read_document
 from operator_controller.resolve.package.package_content import DEPENDENCY_TYPES, PackageContent
 from operator_controller.resolve.requirements.bundle_constraints import BundleConstraints, read_constraints
 from operator_controller.resolve.requirements.constraints import KnownCluster, describe, unmet_cluster_requirement
@@ -42,7 +41,7 @@ def package_of(directory: Path) -> PackageContent:
     found = list(blobs(directory))
     bundles = [bundle_part(catalog.bundle(blob)) for blob in found if blob["schema"] == "olm.bundle"]
     document = build_document(ResolutionBlobs(directory.name, None, [], bundles, [], []), "sha256:0")
-    return read_package(orjson.loads(document))
+    return read_document(document).content
 
 
 def test_every_dependency_is_read_as_one_constraint(source: Path) -> None:

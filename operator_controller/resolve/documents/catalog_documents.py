@@ -11,17 +11,16 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol
 
 from olmkit.gocompat.text import quoted
-from operator_controller.resolve.documents.document_reader import AnotherForm, read_package_text
+from operator_controller.resolve.documents.document_reader import InvalidDocument, ReadDocument
 from operator_controller.resolve.documents.package_index import (
     EMPTY_INDEX,
     PackageIndex,
-    index_document,
+    index_properties,
     refuse_many_names,
 )
-from operator_controller.resolve.documents.parsed_document_reader import InvalidDocument, read_package
 from operator_controller.resolve.package.package_content import (
     GroupKind,
     PackageContent,
@@ -52,20 +51,11 @@ class Documents(Protocol):
         """The digest of the document of each package of a content, by package. Raises ContentMissing."""
         ...
 
-    def read(self, content: str, package: str) -> Any:
-        """The parsed JSON of the resolution document of a package that digests() lists.
+    def read(self, content: str, package: str) -> ReadDocument:
+        """Read the resolution document of a package that digests() lists.
 
-        Raises ContentMissing, and PackageTooLarge for a document that is too large to be parsed.
+        Raises ContentMissing, InvalidDocument and PackageTooLarge.
         """
-        ...
-
-
-@runtime_checkable
-class TextDocuments(Documents, Protocol):
-    """Documents that are kept as text, so that only those that are reached are read."""
-
-    def read_text(self, content: str, package: str) -> bytes:
-        """The JSON text of the document, of whatever size, or what stands in its place. Raises ContentMissing."""
         ...
 
     def providers(self, content: str) -> Mapping[GroupKind, Collection[str]]:
@@ -110,17 +100,11 @@ class ParsedDocuments:
 
     def _new_index(self, documents: Documents, content: str, package: str, digest: str) -> PackageIndex:
         """A document that is decoded for its index is kept: the solver will probably reach it."""
-        found = _read_text(documents, content, package, digest)
-        if found is not None:
-            parsed, index = found
-            if self._kept_bytes + parsed.size <= MAX_KEPT_BYTES:
-                self._kept_bytes += parsed.size
-                self._by_digest[digest] = parsed
-            return index
-        try:
-            return _checked_index(documents.read(content, package))
-        except PackageTooLarge:
-            return EMPTY_INDEX
+        parsed, index = _read(documents, content, package)
+        if self._kept_bytes + parsed.size <= MAX_KEPT_BYTES:
+            self._kept_bytes += parsed.size
+            self._by_digest[digest] = parsed
+        return index
 
     def offer(self, documents: Documents, source: CatalogSource, package: str) -> CatalogOffer:
         """Read the offer of a catalog for the package."""
@@ -146,44 +130,21 @@ class ParsedDocuments:
     def _parsed(self, documents: Documents, content: str, package: str, digest: str) -> ParsedPackage:
         parsed = self._by_digest.get(digest)
         if parsed is None:
-            found = _read_text(documents, content, package, digest)
-            parsed = found[0] if found is not None else _read_parsed(documents, content, package)
+            parsed, _ = _read(documents, content, package)
             self._by_digest[digest] = parsed
         return parsed
 
 
-def _read_text(
-    documents: Documents, content: str, package: str, digest: str
-) -> tuple[ParsedPackage, PackageIndex] | None:
-    """Decode a document of the usual form; None if the whole document has to be read. Raises ContentMissing."""
-    if not isinstance(documents, TextDocuments):
-        return None
-    text = documents.read_text(content, package)
+def _read(documents: Documents, content: str, package: str) -> tuple[ParsedPackage, PackageIndex]:
+    """Read a document, and its index, which is empty if it cannot be read. Raises ContentMissing."""
     try:
-        found = read_package_text(text, package, digest, content)
+        found = documents.read(content, package)
         refuse_many_names(found.index)
-    except (AnotherForm, PackageTooLarge):
-        return None
-    return ParsedPackage(found.content, size=len(text)), found.index
-
-
-def _read_parsed(documents: Documents, content: str, package: str) -> ParsedPackage:
-    """Read and parse the document of a package that `documents` list for the content. Raises ContentMissing."""
-    try:
-        document = documents.read(content, package)
-        _checked_index(document)
-        return ParsedPackage(read_package(document))
     except PackageTooLarge as error:
-        return ParsedPackage(too_large=str(error))
+        return ParsedPackage(too_large=str(error)), EMPTY_INDEX
     except InvalidDocument as error:
-        return ParsedPackage(invalid=f"its document of package {quoted(package)} cannot be read: {error}")
-
-
-def _checked_index(document: Any) -> PackageIndex:
-    """Raises PackageTooLarge."""
-    index = index_document(document)
-    refuse_many_names(index)
-    return index
+        return ParsedPackage(invalid=f"its document of package {quoted(package)} cannot be read: {error}"), EMPTY_INDEX
+    return ParsedPackage(found.content, size=found.size), found.index
 
 
 def _without_content(source: CatalogSource, package: str, message: str) -> CatalogOffer:
@@ -276,14 +237,12 @@ class CatalogIndex:
         found: dict[GroupKind, set[str]] = {}
         listed: list[Mapping[GroupKind, Collection[str]]] = []
         for name, digests in self._digests.items():
-            if digests and isinstance(self._documents, TextDocuments):
+            if digests and self._documents is not None:
                 with suppress(ContentMissing):
                     listed.append(
                         _selected(self._documents.providers(self._sources[name].content), self._sources[name])
                     )
-            else:
-                listed.append(_providers({package: self._index(name, package) for package in digests}))
-        listed.append(_providers(self._recorded))
+        listed.append(packages_by_kind({package: index.owned for package, index in self._recorded.items()}))
         listed = [each for each in listed if each]
         if len(listed) == 1:
             return listed[0]
@@ -334,19 +293,15 @@ class CatalogIndex:
                 continue
             named = {package for package in packages if package in whole}
             if kinds:
-                providers = self._all_providers(catalog, whole)
+                providers = self._all_providers(catalog)
                 named.update(package for kind in kinds for package in providers.get(kind, ()))
             yield from ((catalog, package, whole[package]) for package in sorted(named) if package not in offered)
 
-    def _all_providers(self, catalog: str, whole: Mapping[str, str]) -> Mapping[GroupKind, Collection[str]]:
+    def _all_providers(self, catalog: str) -> Mapping[GroupKind, Collection[str]]:
         """The packages of a content that own a kind, whether the catalog offers them or not."""
-        content = self._sources[catalog].content
+        assert self._documents is not None
         try:
-            if isinstance(self._documents, TextDocuments):
-                return self._documents.providers(content)
-            assert self._documents is not None
-            documents = self._documents
-            return _providers({name: self._parsed.index(documents, content, name, of) for name, of in whole.items()})
+            return self._documents.providers(self._sources[catalog].content)
         except ContentMissing:
             return {}
 
@@ -377,14 +332,16 @@ def _selected(
     return {kind: packages for kind, packages in selected.items() if packages}
 
 
-def _providers(indexes: Mapping[str, PackageIndex]) -> Mapping[GroupKind, Collection[str]]:
+def packages_by_kind(owned: Mapping[str, Collection[GroupKind]]) -> Mapping[GroupKind, Collection[str]]:
+    """The packages that own each kind, sorted. `owned`: the kinds by package."""
     found: defaultdict[GroupKind, list[str]] = defaultdict(list)
-    for package, index in sorted(indexes.items()):
-        for kind in index.owned:
+    for package, kinds in sorted(owned.items()):
+        for kind in kinds:
             found[kind].append(package)
     return found
 
 
 def _index_recorded(recorded: RecordedBundle) -> PackageIndex:
     """The index of the properties in an annotation."""
-    return index_document({"bundles": [{"properties": parse_recorded_properties(recorded.properties)}]})
+    listed = parse_recorded_properties(recorded.properties)
+    return index_properties((kind, each.get("value")) for each in listed if isinstance(kind := each.get("type"), str))

@@ -1,27 +1,32 @@
-"""Resolution documents of the usual form: decoded from their JSON in one step, and their bundles made when they are reached.
+"""Reads a resolution document: `read_document(text) -> ReadDocument`, a package and the index of its bundles.
 
-dependency_versions.py ranks the bundles without making them. Nearly all documents have this form. Whatever else JSON may contain
-raises AnotherForm: parsed_document_reader.py then reads the whole document, and says what is wrong with it. Both give the same
-package. Pure.
+The document is decoded in one step, without the values of properties: publishers write those, and nobody has checked them. Equal
+properties are read once, and a bundle is made when the solver or an explanation first needs it; dependency_versions.py ranks the
+bundles without making them. catalogd writes the document itself (olmkit/fbc/resolution_document.py), so that one of another form
+is an error of the whole document. A bundle that cannot be read is kept with its problem and never selected. The format is in
+docs/catalogd-http.md. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, TypeVar
 
 import msgspec
 
-from olmkit.fbc.schemas import CONSTRAINT, DEPRECATED, GVK, GVK_REQUIRED, PACKAGE_REQUIRED
+from olmkit.fbc.schemas import DEPRECATED, GVK, GVK_REQUIRED, PACKAGE_REQUIRED
 from olmkit.gocompat.versions import BadRange, BadVersion, BlangRange, Order, parse_bundle_version, plain_order
-from operator_controller.resolve.documents.package_index import PackageIndex, index_properties
+from operator_controller.resolve.documents.package_index import INDEXED_TYPES, PackageIndex, index_properties
 from operator_controller.resolve.package.package_content import (
     DEFAULT_MEDIA_TYPE,
+    DEPENDENCY_TYPES,
     MAX_CHANNEL_ENTRIES,
     Bundle,
     Channel,
+    GroupKind,
     GroupVersionKind,
     PackageContent,
     PackageTooLarge,
@@ -29,24 +34,25 @@ from operator_controller.resolve.package.package_content import (
     recording_problem,
     refuse_too_large,
 )
-from operator_controller.resolve.requirements.bundle_constraints import BundleConstraints, keep_constraints
-from operator_controller.resolve.requirements.constraints import Constraint, KindConstraint, PackageConstraint
 
-MAX_TEXT_BYTES = 2 * 1024 * 1024
-"""Bytes of a document that is decoded here: those that were parsed whole when they were received."""
 MAX_SMALL_BYTES = 3 * MAX_CHANNEL_ENTRIES
 """A document of fewer bytes cannot exceed a limit of its entries: each takes at least three, and so does each named edge."""
 MAX_PLAIN_PROPERTIES = 32
-MAX_PLAIN_NAME_LENGTH = 64
-MAX_PLAIN_RANGE_LENGTH = 64
+MAX_PLAIN_LENGTH = 256
 """A bundle with so many properties at most, whose requirements are so short, certainly can be recorded in an annotation."""
-
 MAX_KEPT_RANGES = 4_096
 """Ranges of which it is kept whether they can be read."""
 
 
-class AnotherForm(ValueError):
-    """The document is to be read by read_package."""
+T = TypeVar("T")
+
+
+class InvalidDocument(ValueError):
+    """The document is not of the form that catalogd writes. The message names the part and what to do."""
+
+
+class MalformedDocument(InvalidDocument):
+    """The text is no JSON."""
 
 
 class _Value(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -63,10 +69,6 @@ class _KindValue(_Value, frozen=True, gc=False):
     version: str
     kind: str
 
-    @property
-    def known(self) -> GroupVersionKind:
-        return GroupVersionKind(self.group, self.version, self.kind)
-
 
 class _RequiredPackage(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag=PACKAGE_REQUIRED):
     value: _PackageValue
@@ -80,22 +82,17 @@ class _ProvidedKind(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag
     value: _KindValue
 
 
-class _Constraint(msgspec.Struct, frozen=True, eq=False, tag_field="type", tag=CONSTRAINT):
-    value: Any = None
+class _OtherProperty(msgspec.Struct, frozen=True, gc=False):
+    type: str = ""
+    value: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class _MaxOpenShiftVersion(msgspec.Struct, frozen=True, eq=False, tag_field="type", tag="olm.maxOpenShiftVersion"):
-    value: Any = None
+_UsualProperty = _RequiredPackage | _RequiredKind | _ProvidedKind
+_Property = _UsualProperty | bytes
+"""A property as typed value, or as the text of one of another form."""
 
 
-class _Deprecated(msgspec.Struct, frozen=True, eq=False, tag_field="type", tag=DEPRECATED):
-    value: Any = None
-
-
-_PropertyText = _RequiredPackage | _RequiredKind | _ProvidedKind | _Constraint | _MaxOpenShiftVersion | _Deprecated
-
-
-class _BundleText(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class _BundleFields(msgspec.Struct, gc=False, rename="camel"):
     name: str = ""
     image: str = ""
     version: str = ""
@@ -105,7 +102,16 @@ class _BundleText(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     min_kube_version: str = ""
     native_apis: tuple[_KindValue, ...] = msgspec.field(default=(), name="nativeAPIs")
     display_names: dict[str, str] = msgspec.field(default_factory=dict)
-    properties: tuple[_PropertyText, ...] = ()
+
+
+class _Bundle(_BundleFields, gc=False, rename="camel"):
+    properties: tuple[msgspec.Raw, ...] = ()
+
+
+class _UsualBundle(_BundleFields, gc=False, rename="camel"):
+    """A bundle whose properties all have the usual form: nearly all have, and are decoded in one step with the document."""
+
+    properties: tuple[_UsualProperty, ...] = ()
 
 
 class _Reference(msgspec.Struct, frozen=True, gc=False):
@@ -118,39 +124,74 @@ class _Deprecation(msgspec.Struct, frozen=True, gc=False):
     message: str = ""
 
 
-class _Document(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class _DocumentFields(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     package: str = ""
     digest: str = ""
     catalog_digest: str = ""
     default_channel: str = ""
     channels: tuple[Channel, ...] = ()
-    bundles: tuple[_BundleText, ...] = ()
     deprecations: tuple[_Deprecation, ...] = ()
     display_names: dict[str, str] = msgspec.field(default_factory=dict)
     too_large: str = ""
 
 
-_DECODER = msgspec.json.Decoder(_Document)
+class _Document(_DocumentFields, frozen=True, gc=False, rename="camel"):
+    bundles: tuple[_Bundle, ...] = ()
+
+
+class _UsualDocument(_DocumentFields, frozen=True, gc=False, rename="camel"):
+    bundles: tuple[_UsualBundle, ...] = ()
+
+
+class _OwningBundle(msgspec.Struct, frozen=True, gc=False):
+    properties: tuple[msgspec.Raw, ...] = ()
+
+
+class _Envelope(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    package: str = ""
+    digest: str = ""
+    catalog_digest: str = ""
+    channels: tuple[msgspec.Raw, ...] = ()
+    bundles: tuple[msgspec.Raw, ...] = ()
+    deprecations: tuple[msgspec.Raw, ...] = ()
+
+
+_USUAL_DOCUMENT = msgspec.json.Decoder(_UsualDocument)
+_DOCUMENT, _ENVELOPE = msgspec.json.Decoder(_Document), msgspec.json.Decoder(_Envelope)
+_OWNING_BUNDLE = msgspec.json.Decoder(_OwningBundle)
+_USUAL: msgspec.json.Decoder[_UsualProperty] = msgspec.json.Decoder(_UsualProperty)
+_OTHER = msgspec.json.Decoder(_OtherProperty)
+_GVK_TEXT = msgspec.json.encode(GVK)
 
 
 @dataclass(frozen=True)
-class TextPackage:
-    """A package with the index of its bundles."""
+class ReadDocument:
+    """A package with the index of its bundles, the digest of its document and that of the catalog, and the bytes of its text."""
 
     content: PackageContent
     index: PackageIndex
+    digest: str
+    catalog_digest: str
+    size: int
 
 
-def read_package_text(text: bytes, package: str, digest: str, content: str) -> TextPackage:
-    """The package of a document with this name and digest, of a content. Raises AnotherForm and PackageTooLarge."""
-    if len(text) > MAX_TEXT_BYTES:
-        raise AnotherForm
+@dataclass(frozen=True)
+class DocumentEnvelope:
+    """The names that identify a document, and the kinds that its bundles provide."""
+
+    package: str
+    digest: str
+    catalog_digest: str
+    owned: Collection[GroupKind]
+
+
+def read_document(text: bytes) -> ReadDocument:
+    """Raises InvalidDocument, and PackageTooLarge before any edge is built."""
+    document: _UsualDocument | _Document
     try:
-        document = _DECODER.decode(text)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise AnotherForm from error
-    if (document.package, document.digest, document.catalog_digest) != (package, digest, content):
-        raise AnotherForm
+        document = _USUAL_DOCUMENT.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        document = _decoded(_DOCUMENT, text)
     if document.too_large:
         raise PackageTooLarge(document.too_large)
     if len(text) > MAX_SMALL_BYTES:
@@ -159,8 +200,8 @@ def read_package_text(text: bytes, package: str, digest: str, content: str) -> T
     for each in document.deprecations:
         if each.reference.schema in deprecated:
             deprecated[each.reference.schema][each.reference.name] = each.message
-    bundles = TextBundles(document.bundles, document.display_names)
-    found = PackageContent(
+    bundles = DocumentBundles(document.bundles, document.display_names)
+    content = PackageContent(
         name=document.package,
         default_channel=document.default_channel,
         channels=document.channels,
@@ -169,7 +210,44 @@ def read_package_text(text: bytes, package: str, digest: str, content: str) -> T
         deprecated_channels=deprecated["olm.channel"],
         deprecation=next(iter(deprecated["olm.package"].values()), None),
     )
-    return TextPackage(found, bundles.index)
+    return ReadDocument(content, bundles.index, document.digest, document.catalog_digest, len(text))
+
+
+def read_package(document: Any) -> PackageContent:
+    """The package of a document that was parsed before. Raises InvalidDocument and PackageTooLarge."""
+    try:
+        text = msgspec.json.encode(document)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidDocument(f"it is no JSON: {error}") from error
+    return read_document(text).content
+
+
+def read_envelope(text: bytes) -> DocumentEnvelope:
+    """Read what identifies a document. A bundle of another form provides nothing: read_document reports it.
+
+    Raises InvalidDocument.
+    """
+    found = _decoded(_ENVELOPE, text)
+    kinds: set[bytes] = set()
+    for bundle in map(bytes, found.bundles):
+        with suppress(InvalidDocument):
+            kinds.update(each for each in map(bytes, _decoded(_OWNING_BUNDLE, bundle).properties) if _GVK_TEXT in each)
+    distinct: dict[bytes, _Property] = {}
+    for each in kinds:
+        with suppress(InvalidDocument):
+            _distinct(each, distinct)
+    return DocumentEnvelope(found.package, found.digest, found.catalog_digest, _index((), distinct.values()).owned)
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], text: bytes) -> T:
+    """Raises InvalidDocument."""
+    try:
+        return decoder.decode(text)
+    except msgspec.ValidationError as error:
+        message = f"{error}; catalogd and operator-controller have to be of the same version"
+        raise InvalidDocument(message) from error
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise MalformedDocument(f"it is no JSON: {error}") from error
 
 
 def _check_limits(channels: Iterable[Channel]) -> None:
@@ -179,191 +257,172 @@ def _check_limits(channels: Iterable[Channel]) -> None:
     refuse_too_large(len(entries), edges, (entry.skip_range for entry in entries))
 
 
-class TextBundles(Mapping[str, Bundle]):
-    """The bundles of a package by name; of several of one name the last. Each is made when it is first requested."""
+class DocumentBundles(Mapping[str, Bundle]):
+    """The bundles of a package by name; of several of one name the last. Each is made when it is first requested.
 
-    def __init__(self, texts: Sequence[_BundleText], common_names: Mapping[str, str]) -> None:
-        self._texts = {text.name: text for text in texts}
+    Raises InvalidDocument for a property of another form.
+    """
+
+    def __init__(self, bundles: Sequence[_UsualBundle | _Bundle], common_names: Mapping[str, str]) -> None:
+        self._read: dict[str, _BundleFields] = {each.name: each for each in bundles}
         self._common_names = common_names
         self._made: dict[str, Bundle] = {}
-        properties = set[_PropertyText]().union(*[text.properties for text in texts])
-        self._unusual = _unusual_bundles(texts, properties)
+        known: dict[bytes, _Property] = {}
+        listed = [_listed(each, known) for each in bundles]
+        self._properties = {each.name: properties for each, properties in zip(bundles, listed, strict=True)}
+        """Those of another form are decoded when their bundle is made."""
+        distinct = set[_Property]().union(*listed)
+        others = [(each, _type_of(each)) for each in distinct if type(each) is bytes]
+        unusual = {each for each in distinct if type(each) is not bytes and not _is_plain(each)}
+        unusual.update(each for each, kind in others if kind in DEPENDENCY_TYPES)
+        self._unusual = _unusual_bundles(bundles, listed, unusual)
         """The bundles that have to be made to know whether they can be installed."""
-        self.index = _index(texts, properties)
-        """The kinds and packages that all bundles require and own."""
-        any_marked = any(type(each) is _Deprecated for each in properties)
-        self.deprecated = {name: "" for name, text in self._texts.items() if _is_marked(text)} if any_marked else {}
+        self.index = _index(bundles, distinct)
+        """Requirements and owned kinds of all bundles."""
+        marks = {each for each, kind in others if kind == DEPRECATED}
+        self.deprecated = {name: "" for name, each in self._properties.items() if marks and not marks.isdisjoint(each)}
         """The bundles that a property marks as deprecated, with the message of each: none."""
 
     def __getitem__(self, name: str) -> Bundle:
         found = self._made.get(name)
         if found is None:
-            found = self._made[name] = _TextBundle(self._texts[name], self._common_names, name in self._unusual)
+            found = self._made[name] = self._make(self._read[name])
         return found
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._texts)
+        return iter(self._read)
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self._read)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._texts
+        return name in self._read
 
     def order(self, name: str) -> Order | None:
         """The place of the version of a bundle among all versions; None if the bundle is not here or cannot be read."""
-        text = self._texts.get(name)
-        if text is None:
+        read = self._read.get(name)
+        if read is None:
             return None
-        if name not in self._unusual and (found := plain_order(text.version)):
+        if name not in self._unusual and (found := plain_order(read.version)):
             return found
         version = self[name].version
         return version.order if version is not None else None
 
     def needs_check(self, name: str) -> bool:
         """Report whether the bundle has requirements of the cluster itself, or may have some that cannot be read."""
-        text = self._texts[name]
-        return bool(text.min_kube_version or text.native_apis) or name in self._unusual
+        read = self._read[name]
+        return bool(read.min_kube_version or read.native_apis) or name in self._unusual
+
+    def _make(self, read: _BundleFields) -> Bundle:
+        properties = tuple(map(_property, self._properties[read.name]))
+        problem, version = read.problem, None
+        try:
+            version = parse_bundle_version(read.version, read.release)
+        except BadVersion as error:
+            problem = problem or str(error)
+        problem = problem or ("" if read.image else "it names no image")
+        if read.name in self._unusual:
+            problem = problem or recording_problem(properties)
+        native = [GroupVersionKind(each.group, each.version, each.kind) for each in read.native_apis if each.kind]
+        names = self._common_names
+        return Bundle(
+            name=read.name,
+            image=read.image,
+            version=None if problem else version,
+            media_type=read.media_type or DEFAULT_MEDIA_TYPE,
+            properties=properties,
+            problem=problem,
+            min_kube_version=read.min_kube_version,
+            native_apis=tuple(native),
+            display_names={**names, **read.display_names} if read.display_names else names,
+        )
 
 
-def _unusual_bundles(texts: Iterable[_BundleText], properties: Iterable[_PropertyText]) -> Collection[str]:
+def _listed(bundle: _UsualBundle | _Bundle, known: dict[bytes, _Property]) -> tuple[_Property, ...]:
+    """The properties of a bundle, which is not to keep the text of the document. Raises InvalidDocument."""
+    if isinstance(bundle, _UsualBundle):
+        return bundle.properties
+    found = tuple([_distinct(bytes(each), known) for each in bundle.properties])
+    bundle.properties = ()
+    return found
+
+
+def _distinct(text: bytes, known: dict[bytes, _Property]) -> _Property:
+    """The property of this text, equal ones once. Raises InvalidDocument."""
+    found = known.get(text)
+    if found is None:
+        try:
+            found = _USUAL.decode(text)
+        except msgspec.ValidationError:
+            _decoded(_OTHER, text)
+            found = text
+        known[text] = found
+    return found
+
+
+def _property(read: _Property) -> Property:
+    if isinstance(read, bytes):
+        other = _OTHER.decode(read)
+        return Property(other.type, msgspec.json.decode(other.value))
+    return Property(_type_of(read), msgspec.to_builtins(read.value))
+
+
+def _type_of(read: _Property) -> str:
+    return _OTHER.decode(read).type if isinstance(read, bytes) else str(read.__struct_config__.tag)
+
+
+def _unusual_bundles(
+    bundles: Iterable[_BundleFields], listed: Iterable[Sequence[_Property]], unusual: Collection[_Property]
+) -> Collection[str]:
     """The names of those of which it is not certain without making them that they can be read, recorded and installed.
 
-    `properties` are those of all bundles, equal ones once.
+    `listed` are the properties of each, `unusual` those that may be invalid or too long.
     """
-    required = [each.value for each in properties if type(each) is _RequiredPackage]
-    are_plain = _are_plain(required)  # nearly always, and faster than one by one
-    unusual = {each for each in properties if not ((are_plain and type(each) is _RequiredPackage) or _is_plain(each))}
     return {
-        text.name
-        for text in texts
-        if not text.image
-        or text.problem
-        or text.release
-        or len(text.properties) > MAX_PLAIN_PROPERTIES
-        or (unusual and not unusual.isdisjoint(text.properties))
+        each.name
+        for each, properties in zip(bundles, listed, strict=True)
+        if not each.image
+        or each.problem
+        or each.release
+        or len(properties) > MAX_PLAIN_PROPERTIES
+        or (unusual and any(one in unusual for one in properties))
     }
 
 
-def _are_plain(required: Iterable[_PackageValue]) -> bool:
-    """Report whether all are short values of requirements that can be read."""
-    lengths = {len(each.package_name) for each in required}
-    return all(0 < each <= MAX_PLAIN_NAME_LENGTH for each in lengths) and all(
-        map(_is_plain_range, [each.version_range for each in required])
-    )
-
-
-def _is_plain(each: _PropertyText) -> bool:
-    """Report whether it is no requirement, or the short value of one that can be read."""
-    if type(each) is _RequiredPackage:
-        return _are_plain([each.value])
-    if type(each) is _RequiredKind:
-        return _is_plain_kind(each.value)
-    return type(each) is not _Constraint
-
-
-def _index(texts: Iterable[_BundleText], properties: Iterable[_PropertyText]) -> PackageIndex:
-    """Make the index of what the bundles require and own together. `properties` are those of all bundles, equal ones once."""
-    required = {each.value.package_name for each in properties if type(each) is _RequiredPackage}
-    rest = [each for each in properties if type(each) is not _RequiredPackage]
-    constraints = index_properties((CONSTRAINT, each.value) for each in rest if type(each) is _Constraint)
-    native = [kind for text in texts if text.native_apis for kind in text.native_apis]
-    return PackageIndex(
-        packages=constraints.packages | required,
-        kinds=constraints.kinds | {(each.value.group, each.value.kind) for each in rest if type(each) is _RequiredKind},
-        owned=frozenset((each.value.group, each.value.kind) for each in rest if type(each) is _ProvidedKind),
-        requires_any=constraints.requires_any,
-        native_kinds=frozenset(f"{kind.group}/{kind.version}/{kind.kind}" for kind in native),
-        requires_version=any([text.min_kube_version for text in texts]),
-        rules_length=constraints.rules_length,
-    )
-
-
-def _is_marked(text: _BundleText) -> bool:
-    return any(type(each) is _Deprecated for each in text.properties)
+def _is_plain(read: _Property) -> bool:
+    """Report whether it is no requirement, or the short one of a package or of a kind that can be read."""
+    if isinstance(read, _RequiredPackage):
+        required = read.value
+        length = len(required.package_name) + len(required.version_range)
+        return bool(required.package_name) and length <= MAX_PLAIN_LENGTH and _is_range(required.version_range)
+    if isinstance(read, _RequiredKind):
+        parts = (read.value.group, read.value.version, read.value.kind)
+        return all(parts) and sum(map(len, parts)) <= MAX_PLAIN_LENGTH
+    return True
 
 
 @lru_cache(maxsize=MAX_KEPT_RANGES)
-def _is_plain_range(text: str) -> bool:
-    """Report whether it is a short range."""
-    if not 0 < len(text) <= MAX_PLAIN_RANGE_LENGTH:
-        return False
+def _is_range(text: str) -> bool:
     try:
         BlangRange.parse(text)
     except BadRange:
         return False
-    return True
+    return bool(text)
 
 
-def _is_plain_kind(value: _KindValue) -> bool:
-    """Report whether it is the value of a requirement that has no empty part and is short."""
-    parts = (value.group, value.version, value.kind)
-    return all(parts) and max(map(len, parts)) <= MAX_PLAIN_NAME_LENGTH
-
-
-class _TextBundle(Bundle):
-    """A bundle whose properties are made when they are first needed."""
-
-    _text: _BundleText
-
-    def __init__(self, text: _BundleText, common_names: Mapping[str, str], is_unusual: bool) -> None:
-        problem, version = text.problem, None
-        try:
-            version = parse_bundle_version(text.version, text.release)
-        except BadVersion as error:
-            problem = problem or str(error)
-        problem = problem or ("" if text.image else "it names no image")
-        if is_unusual:
-            problem = problem or recording_problem(_properties(text))
-        vars(self).update(
-            _text=text,
-            name=text.name,
-            image=text.image,
-            version=None if problem else version,
-            media_type=text.media_type or DEFAULT_MEDIA_TYPE,
-            problem=problem,
-            min_kube_version=text.min_kube_version,
-            native_apis=tuple(kind.known for kind in text.native_apis if kind.kind) if text.native_apis else (),
-            display_names={**common_names, **text.display_names} if text.display_names else common_names,
-        )
-        if not is_unusual:
-            keep_constraints(self, BundleConstraints(tuple(dict.fromkeys(_constraints(text)))))
-
-    @cached_property
-    def properties(self) -> tuple[Property, ...]:
-        """All properties."""
-        return _properties(self._text)
-
-    @cached_property
-    def provided_kinds(self) -> frozenset[GroupVersionKind]:
-        """As of every Bundle."""
-        return frozenset(
-            each.value.known for each in self._text.properties if type(each) is _ProvidedKind and each.value.kind
-        )
-
-    def with_image(self, image: str) -> Bundle:
-        """The same bundle from another registry."""
-        return Bundle(
-            self.name,
-            image,
-            self.version,
-            self.media_type,
-            self.properties,
-            self.problem,
-            self.min_kube_version,
-            self.native_apis,
-            self.display_names,
-        )
-
-
-def _properties(text: _BundleText) -> tuple[Property, ...]:
-    return tuple(Property(str(each.__struct_config__.tag), msgspec.to_builtins(each.value)) for each in text.properties)
-
-
-def _constraints(text: _BundleText) -> Iterator[Constraint]:
-    """The constraints of a bundle that is not unusual."""
-    for each in text.properties:
-        if type(each) is _RequiredPackage:
-            yield PackageConstraint(each.value.package_name, BlangRange.parse(each.value.version_range))
-        elif type(each) is _RequiredKind:
-            yield KindConstraint(each.value.known)
+def _index(bundles: Iterable[_BundleFields], properties: Collection[_Property]) -> PackageIndex:
+    """Make the index of what the bundles require and own together. `properties` are those of all bundles, equal ones once."""
+    counted = (each for each in properties if type(each) is bytes and _type_of(each) in INDEXED_TYPES)
+    others = index_properties((each.type, each.value) for each in map(_property, counted))
+    packages = {each.value.package_name for each in properties if type(each) is _RequiredPackage}
+    kinds = {(each.value.group, each.value.kind) for each in properties if type(each) is _RequiredKind}
+    owned = {(each.value.group, each.value.kind) for each in properties if type(each) is _ProvidedKind}
+    native = [kind for each in bundles if each.native_apis for kind in each.native_apis]
+    return replace(
+        others,
+        packages=others.packages | packages,
+        kinds=others.kinds | kinds,
+        owned=others.owned | owned,
+        native_kinds=frozenset(f"{kind.group}/{kind.version}/{kind.kind}" for kind in native),
+        requires_version=any([each.min_kube_version for each in bundles]),
+    )

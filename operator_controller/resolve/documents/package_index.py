@@ -1,17 +1,18 @@
 """The index of a package: which packages and kinds its bundles require, and which kinds they own, all versions together.
 
-Made from the JSON of its resolution document without parsing the bundles. What cannot be read requires and owns nothing. Pure.
+Made from properties as their publisher wrote them. What cannot be read requires and owns nothing. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from olmkit.fbc.schemas import CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE_REQUIRED
+from olmkit.fbc.schemas import GVK, GVK_REQUIRED, PACKAGE_REQUIRED
 from olmkit.gocompat.fields import canonical_keys
 from operator_controller.resolve.package.package_content import (
+    DEPENDENCY_TYPES,
     SHRINK_HINT,
     GroupKind,
     GroupVersionKind,
@@ -24,8 +25,9 @@ from operator_controller.resolve.requirements.constraints import rules_of
 MAX_REQUIRED_NAMES = 1_000
 """Packages and kinds that all bundles of one package require, each counted once. Real packages require some tens."""
 
+INDEXED_TYPES = frozenset({GVK, *DEPENDENCY_TYPES})
+"""The types of properties that count; others require and own nothing."""
 _GVK_FIELDS = frozenset(GroupVersionKind._fields)
-_TYPES = frozenset({GVK, GVK_REQUIRED, PACKAGE_REQUIRED, CONSTRAINT})
 
 
 @dataclass(frozen=True)
@@ -62,24 +64,6 @@ class PackageIndex:
 EMPTY_INDEX = PackageIndex()
 
 
-def index_document(document: Any) -> PackageIndex:
-    """The index of a resolution document. What cannot be read has none."""
-    bundles = document.get("bundles") if isinstance(document, dict) else None
-    found: list[tuple[str, Any]] = []
-    native: list[Any] = []
-    requires_version = False
-    for bundle in bundles if isinstance(bundles, list) else ():
-        listed = bundle.get("properties") if isinstance(bundle, dict) else None
-        if isinstance(bundle, dict):
-            requires_version = requires_version or bool(bundle.get("minKubeVersion"))
-            native += value if isinstance(value := bundle.get("nativeAPIs"), list) else []
-        for entry in listed if isinstance(listed, list) else ():
-            if isinstance(entry, dict) and isinstance(entry.get("type"), str) and entry["type"] in _TYPES:
-                found.append((entry["type"], entry.get("value")))
-    kinds = frozenset(filter(None, map(_native_kind, native)))
-    return replace(index_properties(found), native_kinds=kinds, requires_version=requires_version)
-
-
 def refuse_many_names(index: PackageIndex) -> None:
     """Raises PackageTooLarge if the bundles require more than MAX_REQUIRED_NAMES packages and kinds."""
     count = len(index.packages) + len(index.kinds)
@@ -88,12 +72,6 @@ def refuse_many_names(index: PackageIndex) -> None:
             f"its bundles require {count:,} different packages and kinds, and at most {MAX_REQUIRED_NAMES:,} are resolved; "
             f"{SHRINK_HINT}"
         )
-
-
-def _native_kind(value: Any) -> str:
-    """The name of a native API among the facts of a cluster; "" if it cannot be read."""
-    parts = [value.get(name) or "" for name in GroupVersionKind._fields] if isinstance(value, dict) else []
-    return "/".join(parts) if all(isinstance(part, str) for part in parts) else ""
 
 
 def index_properties(properties: Iterable[tuple[str, Any]]) -> PackageIndex:
@@ -110,7 +88,7 @@ def index_properties(properties: Iterable[tuple[str, Any]]) -> PackageIndex:
             kinds |= known
         elif kind == PACKAGE_REQUIRED and isinstance(value, dict) and isinstance(value.get("packageName"), str):
             packages.add(value["packageName"])
-        else:
+        elif kind in INDEXED_TYPES:
             constraints = read_constraints([Property(kind, value)], checks_rules=False)
             scope = constraints.scope
             rules.update(rules_of([*constraints.required, *constraints.exclusions]))

@@ -132,7 +132,7 @@ class Bundle:
     def recorded_properties(self) -> str:
         """JSON of the dependencies, the provided kinds and their display names, in this order.
 
-        The dependencies are complete: read_package refuses a bundle with too many. Kinds and names beyond the size limit are left
+        The dependencies are complete: a bundle with too many has a problem. Kinds and names beyond the size limit are left
         out, names first.
         """
         kinds = [entry for entry in self.properties if entry.type == GVK]

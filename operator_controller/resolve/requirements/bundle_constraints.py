@@ -100,14 +100,8 @@ def constraints_of(bundle: Bundle) -> BundleConstraints:
     """The constraints of a bundle, read once and kept with it."""
     known: BundleConstraints | None = vars(bundle).get(_KEPT)
     if known is None:
-        known = read_constraints(bundle.properties)
-        keep_constraints(bundle, known)
+        known = vars(bundle)[_KEPT] = read_constraints(bundle.properties)
     return known
-
-
-def keep_constraints(bundle: Bundle, constraints: BundleConstraints) -> None:
-    """Keep the constraints with their bundle, for constraints_of."""
-    vars(bundle)[_KEPT] = constraints
 
 
 def split(constraint: Constraint) -> tuple[Constraint, ...]:

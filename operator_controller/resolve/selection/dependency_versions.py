@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple, overload
 
 from olmkit.gocompat.versions import Order, Precedence
-from operator_controller.resolve.documents.document_reader import TextBundles
+from operator_controller.resolve.documents.document_reader import DocumentBundles
 from operator_controller.resolve.package.package_content import PackageContent
 from operator_controller.resolve.requirements.constraints import KnownCluster, known_cluster
 from operator_controller.resolve.selection.candidates import (
@@ -105,7 +105,7 @@ def dependency_versions(snapshot: PackageSnapshot) -> DependencyVersions | None:
     ranked: list[_Ranked] = []
     for offer in snapshot.offers:
         package = offer.package
-        if package is None or not isinstance(package.bundles, TextBundles):
+        if package is None or not isinstance(package.bundles, DocumentBundles):
             return None
         place = -snapshot.catalog_order.index(offer.catalog)
         ranked += _rank(offer, place, package, package.bundles, cluster)
@@ -114,7 +114,7 @@ def dependency_versions(snapshot: PackageSnapshot) -> DependencyVersions | None:
 
 
 def _rank(
-    offer: CatalogOffer, place: int, package: PackageContent, bundles: TextBundles, cluster: KnownCluster
+    offer: CatalogOffer, place: int, package: PackageContent, bundles: DocumentBundles, cluster: KnownCluster
 ) -> list[_Ranked]:
     """The bundles of one catalog that may be installed."""
     found: list[_Ranked] = []

@@ -20,7 +20,7 @@ from olmkit.fbc.blobs import Blob, parse_blob
 from olmkit.fbc.documents import Document
 from olmkit.fbc.errors import BadCatalog
 from olmkit.store.checksums import compute_checksums
-from operator_controller.resolve.documents.parsed_document_reader import read_package
+from operator_controller.resolve.documents.document_reader import read_package
 from operator_controller.resolve.package.package_content import PackageTooLarge
 
 DIGEST = "sha256:" + "c" * 64

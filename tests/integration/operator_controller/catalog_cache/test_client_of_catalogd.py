@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from catalogd.storage.catalog_store import CatalogStore
+from operator_controller.catalog_cache.stored_documents import ContentDocuments
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 from tests.integration.catalogd.catalog_server import BLOBS, DIGEST, UIDS, put, serving
 from tests.integration.catalogd.http.test_compression import compressing, until_made
@@ -40,9 +41,10 @@ async def test_the_content_of_a_catalog(tmp_path: Path, encoding: str | None) ->
         assert result.content is not None
         assert result.content.index.providers == {("example.com", "Party"): ("p",)}
         _, plain, _ = await site.ask("/catalogs/c/api/v1/resolution")
+        documents = ContentDocuments(tmp_path / "content")
         for line in plain.splitlines():
-            document = json.loads(line)
-            assert result.content.read_document(document["package"]) == document
+            assert documents.read_text(DIGEST, json.loads(line)["package"]) == line + b"\n"
+        documents.close_files()
         assert [*result.content.index.packages] == ["p", "q"]
 
 

@@ -262,7 +262,7 @@ async def test_a_solve_that_exceeds_its_time_is_repeated_in_another_process(serv
 async def hostile_package(request: web.Request) -> web.StreamResponse:
     """A catalog in which the document of package p takes more memory than a process has."""
     hostile = document(FIRST)
-    hostile["bundles"][0]["properties"] = [{"type": "t", "value": [[]] * 1_500_000}]
+    hostile["bundles"] = [{}] * 1_000_000
     return response(FIRST, with_digest(FIRST, hostile), document(FIRST, package="q"))
 
 

@@ -28,7 +28,7 @@ from tests.bundle_properties import package_required
 from tests.integration.operator_controller.catalog_cache.test_client import FIRST, SECOND, document, lines, with_digest
 
 SHORT = Limits(cpu_seconds=1)
-SMALL = Limits(memory_bytes=160 * 1024 * 1024)
+SMALL = Limits(memory_bytes=128 * 1024 * 1024)
 OUT_OF_MEMORY = "(?:it needs more memory than one job may use|the process of the job crashed \\(SIGSEGV\\))"
 """The reason depends on which library runs out of memory."""
 THIRD = "sha256:" + "3" * 64
@@ -65,7 +65,7 @@ def bundles_of(package: str, count: int, properties: Any = lambda number: []) ->
 
 def large_packages(package: str) -> list[dict[str, Any]]:
     """A package that requires others, each of which takes little memory; all together take more than a process may use."""
-    others = [f"{package}-{number}" for number in range(8)]
+    others = [f"{package}-{number}" for number in range(14)]
     required = [package_required(other) for other in others]
     large = [
         bundles_of(other, 6_000, lambda n: [{"type": f"t{n}-{i}", "value": {"a": i}} for i in range(8)])

@@ -17,7 +17,7 @@ from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 from tests.bench.universe_documents import package_document
 from tests.bench.universes import Table, random_goal, random_table, random_versions
 from tests.unit.operator_controller.resolve.answers.test_component_solver_properties import documents_of, operators
-from tests.unit.operator_controller.resolve.documents.in_memory import DocumentsInMemory, TextsInMemory
+from tests.unit.operator_controller.resolve.documents.in_memory import DocumentsInMemory
 
 PACKAGES, VERSIONS, ASKED, CHANGES = 12, 6, 6, 4
 COUNTS = (0, 1, 2, 3)
@@ -40,7 +40,7 @@ def assert_same_as_in_a_new_process(snapshots: Sequence[ClusterSnapshot], docume
 def test_of_any_snapshots(
     sequence: list[tuple[tuple[OperatorRequest, ...], dict[str, Any], dict[str, Any], CatalogState, int]],
 ) -> None:
-    documents = TextsInMemory()
+    documents = DocumentsInMemory()
     kind = ClusterKind("g", "K", ("v1",))
     snapshots = [
         ClusterSnapshot(
@@ -60,7 +60,7 @@ def test_of_any_snapshots(
 @given(st.integers(0, 1_000_000))
 def test_of_a_catalog_that_changes_and_operators_that_come_and_go(seed: int) -> None:
     generator = random.Random(seed)
-    table, documents = random_table(PACKAGES, VERSIONS, COUNTS, 1, seed), TextsInMemory()
+    table, documents = random_table(PACKAGES, VERSIONS, COUNTS, 1, seed), DocumentsInMemory()
     requests = [
         OperatorRequest(each.package, f"uid-{each.package}", f"{place:02}", each.package)
         for place, each in enumerate(random_goal(table, ASKED, seed).asked)

@@ -13,7 +13,7 @@ from operator_controller.resolve.answers.deprecations import (
     Deprecations,
     find_deprecations,
 )
-from operator_controller.resolve.documents.parsed_document_reader import read_package
+from operator_controller.resolve.documents.document_reader import read_package
 from operator_controller.resolve.snapshot.package_snapshot import (
     CatalogOffer,
     CatalogState,

@@ -7,8 +7,8 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from operator_controller.resolve.documents.catalog_documents import ContentMissing
-from operator_controller.resolve.documents.package_index import index_document
+from operator_controller.resolve.documents.catalog_documents import ContentMissing, packages_by_kind
+from operator_controller.resolve.documents.document_reader import ReadDocument, read_document, read_envelope
 from operator_controller.resolve.package.package_content import GroupKind
 
 
@@ -28,9 +28,17 @@ class DocumentsInMemory:
     def digests(self, content: str) -> Mapping[str, str]:
         return {name: _digest(document) for name, document in self._content(content).items()}
 
-    def read(self, content: str, package: str) -> Any:
+    def read(self, content: str, package: str) -> ReadDocument:
         self.reads.append(package)
-        return self._content(content)[package]
+        return read_document(self._text(content, package))
+
+    def providers(self, content: str) -> Mapping[GroupKind, Collection[str]]:
+        owned = {package: read_envelope(self._text(content, package)).owned for package in self._content(content)}
+        return packages_by_kind(owned)
+
+    def _text(self, content: str, package: str) -> bytes:
+        document = self._content(content)[package]
+        return json.dumps(document).encode()
 
     def _content(self, content: str) -> dict[str, Any]:
         if content not in self._contents:
@@ -40,24 +48,3 @@ class DocumentsInMemory:
 
 def _digest(value: Any) -> str:
     return "sha256:" + hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-class TextsInMemory(DocumentsInMemory):
-    """Implements TextDocuments. `texts` lists the packages whose text was read."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: list[str] = []
-
-    def read_text(self, content: str, package: str) -> bytes:
-        self.texts.append(package)
-        document = self._content(content)[package]
-        envelope = {"digest": self.digests(content)[package], "catalogDigest": content}
-        return json.dumps({**document, **envelope} if isinstance(document, dict) else document).encode()
-
-    def providers(self, content: str) -> Mapping[GroupKind, Collection[str]]:
-        found: dict[GroupKind, list[str]] = {}
-        for package, document in sorted(self._content(content).items()):
-            for kind in index_document(document).owned:
-                found.setdefault(kind, []).append(package)
-        return found

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pytest
 
 from operator_controller.resolve.documents.catalog_documents import ParsedDocuments
-from operator_controller.resolve.package.package_content import PackageTooLarge
+from operator_controller.resolve.documents.document_reader import ReadDocument, read_document
+from operator_controller.resolve.package.package_content import GroupKind, PackageTooLarge
 from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 
@@ -31,12 +33,15 @@ class Contents:
     def digests(self, content: str) -> Mapping[str, str]:
         return {"p": self._by_content[content][0]}
 
-    def read(self, content: str, package: str) -> Any:
+    def read(self, content: str, package: str) -> ReadDocument:
         self.reads.append(content)
         document = self._by_content[content][1]
         if isinstance(document, Exception):
             raise document
-        return document
+        return read_document(json.dumps(document).encode())
+
+    def providers(self, content: str) -> Mapping[GroupKind, Collection[str]]:
+        return {}
 
 
 def test_a_document_that_two_contents_share_is_parsed_once() -> None:
@@ -79,7 +84,8 @@ def test_only_the_documents_of_catalogs_are_retained(retained: set[str], reads: 
         pytest.param(
             {**VALID, "bundles": [3]},
             CatalogState.UNREACHABLE,
-            'its document of package "p" cannot be read: a bundle is no mapping',
+            'its document of package "p" cannot be read: Expected `object`, got `int` - at `$.bundles[0]`; catalogd and '
+            "operator-controller have to be of the same version",
             id="another shape",
         ),
         pytest.param(PackageTooLarge("too many"), CatalogState.TOO_LARGE, "too many", id="a package that is too large"),

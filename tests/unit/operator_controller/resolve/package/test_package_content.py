@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from operator_controller.resolve.documents.parsed_document_reader import read_package
+from operator_controller.resolve.documents.document_reader import read_package
 from operator_controller.resolve.package.package_content import (
     Bundle,
     Property,

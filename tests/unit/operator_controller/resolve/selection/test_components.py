@@ -23,7 +23,7 @@ from operator_controller.resolve.snapshot.cluster_snapshot import (
     RecordedBundle,
 )
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
-from tests.unit.operator_controller.resolve.documents.in_memory import DocumentsInMemory, TextsInMemory
+from tests.unit.operator_controller.resolve.documents.in_memory import DocumentsInMemory
 
 REQUIRED = '[{"type": "olm.gvk.required", "value": {"group": "g", "version": "v1", "kind": "Asked"}}]'
 RUNNING = RecordedBundle("a.v1", "r/a", "a", "1.0.0", properties=REQUIRED)
@@ -81,9 +81,9 @@ def test_a_list_of_packages_counts_as_far_as_it_concerns_its_own() -> None:
     assert digest_of(found("a")) != digest_of(found("a", "b")) != digest_of(found("z"))
 
 
-@pytest.mark.parametrize("documents", [DocumentsInMemory(), TextsInMemory()], ids=["documents", "texts"])
-def test_what_a_list_leaves_out_counts_for_refusals_alone(documents: DocumentsInMemory) -> None:
+def test_what_a_list_leaves_out_counts_for_refusals_alone() -> None:
     """Of the packages of the component, and of those that provide a kind that they require."""
+    documents = DocumentsInMemory()
     kind = {"type": "olm.gvk", "value": {"group": "g", "version": "v1", "kind": "Asked"}}
 
     def found(other: str, *listed: str) -> ComponentPart:

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operator_controller.resolve.documents.parsed_document_reader import read_package
+from operator_controller.resolve.documents.document_reader import read_package
 from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES, explain
 from operator_controller.resolve.package.version_range import MastermindsRange
 from operator_controller.resolve.selection.candidates import Candidate, is_same_bundle

@@ -15,7 +15,7 @@ from olmkit.gocompat.versions import parse_version
 from operator_controller.operator.decide import decide
 from operator_controller.operator.report import report
 from operator_controller.operator.world import Done
-from operator_controller.resolve.documents.parsed_document_reader import read_package
+from operator_controller.resolve.documents.document_reader import read_package
 from operator_controller.resolve.explain.explanation import explain
 from operator_controller.resolve.package.package_content import PackageContent
 from operator_controller.resolve.package.version_range import MastermindsRange
