@@ -160,5 +160,6 @@ def test_the_resolution_documents_of_all_packages_are_read_by_operator_controlle
     assert [*content.index.packages] == list(served.summary.package_names)
     for package in content.index.packages:
         assert documents.read(DIGEST, package).content.name == package
+    documents.close_files()
     for (group, kind), packages in content.index.providers.items():
         assert list(packages) == list(served.providers(f"{group}/{kind}"))
