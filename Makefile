@@ -23,7 +23,7 @@ timed = began=$$SECONDS; $(2) && echo "$$((SECONDS - began)) $(1)" >> .cache/sec
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: $(OWN_TIERS) $(LONG_TIERS) help setup lock format generate check unit coverage integration cluster e2e corpus buildah test dist docs bench demo clean short-node compiled $(CHECKS)
+.PHONY: $(OWN_TIERS) $(LONG_TIERS) help setup lock format generate check unit coverage integration cluster e2e corpus buildah test dist docs bench demo clean short-node compiled beside-setup programs $(CHECKS)
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -152,7 +152,14 @@ release: setup ## write install.yaml, crds.yaml, the Helm chart and SHA256SUMS i
 bench: setup ## measure the figures and describe the machine
 	$(BIN)/python -m tests.bench
 
-demo: setup ## install two Operators with the suite on a local cluster; ONCE=1 ends after it, CATALOG=directory installs all its packages, NODE=real runs operators as pods, NAME=another runs beside it
+# pip waits for the network where Go compiles: the first start builds the programs beside it.
+beside-setup:
+	@$(MAKE) --no-print-directory --jobs 2 setup $(if $(OLM_KUBECONFIG),,programs)
+
+programs:
+	@$(if $(wildcard .venv/ready),$(BIN)/python,$(PYTHON)) -m devcluster.programs
+
+demo: beside-setup ## install two Operators with the suite on a local cluster; ONCE=1 ends after it, CATALOG=directory installs all its packages, NODE=real runs operators as pods, NAME=another runs beside it
 	@$(BIN)/python -m devcluster.demo $(DEMO_FLAGS)
 
 clean: ## remove what the targets created here (not the cache of cluster programs)

@@ -1,11 +1,13 @@
 """Finds the programs of a cluster: in `$KUBEBUILDER_ASSETS` or in the cache, into which they are built if they are missing.
 
-Uses PATH only to find kubectl for an existing cluster.
+Uses PATH only to find kubectl for an existing cluster. `python -m devcluster.programs` finds or builds them before the Python
+packages of the project are installed: this module, and what it imports, need none.
 """
 
 import hashlib
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -74,3 +76,17 @@ def cached_directory(environment: Mapping[str, str] = os.environ) -> Path:
         digest.update(len(part).to_bytes(8, "big") + part)
     key = f"{build.KUBERNETES_VERSION}-{digest.hexdigest()[:12]}"
     return cache_directory(environment) / "binaries" / key
+
+
+def main() -> int:
+    """Find or build the programs; returns the exit status."""
+    try:
+        find_or_build(lambda line: print(line, flush=True))
+    except DevclusterError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
