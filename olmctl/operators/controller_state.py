@@ -15,7 +15,7 @@ from olmctl.operators.session import Session
 from olmctl.terminal import clean
 from olmkit.api.meta import Object
 from olmkit.errors import ApiError, NotFound
-from olmkit.runtime.lease import LEASE
+from olmkit.runtime.lease_holder import LEASE
 from operator_controller.resolve.formatting import first_names
 
 CONTROLLER = "operator-controller"

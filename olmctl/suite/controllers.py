@@ -24,7 +24,7 @@ from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.election import LeaseDurations
 from olmkit.runtime.informer import Change, Informer
-from olmkit.runtime.lease import LEASE, holder_host
+from olmkit.runtime.lease_holder import LEASE, holder_host
 
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet", "replicasets", namespaced=True)
 FOLLOWED = (DEPLOYMENT, REPLICA_SET, POD, LEASE)

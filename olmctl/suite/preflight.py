@@ -18,7 +18,7 @@ from olmctl.suite.objects import MAX_CONCURRENT_REQUESTS, kind_of
 from olmctl.suite.removal import CUSTOM_KINDS
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
-from olmkit.runtime.lease import LEASE
+from olmkit.runtime.lease_holder import LEASE
 from olmkit.tls.managed_certificate import SECRET
 from olmkit.tls.service import CONFIG_MAP
 

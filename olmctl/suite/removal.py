@@ -36,7 +36,7 @@ from olmkit.api.meta import Kind, Object
 from olmkit.errors import Conflict, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
-from olmkit.runtime.lease import LEASE
+from olmkit.runtime.lease_holder import LEASE
 from olmkit.tls.managed_certificate import SECRET
 from olmkit.tls.service import CONFIG_MAP, TLS_SERVICES
 

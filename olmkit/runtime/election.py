@@ -22,7 +22,7 @@ from olmkit.api.meta import Object
 from olmkit.errors import ApiError, Conflict, NotFound
 from olmkit.runtime import metrics
 from olmkit.runtime.client import Client
-from olmkit.runtime.lease import LEASE, holder_identity
+from olmkit.runtime.lease_holder import LEASE, holder_identity
 from olmkit.runtime.watchdog import Watchdog
 
 RELEASED_LEASE_SECONDS = 1

@@ -14,7 +14,7 @@ from yarl import URL
 
 from devcluster.allocation import free_port
 from devcluster.suite import NAMESPACE, Suite
-from olmkit.runtime.lease import LEASE
+from olmkit.runtime.lease_holder import LEASE
 from olmkit.runtime.manager import Manager
 from tests.cluster.catalogd.conftest import World, running
 from tests.cluster.proxy import Proxy

@@ -14,7 +14,7 @@ import pytest
 from devcluster.cluster import Cluster
 from devcluster.images import Registry
 from olmkit.runtime.client import Client
-from olmkit.runtime.lease import LEASE
+from olmkit.runtime.lease_holder import LEASE
 from olmkit.runtime.manager import Manager, Settings
 from rukpak.setup import build
 from tests.unit.rukpak.builders import csv, files

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from devcluster.allocation import free_port
 from olmkit.api import catalogs
-from olmkit.runtime.lease import LEASE
+from olmkit.runtime.lease_holder import LEASE
 from olmkit.tls.client_tls import client_context
 from olmkit.tls.service import CA_KEY, CATALOG_SERVICE, CONFIG_MAP
 from tests.cluster.catalogd.conftest import NAMESPACE, World, lines, package, running

@@ -18,7 +18,7 @@ from catalogd.replication.server import ADDRESS_ANNOTATION
 from devcluster.cluster import Cluster
 from devcluster.suite import NAMESPACE, Suite
 from olmkit.errors import NotFound
-from olmkit.runtime.lease import LEASE
+from olmkit.runtime.lease_holder import LEASE
 from tests.cluster.catalogd.conftest import World, lines, package
 from tests.integration.catalogd.replicas import until
 

@@ -14,7 +14,7 @@ from devcluster.cluster import Cluster
 from olmkit.runtime.client import Client
 from olmkit.runtime.election import Election, LeaseDurations, Term
 from olmkit.runtime.informer import Informer
-from olmkit.runtime.lease import LEASE
+from olmkit.runtime.lease_holder import LEASE
 from tests.cluster.olmkit.conftest import CONFIG_MAP, View, proxied, running
 from tests.cluster.olmkit.processes import Asker, Process, example
 from tests.cluster.proxy import Proxy

@@ -16,7 +16,7 @@ from devcluster.cluster import Cluster
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.controller import Controller
-from olmkit.runtime.lease import LEASE
+from olmkit.runtime.lease_holder import LEASE
 from olmkit.runtime.manager import SHUTDOWN_TIMEOUT_SECONDS, Manager, Settings
 from tests.cluster.olmkit.conftest import CONFIG_MAP, config_map, until
 from tests.cluster.olmkit.example import names

@@ -17,7 +17,7 @@ from olmkit.api.ownership import manager_name
 from olmkit.errors import Waiting
 from olmkit.jobs.memory_budget import job_memory_budget
 from olmkit.runtime.client import Client
-from olmkit.runtime.lease import LEASE
+from olmkit.runtime.lease_holder import LEASE
 from olmkit.runtime.manager import Manager
 from olmkit.runtime.reconciler import Reconciler
 from olmkit.store.store import Store
