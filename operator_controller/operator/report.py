@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple, assert_never
 
+from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
 from olmkit.api.conditions import (
@@ -64,8 +65,6 @@ _TYPES = (
 
 STATUS_UNKNOWN = "bundledeployment status is unknown"
 NOT_ATTEMPTED_DEPENDENCIES = "installation has not been attempted as dependencies are not installed"
-BUNDLE_DEPLOYMENT = "BundleDeployment"
-"""Reason of the cause of what a BundleDeployment reports."""
 _FAILED = (DeploymentReason.INSTALL_FAILED, *NOT_INSTALLABLE)
 _REPORTED_WAITING_REASONS = (
     Reason.WAITING_FOR_CATALOG,
@@ -310,9 +309,8 @@ def _cause(deployment: ObservedBundleDeployment) -> Cause:
     status = deployment.model.status
     conditions = {f"{one.type} {one.status} {one.reason}" for one in status.conditions}
     failed = status.failed.objects if status.failed is not None else ()
-    return Cause(
-        BUNDLE_DEPLOYMENT, frozenset(conditions.union(f"{one.kind} {one.namespace}/{one.name}" for one in failed))
-    )
+    subject = conditions.union(f"{one.kind} {one.namespace}/{one.name}" for one in failed)
+    return Cause(bundledeployments.KIND.kind, frozenset(subject))
 
 
 def _failure(deployment: ObservedBundleDeployment) -> Condition | None:
