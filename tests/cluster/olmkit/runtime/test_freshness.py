@@ -125,5 +125,5 @@ async def test_passes_wait_while_a_list_and_watch_fail(
         await between.until_refused(3)
         assert only.seen == [{"a": "1"}]
         between.allow()
+        # A watch that resumes is fresh when it opens, and its events may come a moment later.
         await until(lambda: only.seen[-1] == {"a": "2"}, "it works again")
-        assert {"a": "1"} not in only.seen[1:]
