@@ -130,7 +130,8 @@ def build_all(
     Raises DevclusterError with Go's output.
     """
     report(
-        f"Building Kubernetes {KUBERNETES_VERSION}, the image registry and kwok with Go, once (about ten minutes on two cores)."
+        f"Building Kubernetes {KUBERNETES_VERSION}, the image registry and kwok with Go, once "
+        "(ten to fifteen minutes on two cores)."
     )
     with tempfile.TemporaryDirectory(prefix="go-", dir=directory) as work:
         base = _go_environment(environment, Path(work))
