@@ -197,19 +197,21 @@ class Harness:
             pytest.fail(f"not within {within:g} s; {name} is\n{yaml.safe_dump(raw)}")
         return self.deployments.get(name) or {}
 
-    async def when(self, kind: Kind, name: str, namespace: str, so: Callable[[Object | None], bool]) -> Object | None:
+    async def when(
+        self, kind: Kind, name: str, namespace: str, so: Callable[[Object | None], bool], within: float = WITHIN
+    ) -> Object | None:
         """An object as soon as it is so."""
         informer = Informer(self.client, kind, namespace=namespace or None, absent_is_empty=True)
         changed = asyncio.Event()
         informer.subscribe(lambda _: changed.set())
         async with running_informers(informer):
             try:
-                async with asyncio.timeout(WITHIN):
+                async with asyncio.timeout(within):
                     while not so(informer.get(name, namespace)):
                         changed.clear()
                         await changed.wait()
             except TimeoutError:
-                pytest.fail(f"not within {WITHIN:g} s; {kind.kind} {name} is\n{informer.get(name, namespace)}")
+                pytest.fail(f"not within {within:g} s; {kind.kind} {name} is\n{informer.get(name, namespace)}")
             return informer.get(name, namespace)
 
     async def when_any(self, kind: Kind, namespace: str, so: Callable[[Object], bool]) -> Object:

@@ -7,7 +7,6 @@ import contextlib
 import json
 import shutil
 import time
-import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scheduler import Jobs
 from olmkit.runtime.client import Client
 from olmkit.runtime.controller import Controller
-from olmkit.runtime.informer import Informer
 from olmkit.runtime.manager import Manager, Settings
 from olmkit.store.store import Store
 from rukpak.bundle.storage import load
@@ -33,8 +31,7 @@ from rukpak.format import PlainBundle, RegistryBundle, from_json
 from rukpak.format.bundle import FORMAT_VERSION
 from rukpak.setup import bundle_controller, store_directory
 from tests import images
-from tests.cluster.informing_client import InformingClient
-from tests.cluster.rukpak.harness import Object, running_informers
+from tests.cluster.rukpak.harness import WITHIN, Harness, Object
 from tests.conditions import triple
 from tests.servers.registry_proxy import RegistryProxy
 from tests.unit.rukpak.builders import csv
@@ -52,17 +49,12 @@ def registry_bundle(package: str, version: str = "1.0.0") -> Files:
 class Stage:
     """Pushes images, creates Bundles and waits for their phases."""
 
-    def __init__(self, cluster: Cluster, client: InformingClient) -> None:
-        self.cluster, self.client = cluster, client
-        self.name = f"unpack-{uuid.uuid4().hex[:8]}"
-        self.bundles = Informer(client, bundles.KIND)
-        client.informers = (self.bundles,)
-        self._changed = asyncio.Event()
-        self.bundles.subscribe(lambda _: self._changed.set())
+    def __init__(self, at: Harness) -> None:
+        self.at, self.cluster, self.client, self.name = at, at.cluster, at.client, at.name
 
-    def push(self, files: Mapping[str, bytes], tag: str = "v1", *, repository: str = "") -> str:
+    def push(self, files: Mapping[str, bytes], tag: str = "v1") -> str:
         """Push an image; returns its digest. Its reference is `image(tag)`."""
-        return Registry(self.cluster.registry).push(repository or f"bundles/{self.name}", tag, files, {})
+        return self.at.push(files, tag).partition("@")[2]
 
     def image(self, version: str = ":v1") -> str:
         """The reference of an image of this test: `:tag` or `@digest`."""
@@ -77,19 +69,13 @@ class Stage:
             "metadata": {"name": name, "annotations": {IMAGE_BY_DIGEST_ANNOTATION: by_digest} if by_digest else {}},
             "spec": {"provisionerClassName": provisioner, "source": {"type": "image", "image": {"ref": ref}}},
         }
-        await self.client.create(bundles.KIND, body)
+        await self.at.create(bundles.KIND, body)
         return name
 
-    async def when(self, name: str, phase: str, *, within: int = 60) -> Object:
+    async def when(self, name: str, phase: str, *, within: float = WITHIN) -> Object:
         """Wait until the Bundle has this phase; returns it."""
-        try:
-            async with asyncio.timeout(within):
-                while (found := self.bundles.get(name)) is None or found.get("status", {}).get("phase") != phase:
-                    self._changed.clear()
-                    await self._changed.wait()
-        except TimeoutError:
-            pytest.fail(f"not {phase} within {within} s; {name} is\n{yaml.safe_dump(self.bundles.get(name))}")
-        return found
+        found = await self.at.when(bundles.KIND, name, "", lambda raw: _phase(raw) == phase, within)
+        return found or {}
 
     async def get(self, name: str) -> Object:
         """The current Bundle."""
@@ -100,15 +86,14 @@ class Stage:
         await self.client.delete(bundles.KIND, name)
 
 
+def _phase(raw: Object | None) -> str | None:
+    phase: str | None = (raw or {}).get("status", {}).get("phase")
+    return phase
+
+
 @pytest.fixture
-async def stage(definitions: Cluster) -> AsyncIterator[Stage]:
-    async with await InformingClient.connect(str(definitions.kubeconfig)) as client:
-        ours = Stage(definitions, client)
-        async with running_informers(ours.bundles):
-            yield ours
-            for _, name in list(ours.bundles.objects):
-                if name.startswith(ours.name):
-                    await ours.delete(name)
+def stage(at: Harness) -> Stage:
+    return Stage(at)
 
 
 @contextlib.asynccontextmanager
