@@ -99,7 +99,7 @@ corpus: setup ## tests over real catalogs and bundles (OLM_CORPUS, default ../sh
 test: setup ## check, unit, cases, integration, cluster, e2e, corpus, and the suite as pods on a real node
 	@mkdir -p .cache && rm -f .cache/seconds
 	$(call timed,check,$(MAKE) --no-print-directory --jobs 2 check-types compiled $(filter-out check-types,$(CHECKS)))
-	$(if $(OLM_KUBECONFIG),,$(call timed,programs of the cluster,$(BIN)/python -m devcluster build))
+	$(if $(OLM_KUBECONFIG),,$(call timed,programs of the cluster,$(MAKE) --no-print-directory programs))
 	$(call timed,tests but e2e,$(BIN)/pytest $(call workers,4) $(SHORT) $(foreach tier,e2e $(OWN_TIERS),--ignore=tests/$(tier)) tests)
 	$(call timed,e2e,$(BIN)/pytest $(call workers,3) $(SHORT) tests/e2e)
 	$(call timed,node,$(MAKE) --no-print-directory short-node)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from devcluster import debian
-from devcluster.errors import DevclusterError
+from devcluster.errors import exit_status
 
 _HINT = "Install buildah (on Debian: `make buildah` as root)."
 
@@ -35,12 +35,7 @@ esac
 
 def main() -> int:
     """Install buildah if it is missing. Returns the exit code: 0, or 1 with a message on standard error."""
-    try:
-        print(find_or_install(print))
-    except DevclusterError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    return exit_status(lambda: print(find_or_install(print)))
 
 
 if __name__ == "__main__":

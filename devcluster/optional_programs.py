@@ -14,7 +14,7 @@ from pathlib import Path
 from devcluster import build
 from devcluster.build import GoProgram
 from devcluster.cache import cache_directory, publish_once
-from devcluster.errors import DevclusterError
+from devcluster.errors import DevclusterError, exit_status
 
 OPTIONAL_PROGRAMS: Mapping[str, GoProgram] = {
     program.name: program
@@ -76,12 +76,7 @@ def _digest(program: GoProgram) -> str:
 
 def main() -> int:
     """Print the path of the program that is named on the command line. Returns 1 with a message if it cannot be built."""
-    try:
-        print(optional_program(sys.argv[1], lambda line: print(line, file=sys.stderr)))
-    except DevclusterError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    return exit_status(lambda: print(optional_program(sys.argv[1], lambda line: print(line, file=sys.stderr))))
 
 
 if __name__ == "__main__":

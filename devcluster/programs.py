@@ -13,7 +13,7 @@ from pathlib import Path
 
 from devcluster import build
 from devcluster.cache import cache_directory, publish_once
-from devcluster.errors import DevclusterError
+from devcluster.errors import DevclusterError, exit_status
 
 REQUIRED = (*build.KUBERNETES_NAMES, "kwok")
 
@@ -80,12 +80,7 @@ def cached_directory(environment: Mapping[str, str] = os.environ) -> Path:
 
 def main() -> int:
     """Find or build the programs; returns the exit status."""
-    try:
-        find_or_build(lambda line: print(line, flush=True))
-    except DevclusterError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    return exit_status(lambda: find_or_build(lambda line: print(line, flush=True)))
 
 
 if __name__ == "__main__":
