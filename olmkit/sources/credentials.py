@@ -91,14 +91,6 @@ class CredentialRule:
         return "*" not in self.host, len(self.path), len(self.host)
 
 
-def split_port(host: str) -> tuple[str, int]:
-    """("host", port or 0) of "host[:port]"; an IPv6 address is in brackets."""
-    name, colon, port = host.rpartition(":")
-    if not colon or not port.isdigit():
-        return host, 0
-    return name, int(port)
-
-
 Kind = TypeVar("Kind", Login, SshKey)
 
 
@@ -207,3 +199,11 @@ def _may_pull(rule: CredentialRule, host: str, port: int, repository: str) -> bo
 def _most_specific(rules: Sequence[CredentialRule], kind: type[Kind]) -> Kind | None:
     matching = sorted(rules, key=lambda rule: rule.specificity, reverse=True)
     return next((rule.value for rule in matching if isinstance(rule.value, kind)), None)
+
+
+def split_port(host: str) -> tuple[str, int]:
+    """("host", port or 0) of "host[:port]"; an IPv6 address is in brackets."""
+    name, colon, port = host.rpartition(":")
+    if not colon or not port.isdigit():
+        return host, 0
+    return name, int(port)
