@@ -1,4 +1,4 @@
-"""The upgrade graph of a package as a drawing, and the drawing as text for people, Mermaid or Graphviz.
+"""The upgrade graph of a package as a drawing, and the drawing as text, for people or for Mermaid.
 
 Edges lead from an installed bundle to the bundles to which it can be upgraded. Names come from the catalog, so they are escaped
 and nodes have generated ids. The same catalog gives the same text. Pure.
@@ -16,7 +16,6 @@ from olmkit.gocompat.versions import BadRange, BadVersion, BlangRange, Version, 
 _MAX_RANGE_EDGES = 5
 """More bundles than this that only one skipRange selects are drawn as one node: a hundred would have ten thousand edges."""
 _MERMAID_SAFE = frozenset(" ._-/+=:,()")
-_DOT_ESCAPES = {ord("\\"): "\\\\", ord('"'): '\\"', ord("\n"): "\\n", ord("\r"): " ", 0: "\ufffd"}
 
 
 @dataclass(frozen=True)
@@ -211,32 +210,6 @@ def _mermaid(drawn: Drawing) -> Iterator[str]:
         yield from (f"  class {','.join(members)} {name}" for name, members in classes.items() if members)
 
 
-def dot(drawn: Drawing) -> str:
-    """A Graphviz digraph with a cluster for each channel."""
-    return "\n".join(_dot(drawn)) + "\n"
-
-
-def _dot(drawn: Drawing) -> Iterator[str]:
-    yield f"digraph {_in_dot(drawn.package)} {{"
-    yield "  rankdir=LR"
-    yield "  node [shape=box]"
-    yield f"  label={_in_dot(_title(drawn.package, deprecated=drawn.is_deprecated))}"
-    for number, channel in enumerate(drawn.channels):
-        ids = _ids(number, channel)
-        title = _title(channel.name, default=channel.is_default, deprecated=channel.is_deprecated)
-        yield f"  subgraph cluster_{number} {{"
-        yield f"    label={_in_dot(title)}"
-        for node in channel.nodes:
-            yield f"    {ids[node.name]} [label={_in_dot(_node_title(node))}{_dot_style(node)}]"
-        for each in channel.ranges:
-            yield f"    {ids[each]} [label={_in_dot(_range_title(each))}, shape=ellipse]"
-        for edge in channel.edges:
-            style = "" if edge.is_main else ", style=dashed"
-            yield f"    {ids[edge.old]} -> {ids[edge.new]} [label={_in_dot(edge.why)}{style}]"
-        yield "  }"
-    yield "}"
-
-
 def _ids(number: int, channel: ChannelDrawing) -> dict[str | Range, str]:
     """The generated ids of a channel's nodes and ranges."""
     ids: dict[str | Range, str] = {node.name: f"b{number}x{index}" for index, node in enumerate(channel.nodes)}
@@ -246,15 +219,6 @@ def _ids(number: int, channel: ChannelDrawing) -> dict[str | Range, str]:
 
 def _range_title(each: Range) -> str:
     return f"{each.count} bundles in {each.text}"
-
-
-def _dot_style(node: Node) -> str:
-    styles = ["bold"] * node.is_head + ["dashed"] * bool(node.is_deprecated or node.missing)
-    fill = "palegreen" if node.is_running else "honeydew" if node.is_in_reach else ""
-    styles += ["filled"] * bool(fill)
-    made = f', style="{",".join(styles)}"' if styles else ""
-    made += f", fillcolor={fill}" if fill else ""
-    return made + (", color=gray" if node.missing else ", color=orange" if node.is_deprecated else "")
 
 
 def _node_title(node: Node) -> str:
@@ -273,7 +237,3 @@ def _title(name: str, **marks: bool) -> str:
 def _in_mermaid(text: str) -> str:
     """The text for use within double quotes: characters other than letters, digits and safe ones become numeric entities."""
     return "".join(each if each.isalnum() or each in _MERMAID_SAFE else f"#{ord(each)};" for each in text)
-
-
-def _in_dot(text: str) -> str:
-    return f'"{text.translate(_DOT_ESCAPES)}"'

@@ -1,4 +1,4 @@
-"""`olm catalog graph DIR --package P`: print the upgrade graph of a package for people, Mermaid or Graphviz."""
+"""`olm catalog graph DIR --package P`: print the upgrade graph of a package, for people or for Mermaid."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from olmkit.fbc.blobs import Blob
 from olmkit.fbc.errors import BadBlob, BadCatalog
 from olmkit.gocompat.text import quoted
 
-WRITERS = {"mermaid": graph_drawing.mermaid, "dot": graph_drawing.dot, "text": graph_drawing.plain_text}
+WRITERS = {"mermaid": graph_drawing.mermaid, "text": graph_drawing.plain_text}
 """The functions that write a graph, by its format: those of olmctl.cli.options.GRAPH_FORMATS."""
 _MAX_LISTED_NAMES = 10
 """Names that an error lists."""

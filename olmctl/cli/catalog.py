@@ -113,7 +113,7 @@ def dockerfile(**given: Any) -> int:
     "--output",
     type=click.Choice(GRAPH_FORMATS),
     default="mermaid",
-    help="The format: for Mermaid, for Graphviz, or for people.  [default: mermaid]",
+    help="The format: for Mermaid, or for people.  [default: mermaid]",
 )
 @reports_errors
 def graph(**given: Any) -> int:

@@ -20,8 +20,8 @@ from olmkit.runtime.flags import Settings
 DEFAULT_TIMEOUT_SECONDS = 300.0
 DOCUMENT_FORMATS = ("json", "yaml")
 """The formats of blobs: olmctl.authoring.serialize.Format."""
-GRAPH_FORMATS = ("mermaid", "dot", "text")
-"""The formats of a graph: for Mermaid, for Graphviz, or for people."""
+GRAPH_FORMATS = ("mermaid", "text")
+"""The formats of a graph: for Mermaid, or for people."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -33,11 +33,11 @@ def test_all_channels_for_mermaid(directory: Path, capsys: pytest.CaptureFixture
     assert ("a (default)" in out, '"b"' in out) == (True, True)
 
 
-def test_one_channel_for_graphviz(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["catalog", "graph", str(directory), "--package", "p", "--channel", "b", "--output", "dot"]) == 0
+def test_one_channel(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["catalog", "graph", str(directory), "--package", "p", "--channel", "b", "--output", "mermaid"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith('digraph "p" {\n')
-    assert ("default" in out, 'label="b"' in out) == (False, True)
+    assert out.startswith("flowchart LR\n")
+    assert ("default" in out, '"b"' in out) == (False, True)
 
 
 def test_text_for_people_never_controls_a_terminal(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +83,7 @@ def test_no_directory(directory: Path, capsys: pytest.CaptureFixture[str]) -> No
     ]
 
 
-@pytest.mark.parametrize("arguments", [[], ["--package", "p", "-o", "svg"]])
+@pytest.mark.parametrize("arguments", [[], ["--package", "p", "-o", "dot"]])
 def test_wrong_use(arguments: list[str], directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["catalog", "graph", str(directory), *arguments])

@@ -1,4 +1,4 @@
-"""The upgrade graph as text: what is drawn, and names of every kind in both formats."""
+"""The upgrade graph as text: what is drawn, and names of every kind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmctl.authoring.graph_drawing import DrawingInput, Edge, Node, Range, dot, draw, mermaid, plain_text
+from olmctl.authoring.graph_drawing import DrawingInput, Edge, Node, Range, draw, mermaid, plain_text
 from olmkit.fbc.catalog import Channel, Deprecation, Deprecations, Entry, Package
 
 PARTS = DrawingInput(
@@ -79,8 +79,6 @@ def test_a_skip_range_of_many_bundles_is_one_edge_from_their_range() -> None:
     text = mermaid(draw("p", DrawingInput(None, [Channel("c", "p", entries)], versions)))
     assert '      r0x0(["6 bundles in #60;9.0.0"])\n' in text
     assert '  r0x0 -.->|"skipRange #60;9.0.0"| b0x0\n' in text
-    graph = dot(draw("p", DrawingInput(None, [Channel("c", "p", entries)], versions)))
-    assert '    r0x0 [label="6 bundles in <9.0.0", shape=ellipse]\n    r0x0 -> b0x0 [label=' in graph
 
 
 def test_mermaid() -> None:
@@ -109,21 +107,6 @@ def test_mermaid() -> None:
     ]
 
 
-def test_dot() -> None:
-    assert dot(draw("p", PARTS)).splitlines()[-10:] == [
-        "  subgraph cluster_1 {",
-        '    label="stable (default)"',
-        '    b1x0 [label="v3 (head)", style="bold"]',
-        '    b1x1 [label="v2"]',
-        '    b1x2 [label="v1 (deprecated)", style="dashed", color=orange]',
-        '    b1x1 -> b1x0 [label="replaces"]',
-        '    b1x2 -> b1x0 [label="skips", style=dashed]',
-        '    b1x2 -> b1x1 [label="replaces"]',
-        "  }",
-        "}",
-    ]
-
-
 def test_the_order_of_equal_blobs_does_not_change_the_drawing() -> None:
     turned = DrawingInput(
         PARTS.package, PARTS.channels[::-1], dict(reversed(list(PARTS.versions.items()))), PARTS.deprecations
@@ -135,7 +118,7 @@ NAMES = st.text(max_size=12) | st.sampled_from(
     ['"', "]", "end", "%%{init}%%", "#quot;", "a\\", "<b>", "`x`", "a\nb", "x|y", ";"]
 )
 _ID = "b0x[0-9]+"
-_MERMAID_LINES = [
+_LINES = [
     re.compile(r"flowchart LR"),
     re.compile(r"  classDef [a-z]+ [a-z0-9#:,. -]+"),
     re.compile(r'  +subgraph [pc]0?\["(?P<frame>[^"\]]+)"\]'),
@@ -144,13 +127,6 @@ _MERMAID_LINES = [
     re.compile(rf'  {_ID} (?:-->|-\.->)\|"[^"\[\]|`<>]+"\| {_ID}'),
     re.compile(rf"  class {_ID}(?:,{_ID})* [a-z]+"),
 ]
-_STRING = r'"(?:[^"\\\n]|\\["\\n])*"'
-_DOT_LINES = [
-    re.compile(rf"digraph {_STRING} {{|  rankdir=LR|  node \[shape=box\]|  subgraph cluster_0 {{|  }}|}}"),
-    re.compile(rf"  +label=(?P<frame>{_STRING})"),
-    re.compile(rf'    {_ID} \[label=(?P<node>{_STRING})(?:, style="[a-z,]+")?(?:, color=[a-z]+)?\]'),
-    re.compile(rf"    {_ID} -> {_ID} \[label={_STRING}(?:, style=dashed)?\]"),
-]
 
 
 @given(st.lists(NAMES, min_size=1, max_size=5, unique=True), NAMES)
@@ -158,16 +134,14 @@ def test_every_line_is_of_the_language_whatever_the_names(names: list[str], chan
     entries = tuple(Entry(name, names[0], tuple(names[1:]), "<1.0.0 || " + channel) for name in names)
     drawn = draw(channel, DrawingInput(None, [Channel(channel, "p", entries)], dict.fromkeys(names, "0.1.0")))
     shown = [node.name or "(no name)" for node in drawn.channels[0].nodes]
-    for title, name in zip([_entities(each) for each in found(mermaid(drawn), _MERMAID_LINES)], shown, strict=True):
+    for title, name in zip([_entities(each) for each in found(mermaid(drawn))], shown, strict=True):
         assert title.startswith(name)
-    for title, name in zip([_unescaped(each) for each in found(dot(drawn), _DOT_LINES)], shown, strict=True):
-        assert title.startswith(name.replace("\r", " ").replace("\0", "\ufffd"))
 
 
-def found(text: str, languages: list[re.Pattern[str]]) -> Iterator[str]:
-    """The labels of nodes; every line must be one of the languages' lines."""
+def found(text: str) -> Iterator[str]:
+    """The labels of nodes; every line must be one of Mermaid's."""
     for line in text.removesuffix("\n").split("\n"):
-        match = next((match for language in languages if (match := language.fullmatch(line))), None)
+        match = next((match for language in _LINES if (match := language.fullmatch(line))), None)
         assert match is not None, line
         if label := match.groupdict().get("node"):
             yield label
@@ -177,14 +151,9 @@ def _entities(text: str) -> str:
     return re.sub("#([0-9]+);", lambda match: chr(int(match[1])), text)
 
 
-def _unescaped(text: str) -> str:
-    return re.sub(r"\\(.)", lambda match: {"n": "\n"}.get(match[1], match[1]), text[1:-1])
-
-
 def test_a_package_without_channels() -> None:
     drawn = draw("p", DrawingInput())
     assert mermaid(drawn).endswith('  subgraph p["p"]\n  end\n')
-    assert dot(drawn).endswith('  label="p"\n}\n')
 
 
 MARKED = replace(PARTS, running=frozenset({"v1"}), in_reach=frozenset({"v2", "v3"}))
@@ -207,7 +176,7 @@ def test_what_is_not_in_a_channel_is_not_in_reach_there() -> None:
     assert [(node.name, node.is_in_reach) for node in beta.nodes if node.missing] == [("gone", False), ("v3", False)]
 
 
-def test_marks_for_mermaid_and_graphviz() -> None:
+def test_marks_for_mermaid() -> None:
     assert "  class b1x2 running\n  class b1x0,b1x1 reach\n" in mermaid(draw("p", MARKED))
-    assert 'label="v1 (running, deprecated)", style="dashed,filled", fillcolor=palegreen' in dot(draw("p", MARKED))
+    assert 'b1x2["v1 (running, deprecated)"]' in mermaid(draw("p", MARKED))
     assert "classDef running" not in mermaid(draw("p", PARTS))
