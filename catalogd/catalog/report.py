@@ -117,7 +117,7 @@ def _unchanged_conditions(catalog: Catalog, error: Exception | None) -> list[Des
     kept = [each for each in catalog.status.conditions if each.type not in changing]
     return [
         *(DesiredCondition(each.type, each.status, each.reason, each.message) for each in kept),
-        DesiredCondition(ConditionType.RECONCILING, "True", Reason.RETRYING, _message(error), _cause(error)),
+        DesiredCondition(ConditionType.RECONCILING, "True", Reason.RETRYING, _message(error), cause_of(error)),
     ]
 
 
@@ -166,10 +166,6 @@ def _unavailable(world: World) -> list[DesiredCondition]:
     ]
 
 
-def _cause(error: Exception | None) -> Cause | None:
-    return cause_of(error) if error is not None else None
-
-
 def _message(error: Exception | None) -> str:
     """The message of an OlmError or ApiError; only the type of any other error."""
     message = getattr(error, "message", None)
@@ -181,7 +177,7 @@ def _unpacked(world: World, evaluation: Evaluation) -> DesiredCondition:
 
     def unpacked(status: ConditionValue, reason: Reason, message: str) -> DesiredCondition:
         text = truncate(message, MAX_ERROR_BYTES)
-        return DesiredCondition(ConditionType.UNPACKED, status, reason, text, _cause(error))
+        return DesiredCondition(ConditionType.UNPACKED, status, reason, text, cause_of(error))
 
     if error is not None:
         return unpacked("False", Reason.UNPACK_FAILED, error.message)
@@ -224,7 +220,7 @@ def _ready(world: World, catalog: Catalog, error: Exception | None, unpacked: De
     was_ready = is_condition_true(catalog.status.conditions, ConditionType.READY)
     if world.package_diff and not was_ready:
         text = f"{WRITING_PACKAGES_MESSAGE}: {_message(error)}" if error else WRITING_PACKAGES_MESSAGE
-        return DesiredCondition(ConditionType.READY, "False", Reason.WRITING_PACKAGES, text, _cause(error))
+        return DesiredCondition(ConditionType.READY, "False", Reason.WRITING_PACKAGES, text, cause_of(error))
     if unpacked.status != "True":
         text = f'serving "{served.record.resolved_ref}" until newer content can be read: {unpacked.message}'
         return DesiredCondition(ConditionType.READY, "True", Reason.SERVING_OLD_CONTENT, text)

@@ -41,8 +41,11 @@ class Cause(NamedTuple):
         return self.reason == other.reason and is_part
 
 
-def cause_of(error: Exception) -> Cause:
-    """The cause that an error is: its reason and its subject; for one that is neither an OlmError nor an ApiError, its class."""
+def cause_of(error: Exception | None) -> Cause | None:
+    """The cause that an error is: its reason and its subject; for one that is neither an OlmError nor an ApiError, its class.
+    None without an error."""
+    if error is None:
+        return None
     if isinstance(error, OlmError):
         return Cause(error.reason, frozenset(error.subject))
     reason = error.reason if isinstance(error, ApiError) else ""

@@ -94,7 +94,7 @@ def _in_progress(reason: Reason, message: str) -> tuple[DesiredCondition, ...]:
     )
 
 
-def _failed(message: str, cause: Cause, *, stalled: bool) -> tuple[DesiredCondition, ...]:
+def _failed(message: str, cause: Cause | None, *, stalled: bool) -> tuple[DesiredCondition, ...]:
     progress = (
         DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, message, cause)
         if stalled

@@ -158,7 +158,7 @@ def _warnings(world: World) -> Iterable[str]:
 
 def work_condition(world: World, error: Exception | None, active: str | None, message: str) -> DesiredCondition | None:
     """Stalled, or Reconciling while the target is installed; None: the health of what is installed decides."""
-    cause = cause_of(error) if error is not None else None
+    cause = cause_of(error)
     if isinstance(error, Blocked | ApplyRejected):
         return DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, message, cause)
     if error is not None:

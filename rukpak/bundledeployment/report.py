@@ -173,7 +173,7 @@ def _conditions(
     world: World, evaluation: Evaluation, outcome: Outcome, active: str | None, health: HealthEvaluation
 ) -> list[DesiredCondition]:
     error = outcome if isinstance(outcome, Exception) else None
-    cause = cause_of(error) if error is not None else None
+    cause = cause_of(error)
     healthy = _healthy(active, health, cause)
     serves = _serves(world, healthy, health)
     is_repair_pending = error is not None and has_pending(world)
