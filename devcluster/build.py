@@ -131,7 +131,7 @@ def build_all(
     """
     report(
         f"Building Kubernetes {KUBERNETES_VERSION}, the image registry and kwok with Go, once "
-        "(ten to fifteen minutes on two cores)."
+        "(six to fifteen minutes on two cores)."
     )
     with tempfile.TemporaryDirectory(prefix="go-", dir=directory) as work:
         base = _go_environment(environment, Path(work))
