@@ -3,6 +3,7 @@
 Tests that use none of them require neither Go nor a network. There are no mocks.
 """
 
+import gc
 import itertools
 import os
 from collections import defaultdict
@@ -35,6 +36,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
     if config.option.collectonly:
         return
+    # The garbage collector would examine ten thousand collected tests again and again.
+    gc.collect()
+    gc.freeze()
     fixtures = {name for item in session.items for name in getattr(item, "fixturenames", ())}
     failed = config.stash.setdefault(_OPTIONAL_BUILDS_FAILED, {})
     capture = config.pluginmanager.getplugin("capturemanager")

@@ -203,7 +203,7 @@ def _send(
 def _compressed(data: bytes, compression: Compression) -> bytes:
     match compression:
         case "gzip":
-            return gzip.compress(data, 6, mtime=0)
+            return gzip.compress(data, 1, mtime=0)
         case "zstd":
             return zstandard.ZstdCompressor().compress(data)
         case "plain":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
+from weakref import WeakSet
 
 import pytest
 
@@ -29,7 +31,7 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 class BusyServer:
-    """Replaces the first answers, `times` of them."""
+    """Replaces the first answers, `times` of them. Each is the last one of its connection."""
 
     def __init__(self, times: int, headers: bytes, status: bytes = TOO_MANY, only: bytes = b"") -> None:
         self.left = times
@@ -37,12 +39,19 @@ class BusyServer:
         self.headers = headers
         self.status = status
         self.replaced = 0
+        self._connections: WeakSet[asyncio.Task[Any]] = WeakSet()
+        """The tasks of the proxy that move the answers of connections with a replaced one."""
 
     def __call__(self, answer: bytes) -> bytes:
+        connection = asyncio.current_task()
+        assert connection is not None
+        if connection in self._connections:
+            return b""
         if not self.left or self.only not in answer or not answer.startswith(b"HTTP/1.1 "):
             return answer  # also the rest of an answer that comes in several parts
         self.left -= 1
         self.replaced += 1
+        self._connections.add(connection)
         return BUSY % (self.status, self.headers)
 
 

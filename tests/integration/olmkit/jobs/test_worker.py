@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from devcluster.processes import children
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.jobs.fork_client import ForkServerClient
 from olmkit.jobs.job import JobReason, Limits, Task
@@ -58,19 +59,14 @@ async def test_one_process_runs_task_after_task(worker: Worker) -> None:
     assert worker.started == 1
 
 
-def child_processes() -> set[int]:
-    """The process IDs of the children of this process."""
-    return {int(pid) for each in Path("/proc/self/task").iterdir() for pid in (each / "children").read_text().split()}
-
-
 async def test_a_worker_that_is_warmed_up_has_its_fork_server_and_no_process(worker: Worker) -> None:
-    before = child_processes()
+    before = set(children(os.getpid()))
     worker.warm_up()
-    fork_server = child_processes() - before
+    fork_server = set(children(os.getpid())) - before
     assert len(fork_server) == 1
     assert worker.started == 0
     await pid_of(worker)
-    assert child_processes() - before == fork_server
+    assert set(children(os.getpid())) - before == fork_server
 
 
 async def test_the_process_is_replaced_after_a_number_of_tasks(worker: Worker) -> None:
