@@ -92,16 +92,21 @@ class Standby:
                 self.changed.clear()
                 await self.changed.wait()
 
+    async def world(self, name: str) -> World:
+        """What it observes of a BundleDeployment that exists."""
+        found = await self.observer.observe(name)
+        assert isinstance(found, World)
+        return found
+
     async def observe_twice(self, name: str) -> World:
         """The World, which is the same if it is observed again; it is observed without any effect."""
         memories, interests = repr(self.observer.memories), dict(self.observer.event_mapper.interests)
         missing = list(self.missing)
+        first, second = await self.world(name), await self.world(name)
         for _ in range(MAX_OBSERVATIONS):
-            first, second = [await self.observer.observe(name) for _ in range(2)]
-            assert isinstance(first, World)
-            assert isinstance(second, World)
             if first.raw == second.raw:
                 break  # otherwise the leader has written the status meanwhile
+            first, second = second, await self.world(name)
         assert comparable(first) == comparable(second)
         assert repr(first.evaluation) == repr(second.evaluation), "an error equals no other one"
         assert repr(self.observer.memories) == memories
