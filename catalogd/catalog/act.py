@@ -1,7 +1,6 @@
 """Carries out the Plan of one Catalog: starts jobs, changes what is served, writes objects.
 
-Decides nothing: what to do is in the Plan. What this process has to remember of it is kept in `Memory`, from which the next World
-is observed.
+Decides nothing: the Plan contains each action. `Memory` keeps the facts about past actions that the next World is observed from.
 """
 
 from __future__ import annotations
@@ -52,12 +51,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Memory:
-    """The knowledge of this process about one Catalog in addition to cluster and disk. Without it, the source is checked
-    again."""
+    """The facts about one Catalog that are neither on the cluster nor on disk. Without them, the source is checked again."""
 
     last_checked: datetime | None = None
     last_failure: FailedLoad | None = None
-    """The last failed load since the last successful one."""
+    """The last failed load since the last successful load."""
     start_failure: FailedLoad | None = None
     """A job that could not be started."""
     start_failed_at: float = 0.0
@@ -67,18 +65,18 @@ class Memory:
     loaded_config_map_versions: str = ""
     """DesiredSource.config_map_versions at the last successful check."""
     loading_config_map_versions: str = ""
-    """The same of the check that was started last."""
+    """DesiredSource.config_map_versions of the check that was started last."""
     recovery: Recovery | None = None
-    """The loads because content was lost on disk, with the age at the start of the last one: none."""
+    """The loads because content was lost on disk, as recorded at the start of the last load: its age is zero."""
     recovered_at: float = 0.0
     """time.monotonic() of that start."""
 
 
 @dataclass(frozen=True)
 class CatalogActions:
-    """Carries out Plans, and holds what the World is observed from.
+    """Carries out Plans, and holds the state that the World is observed from.
 
-    `job_ended` is called for a job that could not be started, as Jobs calls it for each other job.
+    `job_ended` is called for each job that could not be started. Jobs calls it for all other jobs.
     """
 
     client: Client
@@ -125,7 +123,7 @@ class CatalogActions:
         self.memories.pop(world.name, None)
 
     async def _load(self, world: World, load: Load) -> None:
-        """Start the job. If its inputs cannot be read, that is remembered as the failure of the job."""
+        """Start the job. If its inputs cannot be read, the error is recorded as the failure of the job."""
         assert world.catalog is not None
         name, desired, spec = world.name, load.desired, world.catalog.spec.source
         self.memories[name] = replace(
@@ -165,7 +163,7 @@ class CatalogActions:
         self._record_success(world)
 
     async def _put(self, world: World, record: Record) -> bool:
-        """Returns whether the content is served; if not, it is not on disk any more."""
+        """Serve the content. Returns False if the content has been removed from disk."""
         try:
             await self.store.put(world.name, record)
         except LookupError:

@@ -1,6 +1,6 @@
-"""Decides the next step for one Catalog: a list of rules, of which the first that answers wins.
+"""Decides the next step for one Catalog by a list of rules: the first rule that returns an action wins.
 
-Each Plan is one step; the next pass observes its result, so that the same rules continue after a crash between any two writes.
+Each Plan is one step, and the next pass observes its result. So the same rules continue after a crash between any two writes.
 All timing is in catalogd.catalog.timing. Pure.
 """
 
@@ -39,13 +39,13 @@ from olmkit.runtime.reconciler import Decision
 from olmkit.sources.errors import BadContent
 
 CACHE_LOSES_CONTENT = "CacheLosesContent"
-"""The reason of the error while content is not read again, because it was lost on disk right after that."""
+"""The reason of the error while content is not read again because it was lost on disk soon after it was read again before."""
 WRITE_BATCH_SIZE = 64
-"""Objects of each kind that are written, and that are deleted, in one pass."""
+"""The number of objects that one pass writes, and the number that it deletes."""
 
 
 def decide(world: World) -> Decision[Plan, Evaluation]:
-    """The next step, or the error that prevents one; and the evaluation for the report."""
+    """The next step, or the error that prevents it, and the evaluation for the report."""
     evaluation = evaluate(world)
     for rule in RULES:
         action = rule(world, evaluation)
@@ -74,7 +74,8 @@ def evaluate(world: World) -> Evaluation:
 
 
 def _is_served(world: World, desired: DesiredSource, time_to_check: timedelta | None) -> bool:
-    """After a failure, what is served is that of the source only when it has been read again, with its present inputs."""
+    """Report whether the served content comes from the desired source. After a failed load, it does only if the source has been
+    read again with its present inputs."""
     if world.served is None or world.served.record.ref != desired.identity:
         return False
     match world.load_state(desired):
@@ -108,7 +109,7 @@ def _load_error(world: World, desired: DesiredSource, time_to_check: timedelta |
 
 
 def _loss_error(world: World, desired: DesiredSource) -> Waiting | None:
-    """The error while content that was lost on disk again is not read again yet."""
+    """The error while content that was lost on disk repeatedly waits to be read again."""
     left = time_to_recover(world, desired)
     if left is None or left <= IMMEDIATELY:
         return None
@@ -124,7 +125,7 @@ def _absent(world: World, evaluation: Evaluation) -> Action | None:
 
 
 def _deleting(world: World, evaluation: Evaluation) -> Action | None:
-    """The content is removed at once; the object exists until the finalizers of others are removed."""
+    """Remove the content of a deleted Catalog at once. The object exists until the finalizers of others are removed."""
     if world.catalog is None or not world.catalog.metadata.deleting:
         return None
     return StopServing() if world.served is not None or world.job is not None else Keep()
@@ -139,7 +140,7 @@ def _unavailable(world: World, evaluation: Evaluation) -> Action | None:
 
 
 def _take_loaded(world: World, evaluation: Evaluation) -> Action | None:
-    """A job has ended well: its content is served, or what is served is confirmed. lastUnpacked changes only with the content."""
+    """Serve the content of a job that succeeded, or confirm the served content. lastUnpacked changes only with the content."""
     desired = evaluation.desired
     loaded = world.load_state(desired)
     if desired is None or not isinstance(loaded, LoadFinished):
@@ -166,14 +167,14 @@ def _take_loaded(world: World, evaluation: Evaluation) -> Action | None:
 
 
 def _select_packages(world: World, evaluation: Evaluation) -> Action | None:
-    """A change of spec.packages applies to what is served at once, whatever happens to the source."""
+    """Apply a change of spec.packages to the served content at once, whatever the state of the source is."""
     if world.served is None or not world.is_selection_outdated:
         return None
     return SelectPackages(_selected(world, world.served.record))
 
 
 def _selected(world: World, record: Record) -> Record:
-    """The record with the packages of the spec."""
+    """The record with the list of packages of the spec."""
     old = world.served.record if world.served else Record("", "", "", "")
     packages = world.catalog.selected_packages if world.catalog else None
     changed = old.packages_changed if packages == old.packages else format_timestamp(world.now)
@@ -200,7 +201,7 @@ def _load(world: World, evaluation: Evaluation) -> Action | None:
 
 
 def _recoveries(world: World, desired: DesiredSource) -> int:
-    """The loads since content was first lost, with the one that is to be started. One that failed is not counted."""
+    """The number of loads since content was first lost, including the load to start. A failed load is not counted."""
     if not world.corruption:
         return 0
     if world.recovery is None or time_to_recover(world, desired) is None:
@@ -209,7 +210,8 @@ def _recoveries(world: World, desired: DesiredSource) -> int:
 
 
 def _is_due(world: World, desired: DesiredSource, time_to_check: timedelta | None) -> bool:
-    """A new source is due at once; one that failed, and one that is served, when its time has come or a person requests it."""
+    """Report whether the source has to be loaded now. A new source is due at once. A source that failed or is served is due when
+    its time has come, or when a person requests a check."""
     is_time = time_to_check is not None and time_to_check <= IMMEDIATELY
     match world.load_state(desired):
         case LoadRunning():
@@ -235,7 +237,7 @@ def _is_confirmed(world: World, desired: DesiredSource) -> bool:
 
 
 def _report_first(world: World, evaluation: Evaluation) -> Action | None:
-    """Reports that content is served before the objects for it are written."""
+    """Report that content is served before its objects are written."""
     return Keep() if world.is_unreported else None
 
 

@@ -1,6 +1,6 @@
 """Maps watch events to keys: which Catalogs a change of a Catalog, Package, Secret or ConfigMap enqueues.
 
-Registered with the controller by catalogd.setup. Reads the informers alone; never decides.
+Reads only informers; never decides.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class EventMapper:
         return [obj["metadata"]["name"] for obj in (change.new or change.old,) if obj]
 
     def keys_of_package(self, change: Change) -> Iterable[str]:
-        """The Catalog that a Package names, before and after; when it is deleted, also the Catalogs that
-        may now use its name: those whose own name it starts with.
+        """The Catalogs that a Package names before and after the change. When it is deleted, also the Catalogs that may use its
+        object name from then on: the Catalogs whose own name is its beginning.
         """
         found = {name for obj in (change.old, change.new) if obj for name in catalog_of(obj)}
         if change.old is not None and change.new is None:
@@ -40,7 +40,7 @@ class EventMapper:
         return sorted(found)
 
     def keys_of_secret(self, change: Change) -> Iterable[str]:
-        """The Catalogs that refer to the Secret; all of them if it is the cluster-wide pull secret."""
+        """The Catalogs that refer to the Secret; all Catalogs if it is the cluster-wide pull secret."""
         return self._keys_of_input(SECRET, change)
 
     def keys_of_config_map(self, change: Change) -> Iterable[str]:

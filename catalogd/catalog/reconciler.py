@@ -1,6 +1,6 @@
 """Reconciles Catalogs: observes one, runs the five steps, and writes its status.
 
-Changes nothing but the status; what a Plan changes is in catalogd.catalog.act. Sources are read in jobs only.
+Changes only the status; catalogd.catalog.act carries out Plans. Reads sources only in jobs.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class CatalogReconciler:
         return Reconciler(self.observe, decide, self.actions.act, report, self.publish)
 
     def start_leading(self) -> None:
-        """Forget everything: what this process loaded before it leads may be older than what another replica serves."""
+        """Forget everything: content that this process loaded before it leads may be older than the content that another replica
+        serves."""
         self.actions.jobs.cancel_all()
         self.actions.memories.clear()
         self.publisher.reset()
@@ -67,7 +68,7 @@ class CatalogReconciler:
         return self.actions.memory(name).last_checked
 
     def log_failure(self, name: str) -> None:
-        """Log the failure of a job that has ended, unless the failure before it was the same. Called when a job ends."""
+        """Log the failure of a job that has ended, unless the previous failure was the same."""
         state = self.actions.jobs.state(name)
         if not isinstance(state, Failed):
             return
@@ -77,7 +78,7 @@ class CatalogReconciler:
             log.warning("the source of a catalog cannot be read", extra=facts)
 
     async def observe(self, name: str) -> World | None:
-        """None: the Catalog does not exist, and nothing of it is left here."""
+        """The World of a Catalog; None if the Catalog does not exist and this process has nothing of it left."""
         actions = self.actions
         raw, on_disk, memory = actions.catalogs.get(name), actions.store.get(name), actions.memory(name)
         corruption = actions.store.corruption(name)
@@ -135,7 +136,8 @@ class CatalogReconciler:
                 return memory.last_failure
 
     def _difference(self, catalog: Catalog | None, served: ServedCatalog | None) -> Difference:
-        """Objects stay as they are while nothing is served, unless nothing is to be served."""
+        """The difference between the Package objects and the served content. While nothing is served, objects stay as they are,
+        unless the Catalog is Unavailable."""
         if catalog is None:
             return Difference()
         if catalog.is_unavailable:
@@ -148,7 +150,7 @@ class CatalogReconciler:
     async def publish(self, world: World, status_report: StatusReport[CatalogStatus]) -> None:
         """Write the status of a Catalog that is not being deleted and has not changed since it was observed.
 
-        One that has changed is in the queue again.
+        A Catalog that has changed is in the queue again.
         """
         current = self.actions.catalogs.get(world.name)
         if world.raw is None or current is None or _version(current) != _version(world.raw):
@@ -178,7 +180,7 @@ def _requested_refresh(raw: Mapping[str, Any] | None) -> str:
 
 
 def _as_bad_content(error: OlmError) -> OlmError:
-    """A job that was killed by its input found bad content too: another digest under the same tag may be readable."""
+    """The error of a job, as BadContent if the input of the job killed it: another digest under the same tag may be readable."""
     if isinstance(error, Blocked) and error.reason in list(JobReason):
         return BadContent(error.reason, error.message, "")
     return error

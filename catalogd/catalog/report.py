@@ -1,7 +1,7 @@
 """The status of one Catalog: World, Evaluation and outcome -> Status.
 
-Reports three things and keeps them apart: the content that is served, the attempt to load what the spec asks for, and the two
-together. Pure.
+Reports three facts separately: the served content, the attempt to load the source that the spec requests, and both together.
+Pure.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def report(world: World, evaluation: Evaluation | None, outcome: Done | Exceptio
 
 
 def _content_transition(world: World, catalog: Catalog, transitions: Sequence[Transition]) -> Sequence[Transition]:
-    """Other content is served than the status names so far: worth an Event, although no condition changes its status."""
+    """The transition for served content that the status does not name yet. It causes an Event, although no condition changes its
+    status."""
     before = catalog.status.content_digest
     if world.served is None or before in (None, world.served.record.digest):
         return ()
@@ -86,7 +87,8 @@ def _content_transition(world: World, catalog: Catalog, transitions: Sequence[Tr
 
 
 def _handled_refresh(world: World, catalog: Catalog, evaluation: Evaluation, outcome: Done | Exception) -> str | None:
-    """The requested check that has ended, with or without success: written in one update with its result."""
+    """The value of the requested check that has ended, with or without success. It is written in the same update as the result of
+    the check."""
     if world.refresh_requested and evaluation.desired is None:
         return world.refresh_requested  # there is no source to check, and the conditions report that
     continues = isinstance(outcome, Done) and isinstance(outcome.plan.action, Load | Serve)
@@ -112,7 +114,7 @@ def _content(served: ServedContent, content_url: str) -> dict[str, object]:
 
 
 def _unchanged_conditions(catalog: Catalog, error: Exception | None) -> list[DesiredCondition]:
-    """The conditions as they are, and the error that prevented an evaluation."""
+    """The existing conditions, and the error that prevented an evaluation."""
     changing = (ConditionType.STALLED, ConditionType.RECONCILING)
     kept = [each for each in catalog.status.conditions if each.type not in changing]
     return [
@@ -124,7 +126,7 @@ def _unchanged_conditions(catalog: Catalog, error: Exception | None) -> list[Des
 def _conditions(
     world: World, catalog: Catalog, evaluation: Evaluation, error: Exception | None
 ) -> list[DesiredCondition]:
-    """`error` is that of the source, else that of the pass."""
+    """The conditions after the pass. `error` is the error of the source, else the error of the pass."""
     if catalog.is_unavailable:
         return [*_unavailable(world), *_progress(world, error, None)]
     unpacked = _unpacked(world, evaluation)
@@ -135,7 +137,7 @@ def _conditions(
 
 
 def _progress(world: World, error: Exception | None, unpacked: DesiredCondition | None) -> list[DesiredCondition]:
-    """Stalled or Reconciling, or neither."""
+    """The condition Stalled or Reconciling, or neither."""
     if isinstance(error, Blocked):
         return [DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, error.message, cause_of(error))]
     if error is not None:
@@ -191,7 +193,7 @@ def _unpacked(world: World, evaluation: Evaluation) -> DesiredCondition:
 
 
 def _successfully(world: World) -> str:
-    """The guide's literal for images."""
+    """The message of a successful load. For images it has the exact text of the OpenShift guide."""
     assert world.served is not None
     record = world.served.record
     what = "the catalog image" if record.resolved.get("type", SourceType.IMAGE) == SourceType.IMAGE else "the catalog"
@@ -199,7 +201,7 @@ def _successfully(world: World) -> str:
 
 
 def _serving(world: World, cause: Cause | None = None) -> DesiredCondition:
-    """`cause`: why nothing can be read."""
+    """The condition Serving. `cause`: the cause why nothing can be read."""
     if world.served is None:
         damage = f"the content is damaged on disk and is read again: {world.corruption}"
         text = damage if world.corruption else NOTHING_UNPACKED_MESSAGE
@@ -210,9 +212,10 @@ def _serving(world: World, cause: Cause | None = None) -> DesiredCondition:
 
 
 def _ready(world: World, catalog: Catalog, error: Exception | None, unpacked: DesiredCondition) -> DesiredCondition:
-    """Once content was served with all its Package objects, the Catalog stays Ready as long as any content is served.
+    """The condition Ready. Once content was served with all its Package objects, the Catalog stays Ready as long as any content
+    is served.
 
-    While none is, Ready has the reason of Unpacked, because lists show Ready.
+    While no content is served, Ready has the reason of Unpacked, because lists show Ready.
     """
     served = world.served
     if served is None:
@@ -232,6 +235,6 @@ def _ready(world: World, catalog: Catalog, error: Exception | None, unpacked: De
 
 
 def _names(names: Sequence[str]) -> str:
-    """Comma-separated, truncated after a whole name."""
+    """The names separated by commas, truncated after a whole name."""
     text, limit = ",".join(map(printable, names)), MAX_PACKAGE_NAMES_CHARACTERS
     return text if len(text) <= limit else text[: max(text.rfind(",", 0, limit), 0)]

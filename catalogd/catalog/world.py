@@ -1,6 +1,6 @@
-"""World, Plan, Evaluation and Done of one Catalog: what was observed, what to do, why, and what was done. Values only.
+"""World, Plan, Evaluation and Done of one Catalog: the observation, the next step, the reasons for it, and its result.
 
-Pure.
+Values only. Pure.
 """
 
 from __future__ import annotations
@@ -39,11 +39,12 @@ class InputReference:
 
 @dataclass(frozen=True)
 class DesiredSource:
-    """The source that the spec asks for.
+    """The source that the spec requests.
 
-    `identity` identifies it, `credential_versions` are the resourceVersions of the Secrets it is read with: a job is known by
-    both. `description` names it in messages. `poll_interval` is the time between two checks of the source, None for never.
-    `config_map_versions` are the resourceVersions of its ConfigMaps: when they change, it is loaded again.
+    `identity` identifies the source, and `credential_versions` are the resourceVersions of the Secrets that it is read with. Both
+    together identify a job. `description` names the source in messages. `poll_interval` is the time between two checks of the
+    source, None for never. `config_map_versions` are the resourceVersions of its ConfigMaps; when they change, the source is
+    loaded again.
     """
 
     identity: str
@@ -60,7 +61,7 @@ class DesiredSource:
 
 @dataclass(frozen=True)
 class LoadRunning:
-    """A job loads the source; `is_queued` until it has a slot. `previous_error`: why its previous attempt failed."""
+    """A job loads the source. `is_queued` is True until it has a slot. `previous_error` is the error of its previous attempt."""
 
     job_identity: str
     is_queued: bool = False
@@ -69,7 +70,8 @@ class LoadRunning:
 
 @dataclass(frozen=True)
 class LoadFinished:
-    """A job has loaded the source: content `digest` is on disk. `digest` is "" when it is what is served already."""
+    """A job has loaded the source: the content with this `digest` is on disk. `digest` is "" if this content is served
+    already."""
 
     job_identity: str
     resolved_ref: str
@@ -80,7 +82,7 @@ class LoadFinished:
 
 @dataclass(frozen=True)
 class LoadFailed:
-    """A job could not load the source, or could not be started; `age` is the time since then."""
+    """A job could not load the source, or could not be started. `age` is the time since then."""
 
     job_identity: str
     error: OlmError
@@ -89,8 +91,8 @@ class LoadFailed:
 
 @dataclass(frozen=True)
 class Recovery:
-    """The loads of a source since its content was first lost on disk: how many, one soon after the other, and the time since the
-    last one was started."""
+    """The loads of a source since its content was first lost on disk: the number of `loads` in quick succession, and the `age` of
+    the last load since its start."""
 
     job_identity: str
     loads: int
@@ -113,15 +115,15 @@ class World:
     """Everything that the decision may depend on.
 
     `catalog` and `raw` are None when the object does not exist. `last_checked`: when this process last read the source
-    successfully. `package_diff`: the difference between the Package objects on the cluster and the content that is served.
-    `input_versions`: the resourceVersion of each Secret and ConfigMap that the spec
-    refers to, None for one that does not exist; all of them are in `namespace`. `pull_secret_version`: the resourceVersion of the
-    cluster-wide Secret, "" when there is none. `refresh_requested`: the value of the annotation that requests a check, "" without
-    one; `refresh_started`: the value that the last check was started for, until the status reports its end.
-    `loaded_config_map_versions`: DesiredSource.config_map_versions at the last successful check. `corruption`: the damage of
-    content that had to be removed, or that it is gone; `recovery`: how often it was loaded again because of that.
-    `serves_deleted_catalog`: the content under this name belongs to a deleted Catalog of the same name; `served` is None then.
-    `last_failure`: the last failed load since the last successful one, and `is_disk_full`: it failed because the disk is full.
+    successfully. `package_diff`: the difference between the Package objects on the cluster and the served content.
+    `input_versions`: the resourceVersion of each Secret and ConfigMap that the spec refers to, None if it does not exist. All of
+    them are in `namespace`. `pull_secret_version`: the resourceVersion of the cluster-wide Secret, "" when there is none.
+    `refresh_requested`: the value of the annotation that requests a check, "" without one; `refresh_started`: the value that the
+    last check was started for, until the status reports its end. `loaded_config_map_versions`: DesiredSource.config_map_versions
+    at the last successful check. `corruption`: the damage of content that had to be removed, or the loss of content. `recovery`:
+    the loads because of this damage or loss. `serves_deleted_catalog`: the content under this name belongs to a deleted Catalog
+    of the same name. `served` is None in this case. `last_failure`: the last failed load since the last successful load.
+    `is_disk_full`: this load failed because the disk is full.
     """
 
     name: str
@@ -187,7 +189,7 @@ class World:
         return self.is_unreported or self.lacks_label or bool(self.package_diff)
 
     def load_state(self, desired: DesiredSource | None) -> LoadState | None:
-        """The state of the job that loads the desired source; None when there is none, or it loads another one."""
+        """The state of the job that loads the desired source; None if there is no job, or if it loads another source."""
         is_desired = desired is not None and self.job is not None and self.job.job_identity == desired.job_identity
         return self.job if is_desired else None
 
@@ -197,17 +199,17 @@ class World:
 
 @dataclass(frozen=True)
 class StopServing:
-    """Serve nothing under the name, cancel the job, remove what is on disk."""
+    """Serve nothing under the name, cancel the job, and remove the content from disk."""
 
 
 @dataclass(frozen=True)
 class Load:
     """Start a job that loads the source, and record `refresh_started` as the request it answers ("" for none).
 
-    `restart`: an earlier end of the same job does not count. `free_space`: remove replaced content first. `known_bad`: content
-    that this source had and that could not be read; the job need not read it again. `is_confirmed`: the source has confirmed, for
-    this Catalog and with these Secrets, that it has the content that is served. `recoveries`: Recovery.loads with this one; 0 if
-    no content was lost.
+    `restart`: run the job even if the same job has ended before. `free_space`: remove replaced content first. `known_bad`:
+    content of this source that could not be read; the job does not read it again. `is_confirmed`: the source has confirmed, for
+    this Catalog and with these Secrets, that it has the served content. `recoveries`: Recovery.loads including this load; 0 if no
+    content was lost.
     """
 
     desired: DesiredSource
@@ -235,12 +237,12 @@ class SelectPackages:
 
 @dataclass(frozen=True)
 class ConfirmUnchanged:
-    """A job found that the source still has what is served: record the time of the check."""
+    """Record the time of a check in which a job found that the source still has the served content."""
 
 
 @dataclass(frozen=True)
 class SetLabel:
-    """Set the label that selectors find the object by."""
+    """Set the label by which selectors find the object."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +262,8 @@ Action: TypeAlias = StopServing | Load | Serve | SelectPackages | ConfirmUnchang
 
 @dataclass(frozen=True)
 class Plan:
-    """The actions of this pass, and the time to the next one (None: when something that is watched changes, or a job ends)."""
+    """The actions of this pass, and the time to the next pass. None: the next pass follows a watched change or the end of a
+    job."""
 
     action: Action
     after: timedelta | None = None
@@ -270,11 +273,12 @@ class Plan:
 class Evaluation:
     """The meaning of the World, for the decision and for the report.
 
-    `desired` is None when nothing is to be served, or when the spec is invalid or refers to what does not exist: then
-    `source_error` is set. `source_error`: why the source could not be loaded; Waiting if it is retried, else Blocked.
-    `time_to_check`: how long until the source is to be checked; None for not before something else changes, zero or less for now.
-    `is_reading`: a job reads the desired source, or has read it and its content is about to be served. `is_served`: the content
-    that is served is that of the desired source; after a failed load, only when it has been read with its present inputs.
+    `desired` is None when nothing is to be served. It is also None when the spec is invalid or refers to objects that do not
+    exist; `source_error` is set in this case. `source_error`: the reason why the source could not be loaded; Waiting if the load
+    is retried, else Blocked. `time_to_check`: the time until the source has to be checked; zero or less for now, None for no
+    check before something else changes. `is_reading`: a job reads the desired source, or has read it and its content is about to
+    be served. `is_served`: the served content comes from the desired source; after a failed load, only if the source has been
+    read with its present inputs.
     """
 
     desired: DesiredSource | None = None

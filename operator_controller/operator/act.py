@@ -1,6 +1,6 @@
 """Carries out the Plan of one Operator: at most one write to the API server.
 
-Decides nothing: what to do is in the Plan.
+Decides nothing: the Plan contains the action.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class OperatorActions:
-    """Makes all writes of this controller except that of the status, and records them in the informers."""
+    """Makes all writes of this controller except status writes, and records them in the informers."""
 
     client: Client
     informers: Informers

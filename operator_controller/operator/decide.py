@@ -1,4 +1,4 @@
-"""The next step for one Operator: decide(World) -> Decision(Plan, Evaluation).
+"""Decides the next step for one Operator: decide(World) -> Decision(Plan, Evaluation).
 
 Pure.
 
@@ -52,7 +52,7 @@ from operator_controller.operator.world import (
 
 
 def decide(world: World) -> Decision[Plan, Evaluation | DeletionEvaluation]:
-    """The next step, or the error (Blocked, Waiting) that prevents one, and the evaluation behind it."""
+    """The next step, or the error (Blocked, Waiting) that prevents it, and the evaluation that led to it."""
     if world.operator.metadata.deleting:
         deletion = evaluate_deletion(world)
         return Decision(_decide_deletion(world, deletion), deletion)
@@ -85,7 +85,7 @@ def _decide_installation(world: World, evaluation: Evaluation) -> Plan | OlmErro
 
 
 def _to_apply(evaluation: Reported) -> Mapping[str, Any] | OlmError | None:
-    """The BundleDeployment to apply, or why none can be; None if the existing one is as desired."""
+    """The BundleDeployment to apply, or the error that prevents it; None if the existing one is as desired."""
     if evaluation.consequences.successor is not None:
         return evaluation.consequences.successor.to_apply
     match evaluation:
@@ -126,8 +126,8 @@ def _decide_deletion(world: World, evaluation: DeletionEvaluation) -> Plan:
 
 
 def _release(world: World, existing: ObservedBundleDeployment) -> ReleaseBundleDeployment:
-    """Remove the owner reference of the BundleDeployment, as the garbage collector does too. The collector may not know the
-    BundleDeployment yet, and must not be waited for."""
+    """Remove the owner reference of the BundleDeployment. The garbage collector does the same, but it may not know the
+    BundleDeployment yet, so this controller does not wait for it."""
     metadata, owners = existing.model.metadata, existing.raw["metadata"]["ownerReferences"]
     others = tuple(each for each in owners if each["uid"] != world.operator.metadata.uid)
     return ReleaseBundleDeployment(metadata.name, metadata.uid, metadata.resource_version, others)
@@ -139,10 +139,11 @@ def _delete(existing: ObservedBundleDeployment) -> DeleteBundleDeployment:
 
 
 def protection_plan(world: World) -> ProtectDeployment | None:
-    """Add the annotation for deletion protection to the BundleDeployment, or remove it; None: it is as on its Operator.
+    """The Plan to add the annotation for deletion protection to the BundleDeployment, or to remove it; None if it is as on the
+    Operator.
 
-    Deleting the BundleDeployment would delete the same custom resources. rukpak answers the API server for both, and reads the
-    Operator first; the annotation of the BundleDeployment only has the API server ask.
+    Deleting the BundleDeployment would delete the same custom resources. rukpak answers the API server for both objects, and
+    reads the Operator first. The annotation of the BundleDeployment only makes the API server ask.
     """
     deployment = world.owned_bundle_deployment
     if deployment is None:

@@ -1,7 +1,7 @@
 """Maps watch events to keys: which Operators a change of an Operator, BundleDeployment, Bundle or Catalog enqueues.
 
-Registered by operator_controller.setup with the controller, and with the Resolver, which enqueues the Operators whose answer has
-changed. Reads the informers alone; never decides.
+The controller and the Resolver use these maps; the Resolver enqueues the Operators whose answer has changed. Reads only
+informers; never decides.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class EventMapper:
     informers: Informers
 
     def keys_of_operator(self, change: Change) -> Iterable[str]:
-        """The Operator itself; if its claim to a package may have changed, also all others for that package."""
+        """The Operator itself. If its claim to a package may have changed, also all other Operators for that package."""
         new, old = change.new, change.old
         names = {obj["metadata"]["name"] for obj in (new, old) if obj is not None}
         if _claim(new) != _claim(old):
@@ -33,7 +33,8 @@ class EventMapper:
         return names
 
     def keys_of_deployment(self, change: Change) -> Iterable[str]:
-        """The Operator of its name; if it was created, deleted or installed its first bundle, also all others for its package."""
+        """The Operator with the name of the BundleDeployment. If the BundleDeployment was created, deleted or installed its first
+        bundle, also all other Operators for its package."""
         new, old = change.new, change.old
         names = {obj["metadata"]["name"] for obj in (new, old) if obj is not None}
         if _installed_packages(new) != _installed_packages(old):
@@ -49,7 +50,7 @@ class EventMapper:
         return [owner] if owner else []
 
     def keys_of_catalog(self, change: Change) -> Iterable[str]:
-        """If the pull secret of a Catalog may have changed: the Operators whose BundleDeployments request a bundle from it."""
+        """The Operators whose BundleDeployments request a bundle from the Catalog, if its pull secret may have changed."""
         new, old = change.new, change.old
         if new is None or (old is not None and pull_secret_of(new) == pull_secret_of(old)):
             return []
@@ -85,6 +86,7 @@ def selected_catalogs(operator: Operator, catalogs: Iterable[Object]) -> tuple[s
 
 
 def pull_secret_of(catalog: Object) -> str:
-    """The Secret that the image of a Catalog is pulled with, "" for none. The images of its bundles are pulled with it, too."""
+    """The Secret that the image of a Catalog is pulled with, "" for none. The images of its bundles are pulled with the same
+    Secret."""
     image = catalog["spec"]["source"].get("image") or {}
     return image.get("pullSecret") or ""

@@ -1,6 +1,6 @@
 """Reconciles Operators: observes one, runs the five steps, and writes its status.
 
-Reads informers and asks the Resolver; writes nothing but the status: a Plan is carried out by act.
+Reads informers and asks the Resolver. Writes only the status; act carries out Plans.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ from operator_controller.resolve.snapshot.cluster_snapshot import OperatorReques
 
 
 class MissingBundles:
-    """Remembers since when the active Bundle of each Operator has been missing. A new leader starts again.
+    """Remembers the time since which the active Bundle of each Operator has been missing. A new leader starts again.
 
-    Read by observe, recorded when a pass ends.
+    observe reads it, and publish records it at the end of a pass.
     """
 
     def __init__(self) -> None:
         self._since: dict[str, tuple[str, datetime]] = {}
 
     def since(self, operator: str, bundle: str, now: datetime) -> datetime:
-        """The time since when the Bundle has been missing; `now` if it was not missing in the last pass."""
+        """The time since which the Bundle has been missing; `now` if it was not missing in the last pass."""
         name, since = self._since.get(operator, ("", now))
         return since if name == bundle else now
 
     def record(self, world: World) -> None:
-        """Remember the missing Bundle of a World, or that there is none."""
+        """Remember the missing Bundle of a World, or that no Bundle is missing."""
         name = world.operator.metadata.name
         if world.missing_bundle and world.missing_since is not None:
             self._since[name] = world.missing_bundle, world.missing_since
@@ -77,8 +77,9 @@ class MissingBundles:
 class OrphaningOperators:
     """Remembers the Operators that are deleted without their dependents, by uid.
 
-    The garbage collector removes the finalizer that says so within milliseconds, before a pass may see it, and also if it did not
-    find the BundleDeployment, because it does not follow that kind yet.
+    The finalizer `orphan` requests this deletion. The garbage collector removes the finalizer within milliseconds, perhaps before
+    a pass sees it. It also removes the finalizer if it did not find the BundleDeployment because it does not follow that kind
+    yet.
     """
 
     def __init__(self) -> None:
@@ -115,13 +116,13 @@ class OperatorReconciler:
         return Reconciler(self.observe, decide, self.actions.act, report, self.publish)
 
     def start_leading(self) -> None:
-        """Forget what another leader may have changed since."""
+        """Forget facts that another leader may have changed."""
         self.publisher.reset()
         self.missing_bundles.clear()
         self.resolver.clear()
 
     async def observe(self, key: str) -> World | None:
-        """None: the Operator does not exist."""
+        """The World of an Operator; None if it does not exist."""
         world = self._observe_unresolved(key)
         request = make_request(world) if world is not None else None
         if world is None or request is None or not (request.is_resolvable or request.is_deleting):
@@ -156,7 +157,7 @@ class OperatorReconciler:
         )
 
     def _observe_objects(self, key: str) -> World | None:
-        """The Operator, its BundleDeployment and what runs."""
+        """The World with the Operator, its BundleDeployment and the running bundle."""
         raw = self.informers.operators.get(key)
         if raw is None:
             return None
@@ -174,13 +175,13 @@ class OperatorReconciler:
         return self._with_running(world)
 
     def _dependencies(self, operator: Operator) -> tuple[str, ...]:
-        """The Operators that were created for what its bundle requires."""
+        """The names of the Operators that were created for requirements of its bundle."""
         names = sorted(one.operator for one in operator.status.dependencies or () if one.operator)
         found = {name: self.informers.operators.get(name) for name in names}
         return tuple(name for name, raw in found.items() if raw is not None and is_dependency(raw))
 
     def _neighbours(self, packages: Iterable[str]) -> dict[str, Neighbour]:
-        """The Operators for these packages, as far as there are any."""
+        """The Operators for these packages, as far as they exist."""
         found: dict[str, Neighbour] = {}
         for package in packages:
             claims = package_claims(self.informers, package)
@@ -191,7 +192,7 @@ class OperatorReconciler:
         return found
 
     def _with_running(self, world: World) -> World:
-        """The World with the running bundle, read from the active Bundle, or from its record if that is missing."""
+        """The World with the running bundle, read from the active Bundle, or from its record if the Bundle is missing."""
         deployment = world.owned_bundle_deployment
         active = deployment.model.status.active_bundle if deployment else None
         if deployment is None or not active:
@@ -210,7 +211,7 @@ class OperatorReconciler:
         )
 
     async def publish(self, world: World, status_report: StatusReport[OperatorStatus] | None) -> None:
-        """Record what was observed for the passes to come; then write the report, if there is one. Raises NotFound when the
+        """Record the observations that later passes need, then write the report, if there is one. Raises NotFound when the
         Operator is deleted."""
         self.missing_bundles.record(world)
         if world.resolution is not None:
@@ -253,7 +254,8 @@ def package_claims(informers: Informers, package: str) -> tuple[PackageClaim, ..
 
 
 def _claim(informers: Informers, operator: Object, package: str) -> PackageClaim | None:
-    """None for an Operator that requests the package while it has another one installed: that must be resolved first."""
+    """The claim of an Operator. None if it requests the package while another package is installed for it, which must be resolved
+    first."""
     name = operator["metadata"]["name"]
     deployment = informers.deployments.get(name)
     if deployment is not None and not _owns(operator, deployment):

@@ -1,7 +1,7 @@
 """The status of an Operator after a pass: report(World, Evaluation, outcome) -> StatusReport.
 
 The running bundle is reported through every failure and upgrade, and read from the active Bundle, never from the desired one.
-Names of a catalog are exact in the fields of the status, where they are compared; texts are one line of printable characters.
+Fields of the status have the exact names of the catalog, because they are compared. Texts are one line of printable characters.
 Pure.
 """
 
@@ -74,15 +74,15 @@ _REPORTED_WAITING_REASONS = (
     Reason.RESOLVING,
     Reason.INSTALLING,
 )
-"""Reasons of a Waiting that Reconciling reports as they are; it reports all others as Retrying."""
+"""Reasons of a Waiting that Reconciling reports as they are. It reports all other reasons as Retrying."""
 Outcome = Done | Exception
 
 
 def report(
     world: World, evaluation: Evaluation | DeletionEvaluation | None, outcome: Outcome
 ) -> StatusReport[OperatorStatus] | None:
-    """Status and transitions; None: the status stays as it is, and the next pass reports. There is no evaluation if evaluating
-    failed."""
+    """The status and its transitions; None if the status stays as it is and the next pass reports. There is no evaluation if
+    evaluating failed."""
     if isinstance(outcome, Conflict):
         return None
     if isinstance(outcome, Done) and isinstance(outcome.plan, UNREPORTED_PLANS):
@@ -113,7 +113,8 @@ def report(
 
 
 def _without_other_plan(outcome: Outcome, evaluation: Reported) -> Outcome:
-    """The blocker of the installation, if the Plan that was carried out concerns others: that says nothing about the bundle."""
+    """The outcome to report. If the Plan that was carried out concerns other Operators, its result says nothing about the bundle,
+    and the blocker of the installation is reported."""
     if not isinstance(outcome, Done) or evaluation.blocker is None:
         return outcome
     is_recorded_first = evaluation.consequences.successor is not None
@@ -121,8 +122,8 @@ def _without_other_plan(outcome: Outcome, evaluation: Reported) -> Outcome:
 
 
 def _with_notes(desired: list[DesiredCondition], progress: _Progress, evaluation: Reported) -> list[DesiredCondition]:
-    """A Hold is named by Ready also while what is installed is not healthy, and the successor of a deleted Catalog until the
-    running bundle is recorded as that Catalog's."""
+    """The conditions with notes. Ready names a Hold even while the installed bundle is not healthy, and the successor of a
+    deleted Catalog until the record of the running bundle names this successor."""
     hold_note, successor_note = _hold_note(evaluation), evaluation.consequences.successor_note
     if hold_note and not progress.has_hold_note:
         desired = _with_note(desired, hold_note)
@@ -132,7 +133,7 @@ def _with_notes(desired: list[DesiredCondition], progress: _Progress, evaluation
 
 
 def _hold_note(evaluation: Reported) -> str:
-    """The reason why nothing would be changed, as a note; empty if the bundle may be installed."""
+    """The reason why nothing is changed, as a note; empty if the bundle may be installed."""
     match evaluation:
         case Held():
             return evaluation.hold.note
@@ -145,7 +146,7 @@ def _hold_note(evaluation: Reported) -> str:
 
 
 def _with_missing_bundle(world: World, desired: list[DesiredCondition]) -> list[DesiredCondition]:
-    """A missing active Bundle: Ready is not True, and its message ends with a note about it."""
+    """The conditions if the active Bundle is missing: Ready is not True, and its message ends with a note about the Bundle."""
     if not world.missing_bundle or world.running is None:
         return desired
     note = (
@@ -164,7 +165,8 @@ def _with_missing_bundle(world: World, desired: list[DesiredCondition]) -> list[
 
 
 def _with_note(desired: list[DesiredCondition], note: str) -> list[DesiredCondition]:
-    """The conditions of kstatus with the note at the end of their messages, which are truncated for it."""
+    """The conditions with the note at the end of the messages of Ready, Reconciling and Stalled, which are truncated to make room
+    for it."""
     room = MAX_EXPLANATION_BYTES - len(f"; {note}".encode())
     shown = (ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED)
     return [
@@ -176,7 +178,7 @@ def _with_note(desired: list[DesiredCondition], note: str) -> list[DesiredCondit
 
 
 def _status(world: World, desired: list[DesiredCondition], evaluation: Reported | None) -> StatusReport[OperatorStatus]:
-    """The status; while the Operator is being deleted there is no evaluation, and what was resolved stays."""
+    """The status. While the Operator is being deleted there is no evaluation, and the resolved bundle stays."""
     old, generation = world.operator.status, world.operator.metadata.generation
     conditions, transitions = merge_conditions(old.conditions, desired, generation, world.now)
     status = OperatorStatus(
@@ -207,7 +209,7 @@ def _image(evaluation: Reported) -> str:
 
 
 def _available(world: World, evaluation: Reported) -> AvailableBundle | None:
-    """The bundle that waits: for a person, or else for what keeps it out."""
+    """The bundle that waits for a person, or else the bundle that another reason keeps from being installed."""
     if isinstance(evaluation, Held) and evaluation.hold.available is not None:
         return evaluation.hold.available
     kept = evaluation.consequences.available
@@ -217,7 +219,8 @@ def _available(world: World, evaluation: Reported) -> AvailableBundle | None:
 def _available_events(
     old: OperatorStatus, new: OperatorStatus, transitions: tuple[Transition, ...]
 ) -> tuple[PendingEvent, ...]:
-    """The Event for another bundle that waits, unless Ready becomes True at the same time: its Event names the bundle."""
+    """The Event for another bundle that waits. It is left out if Ready becomes True at the same time, because the Event of Ready
+    names the bundle."""
     available, before = new.available, old.available
     if available is None or (
         before is not None and (before.version, before.reason) == (available.version, available.reason)
@@ -230,7 +233,7 @@ def _available_events(
 
 
 def _wanted_version(world: World, evaluation: Reported) -> str | None:
-    """The version that was selected or stays; if there is none, the version of the spec."""
+    """The version that was selected or stays, else the version of the spec."""
     match evaluation:
         case Selected():
             return evaluation.bundle.version
@@ -284,7 +287,7 @@ def _not_attempted(evaluation: Reported) -> str:
 
 
 def _installed_as_reported(deployment: ObservedBundleDeployment | None) -> DesiredCondition:
-    """The state that rukpak reports of the BundleDeployment; None: it has not reported it."""
+    """The condition Installed as rukpak reports it. `deployment` is None if rukpak has not reported its state."""
     if deployment is None:
         return _installation_unknown(STATUS_UNKNOWN)
     if (failure := _failure(deployment)) is not None:
@@ -305,7 +308,7 @@ def _installed_condition(
 
 
 def _cause(deployment: ObservedBundleDeployment) -> Cause:
-    """The cause of what a BundleDeployment reports: its conditions, and the objects that have failed."""
+    """The cause of the state that a BundleDeployment reports: its conditions, and the objects that have failed."""
     status = deployment.model.status
     conditions = {f"{one.type} {one.status} {one.reason}" for one in status.conditions}
     failed = status.failed.objects if status.failed is not None else ()
@@ -314,7 +317,8 @@ def _cause(deployment: ObservedBundleDeployment) -> Cause:
 
 
 def _failure(deployment: ObservedBundleDeployment) -> Condition | None:
-    """The condition that explains why nothing is installed: that of the installation, else that of unpacking."""
+    """The condition that explains why nothing is installed: the condition of the installation, else the condition of
+    unpacking."""
     for name in (DeploymentCondition.INSTALLED, DeploymentCondition.HAS_VALID_BUNDLE):
         condition = deployment.condition(name)
         if condition is not None and condition.status == "False" and condition.reason in _FAILED:
@@ -326,7 +330,8 @@ def _failure(deployment: ObservedBundleDeployment) -> Condition | None:
 
 
 class _Progress(NamedTuple):
-    """Ready, and Reconciling or Stalled, and which notes their message has: the explanation contains both."""
+    """The condition Ready, the condition Reconciling or Stalled, and which notes their message has already. The explanation
+    contains both notes."""
 
     conditions: list[DesiredCondition]
     has_hold_note: bool = False
@@ -355,7 +360,7 @@ def _ready_and_progress(world: World, outcome: Outcome, evaluation: Reported) ->
 
 
 def _following(evaluation: Reported) -> _Progress:
-    """The successor of a deleted Catalog is being recorded."""
+    """The progress while the successor of a deleted Catalog is being recorded."""
     note = evaluation.consequences.successor_note
     return _Progress(_not_ready(Reason.FOLLOWING_CATALOG, note, Reason.FOLLOWING_CATALOG), has_successor_note=True)
 
@@ -374,12 +379,12 @@ def _progress_of_deployment(world: World, evaluation: Resolved) -> _Progress:
 
 
 def _error_text(what: str, error: Exception) -> str:
-    """A failed write in a sentence. An unexpected error may be no write at all: it is reported by its class."""
+    """A failed write as a sentence. An unexpected error may not come from a write, so it is reported by its class."""
     return f"{what if isinstance(error, ApiError) else type(error).__name__}: {error}"
 
 
 def _fits(*texts: str) -> bool:
-    """Report whether a message of these texts is not truncated."""
+    """Report whether a message of these texts fits without truncation."""
     return len("; ".join(texts).encode()) <= MAX_EXPLANATION_BYTES
 
 
@@ -400,7 +405,7 @@ def _blocked(world: World, blocker: OlmError, evaluation: Reported) -> _Progress
 
 
 def _installed_and_ready(evaluation: Resolved, deployment: ObservedBundleDeployment) -> _Progress:
-    """The progress when the bundle is installed and ready: what was lost, and the explanation."""
+    """The progress when the bundle is installed and ready. Its message has the losses and the explanation."""
     losses = [loss.sentence for loss in deployment.model.status.losses or ()]
     texts = [*losses, evaluation.explanation]
     status: ConditionValue = "True"
@@ -423,7 +428,7 @@ def _installed_and_ready(evaluation: Resolved, deployment: ObservedBundleDeploym
 
 
 def _unready(world: World, evaluation: Resolved, deployment: ObservedBundleDeployment) -> list[DesiredCondition]:
-    """The BundleDeployment is as desired: its state is the Operator's."""
+    """The conditions while the BundleDeployment is as desired but not ready: they report its state."""
     ready = deployment.condition(DeploymentCondition.READY)
     is_stalled, cause = deployment.is_true(DeploymentCondition.STALLED), _cause(deployment)
     if ready is not None and ready.reason in (DeploymentReason.ROLLING_BACK, DeploymentReason.ROLLED_BACK):
@@ -454,7 +459,8 @@ def _progress_reason(deployment: ObservedBundleDeployment) -> Reason:
 
 
 def _not_ready_reason(world: World, *, is_installed: bool = False) -> Reason | None:
-    """The reason why Ready is False; None while nothing is installed: then Ready has the reason of Reconciling or Stalled."""
+    """The reason why Ready is False; None while nothing is installed, because Ready then has the reason of Reconciling or
+    Stalled."""
     if is_installed:
         return Reason.UNHEALTHY
     is_deleting = world.owned_bundle_deployment is not None and world.owned_bundle_deployment.model.metadata.deleting
@@ -462,7 +468,7 @@ def _not_ready_reason(world: World, *, is_installed: bool = False) -> Reason | N
 
 
 def _initial_state(evaluation: Resolved) -> str:
-    """Message until rukpak reports: the rule that selected the bundle."""
+    """The message until rukpak reports: the rule that selected the bundle."""
     rule = evaluation.short_reason if isinstance(evaluation, Selected) else ""
     return rule or "waiting for rukpak to report the state of the BundleDeployment"
 
@@ -494,7 +500,8 @@ def _without_activity(state: str, bundle: str) -> str:
 def _not_ready(
     reason: Reason | None, message: str, progress: Reason | None, cause: Cause | None = None
 ) -> list[DesiredCondition]:
-    """Ready False, with Reconciling if `progress` is a reason, or with Stalled if it is None. `reason` None: their reason."""
+    """The condition Ready with status False, and Reconciling if `progress` is a reason, or Stalled if it is None. If `reason` is
+    None, Ready has their reason."""
     text = truncate(message, MAX_EXPLANATION_BYTES)
     if progress is None and reason is Reason.UPGRADING:
         reason = Reason.BLOCKED  # nothing is being installed
@@ -508,7 +515,8 @@ def _not_ready(
 
 
 def _deletion_conditions(world: World, outcome: Outcome, hold: str) -> list[DesiredCondition]:
-    """Resolved and Installed stay; progress is what the BundleDeployment reports as left, or the error."""
+    """The conditions while the Operator is being deleted. Resolved and Installed stay. The progress is the error, or the state of
+    the removal that the BundleDeployment reports."""
     unchanged = [
         DesiredCondition(one.type, one.status, one.reason, one.message)
         for one in world.operator.status.conditions
@@ -531,7 +539,8 @@ def _deletion_conditions(world: World, outcome: Outcome, hold: str) -> list[Desi
 
 
 def deprecation_conditions(known: Deprecations | None, before: Sequence[Condition]) -> list[DesiredCondition]:
-    """One for each part that is deprecated, and Deprecated with all messages; those of before if nothing is known."""
+    """A condition for each part that is deprecated, and Deprecated with all messages; the previous conditions if nothing is
+    known."""
     if known is None:
         return [DesiredCondition(one.type, one.status, one.reason, one.message) for one in before if one.type in _TYPES]
     messages = (known.package, known.channel, known.bundle)

@@ -1,4 +1,4 @@
-"""World, Plan and Done of one Operator: what was observed, what to do, and what was done. Values only. Pure."""
+"""World, Plan and Done of one Operator: the observation, the next step, and its result. Values only. Pure."""
 
 from __future__ import annotations
 
@@ -18,35 +18,37 @@ from operator_controller.resolve.snapshot.package_snapshot import RunningBundle
 
 ConditionType = bundledeployments.ConditionType
 HOLD_PREFIX = "required by "
-"""The beginning of the value of the annotation that holds a deletion, if this controller wrote it."""
+"""The beginning of the value that this controller writes to the annotation that holds a deletion."""
 MAX_NEIGHBOUR_MESSAGE_BYTES = 200
-"""UTF-8 bytes of the message of another Operator in a message."""
+"""The maximum UTF-8 bytes of the message of another Operator that a message quotes."""
 
 
 @dataclass(frozen=True)
 class PackageClaim:
-    """An Operator's claim to a package. Of several, the one with the least seniority value holds it."""
+    """An Operator's claim to a package. If there are several claims, the claim with the least seniority value holds the
+    package."""
 
     is_new: bool
-    """The Operator has not installed the package yet."""
+    """True if the Operator has not installed the package yet."""
     is_idle: bool
-    """The Operator has no BundleDeployment for the package yet."""
+    """True if the Operator has no BundleDeployment for the package yet."""
     created: str
     name: str
     is_deleting: bool = False
-    """The Operator is being deleted."""
+    """True if the Operator is being deleted."""
     is_dependency: bool = False
-    """The Operator was created because others require the package."""
+    """True if the Operator was created because others require the package."""
 
     @property
     def seniority(self) -> tuple[bool, bool, str, str]:
-        """Installed first, then with an installation that has begun, then the older one, then by name."""
+        """The sort key of claims: installed packages first, then installations that have begun, then older Operators, then by
+        name."""
         return self.is_new, self.is_idle, self.created, self.name
 
 
 @dataclass(frozen=True)
 class ObservedBundleDeployment:
-    """The BundleDeployment with the Operator's name, as read and as model."""
+    """The BundleDeployment with the Operator's name, as it was read and as a model."""
 
     raw: Mapping[str, Any]
     model: BundleDeployment
@@ -99,7 +101,7 @@ class Neighbour:
     message: str = ""
     """The message of its condition Ready."""
     is_stalled: bool = False
-    """True if it waits for a person."""
+    """True if the Operator waits for a person."""
     requested: str = ""
     """Name of the bundle that its BundleDeployment requests; "" if it is not known."""
     plan: str = ""
@@ -107,7 +109,7 @@ class Neighbour:
     is_deleting: bool = False
     has_bundle_deployment: bool = False
     is_unused: bool = False
-    """True if it was created as a dependency, and no custom resources of its kinds are left."""
+    """True if the Operator was created as a dependency, and no custom resources of its kinds are left."""
 
     @property
     def short_message(self) -> str:
@@ -127,31 +129,32 @@ class World:
     running: RunningBundle | None = None
     """The bundle that runs, read from the BundleDeployment's active Bundle, or from its record if the Bundle is missing."""
     installed_status: InstalledBundle | None = None
-    """The same, as the status reports it."""
+    """The bundle that runs, as the status reports it."""
     missing_bundle: str = ""
-    """Name of the active Bundle, if it does not exist."""
+    """The name of the active Bundle if it does not exist."""
     missing_since: datetime | None = None
-    """The time since when it has not existed, as far as this process knows."""
+    """The time since which the active Bundle has not existed, as far as this process knows."""
     claims: tuple[PackageClaim, ...] = ()
-    """The claims to the package, this Operator's among them."""
+    """The claims to the package, including the claim of this Operator."""
     rejected_images: Mapping[str, str] = field(default_factory=dict)
-    """Images that rukpak rejects on any cluster: the message by digest."""
+    """Digest of an image that rukpak rejects on any cluster -> the message."""
     selected_catalogs: tuple[str, ...] | None = None
     """The names of the Catalogs that spec.catalogSelector selects, sorted; None without a selector."""
     was_orphaning: bool = False
     """True if the Operator is known to have had ORPHAN_FINALIZER while it was being deleted."""
     dependencies: tuple[str, ...] = ()
-    """The names of the Operators that were created for what its bundle requires, if its BundleDeployment stays without it."""
+    """The names of the Operators that were created for requirements of its bundle, if its BundleDeployment stays when the
+    Operator is deleted."""
     resolution: AnswerState | None = None
-    """The answer to evaluate.request_to_resolve(); None if that is None."""
+    """The answer to evaluate.request_to_resolve(); None if there is no request."""
     pull_secret: str | None = None
-    """The Secret that the Catalog of the answer's bundle is pulled with, "" for none; None if that Catalog does not exist."""
+    """The pull secret of the Catalog of the answer's bundle, "" for none; None if this Catalog does not exist."""
     neighbours: Mapping[str, Neighbour] = field(default_factory=dict)
-    """By package: the Operators for the packages that the answer names."""
+    """Package that the answer names -> the Operator for it."""
 
     @property
     def is_dependency(self) -> bool:
-        """True if the Operator was created for others that require its package, and no person has taken it over."""
+        """True if the Operator was created because others require its package, and no person has taken it over."""
         return is_dependency(self.raw)
 
     @property
@@ -162,14 +165,15 @@ class World:
 
     @property
     def leaves_bundle_deployment(self) -> bool:
-        """True if the Operator is being deleted and its BundleDeployment stays, also if the garbage collector was faster."""
+        """True if the Operator is being deleted and its BundleDeployment stays, even if the garbage collector was faster than
+        this pass."""
         left = self.bundle_deployment
         is_left = left is not None and left.controller is None and not left.model.metadata.deleting
         return self.is_orphaning or (self.operator.metadata.deleting and is_left)
 
     @property
     def owned_bundle_deployment(self) -> ObservedBundleDeployment | None:
-        """The BundleDeployment, if it is this Operator's."""
+        """The BundleDeployment, if this Operator owns it."""
         deployment = self.bundle_deployment
         if deployment is None or not is_owned(deployment, self.operator.metadata.uid):
             return None
@@ -181,7 +185,7 @@ class World:
 
 @dataclass(frozen=True)
 class Keep:
-    """Change nothing: everything is as desired, or others have to act first."""
+    """Change nothing: everything is as desired, or another party has to act first."""
 
     after: timedelta | None = None
 
@@ -203,7 +207,7 @@ class ApplyBundleDeployment:
 
 @dataclass(frozen=True)
 class AdoptBundleDeployment:
-    """Make the Operator the owner of the BundleDeployment of this uid, if it has not changed. `owners` is the whole list."""
+    """Make the Operator the owner of the BundleDeployment with this uid, if it has not changed. `owners` is the whole list."""
 
     name: str
     uid: str
@@ -213,7 +217,8 @@ class AdoptBundleDeployment:
 
 @dataclass(frozen=True)
 class ReleaseBundleDeployment:
-    """Make the Operator no owner of the BundleDeployment of this uid, if it has not changed. `owners` is the whole list."""
+    """Remove the Operator from the owners of the BundleDeployment with this uid, if it has not changed. `owners` is the whole
+    list."""
 
     name: str
     uid: str
@@ -223,7 +228,7 @@ class ReleaseBundleDeployment:
 
 @dataclass(frozen=True)
 class DeleteBundleDeployment:
-    """Delete the BundleDeployment of this uid, if it has not changed: another Operator or nobody may own it by now."""
+    """Delete the BundleDeployment with this uid, if it has not changed: by now it may belong to another Operator or to nobody."""
 
     name: str
     uid: str
@@ -232,7 +237,7 @@ class DeleteBundleDeployment:
 
 @dataclass(frozen=True)
 class RemoveFinalizer:
-    """Remove the finalizer: nothing is left to delete. `finalizers` is the rest of the list."""
+    """Remove the finalizer, because nothing is left to delete. `finalizers` is the rest of the list."""
 
     finalizers: tuple[str, ...]
 
@@ -254,7 +259,7 @@ class RemoveDependencyLabel:
 
 @dataclass(frozen=True)
 class RequestCount:
-    """Have rukpak count the custom resources of the BundleDeployment anew."""
+    """Request a new count of the custom resources of the BundleDeployment from rukpak."""
 
     name: str
     uid: str
@@ -262,7 +267,7 @@ class RequestCount:
 
 @dataclass(frozen=True)
 class WithdrawCount:
-    """Have rukpak stop counting."""
+    """Withdraw the request for a count."""
 
     name: str
     uid: str
@@ -270,7 +275,7 @@ class WithdrawCount:
 
 @dataclass(frozen=True)
 class HoldDeletion:
-    """Have rukpak hold a deletion of the BundleDeployment, for this reason; "": let it continue."""
+    """Let rukpak hold a deletion of the BundleDeployment for this reason; "" lets the deletion continue."""
 
     name: str
     uid: str
@@ -279,7 +284,7 @@ class HoldDeletion:
 
 @dataclass(frozen=True)
 class ProtectDeployment:
-    """Protect the BundleDeployment from its deletion as the Operator is protected, or not."""
+    """Protect the BundleDeployment from deletion exactly if the Operator is protected."""
 
     name: str
     uid: str
@@ -288,7 +293,7 @@ class ProtectDeployment:
 
 @dataclass(frozen=True)
 class RecordPlan:
-    """Record the plan of a moving set on the BundleDeployment; "": remove the record."""
+    """Record the plan of a moving set on the BundleDeployment; "" removes the record."""
 
     name: str
     uid: str
@@ -297,7 +302,7 @@ class RecordPlan:
 
 @dataclass(frozen=True)
 class DeleteDependency:
-    """Delete the Operator: nothing requires its package any more."""
+    """Delete the Operator, because nothing requires its package."""
 
     name: str
     uid: str
@@ -314,7 +319,7 @@ DependencyPlan = (
     | RecordPlan
     | DeleteDependency
 )
-"""Plans that concern other Operators too: those that require this one, or that it requires."""
+"""Plans that also concern other Operators: the Operators that require this one, or that it requires."""
 Plan = (
     Keep
     | AddFinalizer
@@ -334,7 +339,7 @@ UNREPORTED_PLANS = (
     DeleteDependency,
     RecordPlan,
 )
-"""Plans after which the next pass reports."""
+"""Plans that are not reported: the next pass reports."""
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ PROGRESS_INTERVAL = timedelta(seconds=10)
 
 @dataclass(frozen=True)
 class BundleActions:
-    """`directory` is that of the store, `access` how registries are reached, without the addresses of the API server
-    and without credentials."""
+    """`directory` is the directory of the store. `access` describes how to reach registries, without the addresses of the API
+    server and without credentials."""
 
     jobs: Jobs[UnpackResult]
     store: Store
@@ -38,7 +38,7 @@ class BundleActions:
     collector: GarbageCollector
 
     async def act(self, world: World, plan: Plan) -> Done:
-        """Carry out the Plan. Raises Blocked for a Secret of the Bundle that cannot be used, and ApiError."""
+        """Carry out the Plan. Raises ApiError, and Blocked if a Secret of the Bundle cannot be used."""
         match plan:
             case Keep():
                 return Done(plan)

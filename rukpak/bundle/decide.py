@@ -1,6 +1,6 @@
-"""The next step for one Bundle: a list of rules, of which the first that answers counts.
+"""Decides the next step for one Bundle by a list of rules: the first rule that returns a Plan wins.
 
-The digest that was resolved first is kept: content that is lost is fetched again by it, never by the tag. Pure.
+The first resolved digest is kept. Lost content is fetched again by this digest, never by the tag. Pure.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ Rule = Callable[[World, Bundle], Step | None]
 
 
 def decide(world: World) -> Decision[Plan, Evaluation]:
-    """The next step. Blocked if only another Bundle or a Secret can help, Waiting if the same may succeed later."""
+    """The next step. Raises Blocked if a change of another Bundle or of a Secret is necessary, and Waiting if the same step may
+    succeed later."""
     if world.bundle is None:
         return Decision(Release(), Evaluation(""))
     steps = (rule(world, world.bundle) for rule in RULES)
@@ -56,7 +57,7 @@ def _evaluate(world: World, bundle: Bundle) -> Evaluation:
 
 
 def _is_lost(world: World) -> bool:
-    """Report whether the job published content that is no longer in the store."""
+    """Report whether the store has lost the content that the job published."""
     is_published = isinstance(world.job, Finished) and not world.job.result.problem
     return is_published and world.unreadable is None and not world.stored_type
 

@@ -1,6 +1,6 @@
 """Maps watch events to keys: which Bundles a change of a Bundle, BundleDeployment or Secret enqueues.
 
-Registered with the controller by rukpak.setup. Reads the informer alone; never decides.
+Reads only the informer; never decides.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class EventMapper:
     """The Secret for all Bundles, "" for none."""
 
     def keys_of_bundle(self, change: Change) -> Iterator[str]:
-        """A Bundle that was created or deleted, whose spec changed, or whose status another client wrote. Writes of this process
-        do not enqueue it, because a pass reads the whole content. When it is deleted or its spec changes, also the Bundles that
-        report that it keeps them from being unpacked.
+        """The Bundle itself, if it was created or deleted, its spec changed, or another client wrote its status. Writes of this
+        process do not enqueue it, because a pass reads the whole content. If the Bundle is deleted or its spec changes, also the
+        Bundles that report that it prevents their unpacking.
         """
         old, new = change.old, change.new
         is_same = old is not None and new is not None and _version(old) == _version(new)
@@ -37,7 +37,7 @@ class EventMapper:
             yield from self._conflicting_with(old)
 
     def keys_of_deployment(self, change: Change) -> Iterator[str]:
-        """The Bundle whose record in the status of its BundleDeployment changed: a Bundle that was recreated may exist before its
+        """The Bundles whose record in the status of their BundleDeployment changed: a recreated Bundle may exist before its
         record.
         """
         record = _record(change.new)
@@ -45,7 +45,7 @@ class EventMapper:
             yield record["bundle"]
 
     def keys_of_secret(self, change: Change) -> Iterator[str]:
-        """The Bundles that name the Secret; if it is the one for all Bundles, those that are not unpacked."""
+        """The Bundles that name the Secret, and for the Secret for all Bundles also the Bundles that are not unpacked."""
         secret = next(obj["metadata"]["name"] for obj in (change.new, change.old) if obj is not None)
         for (_, name), raw in self.bundles.objects.items():
             image = raw["spec"]["source"].get("image") or {}
@@ -54,7 +54,8 @@ class EventMapper:
                 yield name
 
     def _conflicting_with(self, old: Object) -> Iterator[str]:
-        """The Bundles that cannot be unpacked because the content of their image is read as this one's provisioner reads it."""
+        """The Bundles that cannot be unpacked because their image is already unpacked as the type of this Bundle's
+        provisioner."""
         digest, provisioner = resolved_digest(old), old["spec"]["provisionerClassName"]
         for (_, name), raw in self.bundles.objects.items():
             is_same_image = digest != "" and resolved_digest(raw) == digest

@@ -1,8 +1,8 @@
 """Reconciles Bundles: observes one, its content and its job, runs the five steps, and writes its status.
 
-Changes nothing but the status; what a Plan changes is in rukpak.bundle.act. Each image is pulled once, and its content is kept as
-long as a Bundle has it: each pass over a Bundle hashes its content, which is fetched again by the digest that was resolved first
-if it is missing or corrupt.
+Changes only the status; rukpak.bundle.act carries out Plans. Each image is pulled once, and its content is kept as long as a
+Bundle has it. Each pass over a Bundle hashes its content. Missing or corrupt content is fetched again by the first resolved
+digest.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class BundleReconciler:
         return Reconciler(self.observe, decide, self.actions.act, report, self.publish)
 
     def start_leading(self) -> None:
-        """Forget what another leader may have changed since: results of jobs may be older than what it reported."""
+        """Forget facts that another leader may have changed: results of jobs may be older than the status that it reported."""
         self.publisher.reset()
         self.actions.jobs.cancel_all()
 
     async def observe(self, key: str) -> World:
-        """The World of one Bundle; without an object when the Bundle is gone."""
+        """The World of one Bundle, which has no object if the Bundle is gone."""
         now, raw = datetime.now(UTC), self.bundles.get(key)
         if raw is None:
             return World(key, now)
@@ -98,7 +98,7 @@ class BundleReconciler:
 def recorded_image(bundle: Bundle, deployment: Callable[[str], Object | None]) -> str:
     """The image by digest that the BundleDeployment that controls the Bundle records for it; "" if it records none.
 
-    Only rukpak writes that record, and only of what its registry gave: it is a status.
+    The record is part of a status: only rukpak writes it, and only from the answers of the registry.
     """
     owner = next((one for one in bundle.metadata.owner_references if one.controller), None)
     raw = deployment(owner.name) if owner is not None and owner.kind == bundledeployments.KIND.kind else None

@@ -22,9 +22,9 @@ GAVE_WAY = ": its registry is slow, so it gave way to Bundles that waited"
 
 
 def report(world: World, evaluation: Evaluation | None, outcome: Done | Exception) -> StatusReport[BundleStatus] | None:
-    """The status that is true after the pass, and what changed; None when the Bundle is gone.
+    """The status that is true after the pass, and its transitions; None when the Bundle is gone.
 
-    A new attempt leaves the report of the last one unchanged until it ends, unless that one was to be the last.
+    A new attempt leaves the report of the previous attempt unchanged until it ends, unless the previous attempt was final.
     """
     bundle = world.bundle
     if bundle is None:

@@ -1,4 +1,4 @@
-"""World, Plan, Evaluation and Done of the controller of Bundles: values alone. Pure."""
+"""World, Plan, Evaluation and Done of the controller of Bundles: values only. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class UnpackResult:
     staged: bool = False
     """The content is in the staging directory of the job; otherwise it is in the store already."""
     problem: str = ""
-    """The reason why the content can never be used: a sentence for people. "" if it can."""
+    """The reason why the content can never be used, as a sentence for people; "" if it can be used."""
 
 
 UnpackState = JobState[UnpackResult]
@@ -39,18 +39,18 @@ def controlling_deployment(bundle: Bundle) -> str:
 
 @dataclass(frozen=True)
 class World:
-    """Everything the decision may depend on. `raw` and `bundle` are None when the Bundle is gone."""
+    """Everything that the decision may depend on. `raw` and `bundle` are None when the Bundle is gone."""
 
     name: str
     now: datetime
     raw: dict[str, Any] | None = None
     bundle: Bundle | None = None
     stored_type: str = ""
-    """The type of the content of `ref` in the store, every byte of which is intact; "" if it is not there."""
+    """The type of the content of `ref`, if the store has it and every byte is intact; otherwise ""."""
     job: UnpackState | None = None
-    """The unpack job for this very spec."""
+    """The unpack job for exactly this spec."""
     conflicting_bundle: str = ""
-    """Another Bundle whose provisioner has unpacked the same image as another type."""
+    """The name of another Bundle whose provisioner has unpacked the same image as another type."""
     unreadable: Waiting | None = None
     """The reason why the store cannot be read at the moment."""
     recorded: str = ""
@@ -60,7 +60,7 @@ class World:
     conflicting_deployment: str = ""
     """The BundleDeployment that controls the conflicting Bundle; "" if there is none."""
     namespace: str = ""
-    """The namespace of the suite, which has the Secrets."""
+    """The namespace of the suite, which contains the Secrets."""
     secret_version: str | None = None
     """The resourceVersion of the Secret that the spec names; None if it does not exist or the spec names none."""
     common_secret_version: str = ""
@@ -87,7 +87,7 @@ class World:
     def is_own(self, job: UnpackState) -> bool:
         """Report whether the job is for this spec, and not for an earlier one or a Bundle that had the same name.
 
-        A job that has not found the image counts only with the present Secrets: when one changes, it is run again.
+        A job that has not found the image counts only with the present Secrets. When a Secret changes, the job runs again.
         """
         if isinstance(job, Finished):
             return job.identity.partition(" ")[0] == self._spec_identity
@@ -95,10 +95,11 @@ class World:
 
     @property
     def resolved(self) -> str:
-        """The reference by digest that was found first for this spec; "" before.
+        """The first reference by digest that was found for this spec; "" before.
 
-        A Bundle that was recreated has it in an annotation, which counts for the spec it was created with. Anybody who creates a
-        Bundle, or a template, can write the annotation, so it counts only if the BundleDeployment records the same image.
+        A Bundle that was recreated has the reference in an annotation, which counts for the spec that the Bundle was created
+        with. Anybody who creates a Bundle, or a template, can write the annotation, so it counts only if the BundleDeployment
+        records the same image.
         """
         if self.bundle is None:
             return ""
@@ -110,12 +111,12 @@ class World:
 
     @property
     def ref(self) -> str:
-        """The same, or before it the reference that the job found; "" if neither is known."""
+        """The resolved reference, or until it is known the reference that the job found; "" if neither is known."""
         return self.resolved or (self.job.result.ref if isinstance(self.job, Finished) else "")
 
     @property
     def is_stored(self) -> bool:
-        """True if the content is in the store, read as the provisioner of this Bundle reads it."""
+        """True if the store has the content, unpacked as the type that the provisioner of this Bundle uses."""
         provisioner = self.bundle.spec.provisioner_class_name if self.bundle is not None else ""
         return self.stored_type != "" and self.stored_type == CONTENT_TYPES.get(provisioner)
 
@@ -127,14 +128,14 @@ class Unpack:
     ref: str
     content_type: str
     restart: bool = False
-    """True if the job runs again although it has finished: its content is missing in the store, or is of another type."""
+    """True if the job runs again although it has finished, because the store lacks its content or has it as another type."""
     replaceable: str = ""
-    """The digest whose content of another type, which no Bundle has, is replaced."""
+    """The digest whose stored content is replaced: it is of another type, and no Bundle uses it."""
 
 
 @dataclass(frozen=True)
 class Release:
-    """The Bundle is gone: end its job, and have its content removed unless another Bundle has it."""
+    """End the job of a Bundle that is gone, and let its content be removed unless another Bundle has it."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class Evaluation:
     """The meaning of the World for the status."""
 
     resolved: str
-    """The reference by digest that is reported; "" before it is known."""
+    """The reference by digest to report; "" before it is known."""
     keeps_status: bool = False
     """True if the status stays as it is: the Bundle was unpacked, and the store cannot be read at the moment."""
 

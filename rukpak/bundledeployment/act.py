@@ -1,6 +1,6 @@
 """Carries out one Plan of a BundleDeployment. Decides nothing.
 
-Requests are sent by applier and deleter. What they have done is recorded in the Memory while they work: a pass may be cut short.
+Applier and deleter send the requests. The Memory records their results while they work, because a pass may be cut short.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from rukpak.format.objects import ObjectKey
 
 NO_DELAY = timedelta(0)
 RECHECK_DELAY = timedelta(seconds=1)
-"""The time to the pass that observes whether deleted objects, or a conflicting object, are gone."""
+"""The time until the pass that observes whether deleted objects, or a conflicting object, are gone."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,15 @@ class Rejection:
     """The last rejection by the API server, and the time for which it is not retried."""
 
     cause: tuple[object, ...]
-    """Generation, digest of the content, and what was rejected: a retry of the same has the same cause, in whichever words."""
+    """Generation, digest of the content, and the rejected objects. A retry of the same objects has the same cause, whatever the
+    message is."""
     at: datetime
     after: timedelta
 
     @classmethod
     def next(cls, last: Rejection | None, world: World, error: ApplyRejected) -> Rejection:
-        """The rejection to remember. A retry with the same cause doubles the delay; a pass before that time does not."""
+        """The rejection to remember. A retry with the same cause doubles the delay. A pass before the time of the retry does
+        not."""
         wanted = (world.deployment.metadata.generation, getattr(world.content, "content", ""))
         cause = (*wanted, error.refused, error.conflicting_objects)
         if last is None or last.cause != cause:
@@ -86,10 +88,10 @@ class Rejection:
 
 @dataclass
 class Memory:
-    """The knowledge of this process about the BundleDeployment of that uid in addition to the cluster.
+    """The facts about the BundleDeployment with this uid that only this process knows.
 
-    It may be lost at any time: it only saves writes and requests. The first part is recorded by `act` while it works, because a
-    pass may be cut short, the second one by `publish`.
+    They may be lost at any time, because they only save writes and requests. `act` records the first part while it works, because
+    a pass may be cut short. `publish` records the second part.
     """
 
     uid: str
@@ -99,7 +101,7 @@ class Memory:
     deleted."""
     rejection: Rejection | None = None
     usage: Mapping[str, Usage | ApiError] = field(default_factory=dict)
-    """The usage that was read for the next pass, by uid; publish drops it after that."""
+    """The usage that was read for the next pass, by uid. publish drops it after that pass."""
     foreign_objects: Mapping[str, ForeignObjects] = field(default_factory=dict)
     """The objects of others in the Namespaces whose objects have been listed, by uid, while the BundleDeployment is being
     deleted."""
@@ -109,17 +111,17 @@ class Memory:
     has_no_custom_resources: bool = False
     """True if the last list found no custom resources of its CRDs, while the BundleDeployment is being deleted."""
     refused_since: Mapping[str, datetime] = field(default_factory=dict)
-    """Since when a Deployment has refused connections."""
+    """Deployment -> the time since which it has refused connections."""
     brief_wait_since: datetime | None = None
     unhealthy_since: datetime | None = None
-    """The time since which a workload has not been healthy; None: all are."""
+    """The time since which a workload has not been healthy; None if all workloads are healthy."""
     cost: int = 0
     """The number of objects that were left to apply after the last pass."""
 
 
 @dataclass(frozen=True)
 class BundleDeploymentActions:
-    """Acts for all BundleDeployments; `memories` by name."""
+    """Carries out the Plans of all BundleDeployments. `memories` has the Memory of each by name."""
 
     applier: Applier
     certificates: CertificateSecrets
@@ -136,7 +138,8 @@ class BundleDeploymentActions:
     memories: dict[str, Memory] = field(default_factory=dict)
 
     async def act(self, world: World | DeletedWorld, plan: Plan | Release) -> Done:
-        """Carry out the Plan. Raises what its requests raise; what is rejected repeatedly is retried at growing intervals."""
+        """Carry out the Plan. Raises the errors of its requests. A request that is rejected repeatedly is retried at growing
+        intervals."""
         if isinstance(world, DeletedWorld) or isinstance(plan, Release):
             await self._release(world.name)
             return Done(plan, NO_DELAY)
@@ -200,7 +203,7 @@ class BundleDeploymentActions:
     async def _read(
         self, world: World, plan: CheckExistingObjects | ListForeignObjects | ReadUsage, memory: Memory
     ) -> None:
-        """Read what the next decision depends on, or begin to."""
+        """Read facts that the next decision depends on, or begin to read them."""
         match plan:
             case CheckExistingObjects():
                 await self.existing_objects.start(world, plan)

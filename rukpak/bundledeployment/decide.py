@@ -1,4 +1,4 @@
-"""The next step for one BundleDeployment: a list of rules, of which the first that returns a Plan wins.
+"""Decides the next step for one BundleDeployment by a list of rules: the first rule that returns a Plan wins.
 
 Each Plan is one step, and the next pass observes its result. So a process that is killed between any two writes leaves a World
 from which the same rules continue. Pure.
@@ -56,11 +56,11 @@ from rukpak.bundledeployment.world import BriefWait, DeletedWorld, World
 from rukpak.format.text import list_names
 
 Rule = Callable[[World, Evaluation], Plan | None]
-"""Returns a Plan; None leaves the decision to the next rule. Raises an OlmError when no later step can be taken."""
+"""Returns a Plan; None leaves the decision to the next rule. Raises an OlmError if no later step can be taken."""
 
 
 def decide(world: World | DeletedWorld) -> Decision[Plan | Release, Evaluation]:
-    """The next step, or the error (Blocked, Waiting, BriefWait) for which none can be taken."""
+    """The next step, or the error (Blocked, Waiting, BriefWait) that prevents it."""
     if isinstance(world, DeletedWorld):
         return Decision(Release(), Evaluation())
     evaluation = world.evaluation or evaluate(world)
@@ -98,14 +98,14 @@ def _provisioner(world: World, _: Evaluation) -> Plan | None:
 
 
 def _lost_finalizer(world: World, _: Evaluation) -> Plan | None:
-    """The finalizer comes with the inventory. `kubectl replace` with a manifest from git removes it."""
+    """Add a lost finalizer together with the inventory. `kubectl replace` with a manifest from git removes it."""
     may_have_objects = bool(world.inventory or world.active_bundle)
     is_lost = may_have_objects and FINALIZER not in world.deployment.metadata.finalizers
     return UpdateInventory(world.inventory) if is_lost else None
 
 
 def _delete_superseded_bundles(world: World, _: Evaluation) -> Plan | None:
-    """The template changed before such a Bundle was installed. Objects that it applied stay in the inventory."""
+    """Delete Bundles that were not installed before the template changed. Objects that they applied stay in the inventory."""
     if world.active_bundle == world.target_bundle:
         return None
     kept = {world.target_bundle, world.active_bundle, world.fallback.bundle if world.fallback else None}
@@ -116,18 +116,19 @@ def _delete_superseded_bundles(world: World, _: Evaluation) -> Plan | None:
 
 
 def _delete_changed_bundles(world: World, _: Evaluation) -> Plan | None:
-    """A Bundle whose spec was changed is not what its name says: it is created again as it was."""
+    """Delete Bundles whose spec was changed, because a Bundle's name stands for its spec. They are created again as they were."""
     changed = tuple(bundle for bundle in world.changed_bundles if not bundle.is_deleting)
     return DeleteBundles(changed) if changed else None
 
 
 def _restore_active_bundle(world: World, _: Evaluation) -> Plan | None:
-    """The active Bundle was deleted while another one is desired: the installed objects cannot be repaired without it."""
+    """Create the active Bundle again if it was deleted while another one is desired: the installed objects cannot be repaired
+    without it."""
     return None if world.is_active_name_taken else _restore(world, world.record(world.active_bundle))
 
 
 def _restore_fallback_bundle(world: World, _: Evaluation) -> Plan | None:
-    """The Bundle that a rollback needs was deleted."""
+    """Create the Bundle that a rollback needs again if it was deleted."""
     return _restore(world, world.fallback)
 
 
@@ -174,7 +175,7 @@ def _check_existing_objects(world: World, _: Evaluation) -> Plan | None:
 
 
 def _create_bundle(world: World, body: Mapping[str, Any]) -> ApplyBundle:
-    """Raise Waiting until the webhook answers that guards the spec of the Bundle from its creation on."""
+    """Create the Bundle. Raises Waiting until the webhook answers, which guards the spec of the Bundle from its creation on."""
     if world.admission_problem:
         text = f"waiting for the webhook {WEBHOOK}, which guards Bundles: {world.admission_problem}"
         raise Waiting(Reason.WAITING_FOR_WEBHOOK, text, WEBHOOK_RETRY_DELAY)
@@ -182,9 +183,9 @@ def _create_bundle(world: World, body: Mapping[str, Any]) -> ApplyBundle:
 
 
 def _blocker(world: World, evaluation: Evaluation) -> Plan | None:
-    """The desired Bundle cannot be installed: the active one is kept as it was applied, and the reason is reported.
+    """Keep the active Bundle as it was applied if the desired Bundle cannot be installed, and report the reason.
 
-    The content of what is installed is unpacked again by each new process: that is reported only if it takes long.
+    Each new process unpacks the content of the installed Bundle again, which is reported only if it takes long.
     """
     if evaluation.blocker is None:
         return None
@@ -206,7 +207,7 @@ def _prepare(world: World, _: Evaluation) -> Plan | None:
 
 
 def _announce(world: World, evaluation: Evaluation) -> Plan | None:
-    """Announce what the upgrade changes for good, when the revision begins, and again if it changes later."""
+    """Announce the irreversible changes of the upgrade when the revision begins, and again if they change later."""
     return None if begins(world) or is_announced(world, evaluation) else Announce()
 
 
@@ -235,12 +236,12 @@ def _rotate(world: World, _: Evaluation) -> Plan | None:
 
 
 def _await_success(world: World, evaluation: Evaluation) -> Plan | None:
-    """Keep what a rollback needs until the target has succeeded."""
+    """Keep the objects and Bundles that a rollback needs until the target has succeeded."""
     return (_requeue(world, evaluation) or Keep()) if world.fallback is not None else None
 
 
 def _require_readable(world: World, _: Evaluation) -> Plan | None:
-    """Raise Waiting until every kind of the inventory has been listed; before that nothing is removed."""
+    """Raise Waiting until every kind of the inventory has been listed. Nothing is removed before that."""
     if world.unreachable_kinds:
         kinds = [f"{kind}.{group}" if group else kind for group, kind in world.unreachable_kinds]
         text = f"cannot be read now, so nothing is removed: {list_names(kinds)}"
@@ -254,7 +255,7 @@ def _prune(world: World, _: Evaluation) -> Plan | None:
 
 
 def _shrink_inventory(world: World, _: Evaluation) -> Plan | None:
-    """Kinds that cannot be read now stay: objects of them may exist."""
+    """Remove kinds without objects from the inventory. Kinds that cannot be read now stay, because objects of them may exist."""
     kinds = {key[:2] for key in (*_content(world).keys, *world.owned)}
     kept = world.inventory & (kinds | set(world.unreachable_kinds))
     return UpdateInventory(frozenset(kept)) if kept != world.inventory else None
@@ -270,7 +271,7 @@ def _delete_old_bundles(world: World, _: Evaluation) -> Plan | None:
 
 
 def _wait_for_removal(world: World, _: Evaluation) -> Plan | None:
-    """Objects that are being deleted are reported, after everything else is done."""
+    """Report the objects that are being deleted, after all other steps."""
     deleting = [
         describe_deleting(world, entry.key)
         for entry in obsolete_objects(world, _content(world))
@@ -283,7 +284,7 @@ def _wait_for_removal(world: World, _: Evaluation) -> Plan | None:
 
 
 def _requeue(world: World, _: Evaluation) -> Plan | None:
-    """The next pass is at the time when a contested object is reverted again, or when progress exceeds its deadline."""
+    """Schedule the next pass for the time when a contested object is reverted again, or when progress exceeds its deadline."""
     times = [
         backs_off_until(world.last_applied[item.key]) - world.now
         for item in _content(world).objects()

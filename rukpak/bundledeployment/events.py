@@ -1,7 +1,7 @@
 """Maps watch events to keys: which BundleDeployments a change enqueues. Never decides.
 
-A change that cannot lead to another decision enqueues nothing: with 41 BundleDeployments in one Namespace, or 700 CRDs that are
-created, enqueuing all of them each time would be most of the work.
+A change that cannot lead to another decision enqueues nothing. With 41 BundleDeployments in one Namespace, or 700 CRDs that are
+created, enqueuing all BundleDeployments for each change would be most of the work.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UID_INDEX, CREATED_INDEX = "uid", "created"
 
 @dataclass
 class EventMapper:
-    """`interests` by name, recorded at the end of each pass."""
+    """Maps changes with the `interests` of each BundleDeployment by name, which are recorded at the end of each pass."""
 
     deployments: Informer
     crds: Informer
@@ -40,23 +40,23 @@ class EventMapper:
         self.deployments.subscribe(self._note_removal)
 
     def name_of(self, uid: str) -> str:
-        """The BundleDeployment of a uid; empty when there is none."""
+        """The name of the BundleDeployment with this uid; empty if there is none."""
         found = self.deployments.by_index(UID_INDEX, uid)
         return str(found[0]["metadata"]["name"]) if found else ""
 
     def names_of(self, uids: Iterable[str]) -> Iterator[str]:
-        """The BundleDeployments of these uids that exist."""
+        """The names of the existing BundleDeployments with these uids."""
         return filter(None, map(self.name_of, sorted(uids)))
 
     def remover_of(self, crd: CustomResourceDefinition) -> str:
-        """The BundleDeployment that installed the CRD and is removing it with all custom resources; empty: none is. Threads that
-        render may call it."""
+        """The name of the BundleDeployment that installed the CRD and is removing it with all custom resources; empty if there is
+        none. Threads that render may call it."""
         name = self._removing.get(crd.owner_uid, "")
         return name if name and crd.is_applied_by(crd.owner_uid, name) else ""
 
     def record(self, name: str, interests: Interests, changes_before: int) -> bool:
-        """Record what a BundleDeployment depends on, as the pass has observed it that began after `changes_before` changes.
-        Returns whether one may have been missed: it was mapped by another record."""
+        """Record the interests of a BundleDeployment, as observed by a pass that began after `changes_before` changes. Returns
+        True if a change may have been missed, because it was mapped with other interests."""
         is_another = self.interests.get(name, Interests()) != interests
         self.interests[name] = interests
         return is_another and self.changes != changes_before
@@ -68,9 +68,10 @@ class EventMapper:
             self._removing[change.new["metadata"]["uid"]] = change.new["metadata"]["name"]
 
     def keys_of_deployment(self, change: Change) -> Iterator[str]:
-        """The BundleDeployment itself. When it starts or stops removing its CRDs: those with objects of their kinds. When one is
-        deleted, also all that are stalled, because its objects may have been the reason. Those that have to record that rukpak
-        created a Namespace before this one leaves it, and those that wait for its record."""
+        """The BundleDeployment itself. If it starts or stops removing its CRDs, also the BundleDeployments with objects of their
+        kinds. If it is deleted, also all stalled BundleDeployments, because its objects may have been the reason. Also the
+        BundleDeployments that have to record that rukpak created a Namespace before this one leaves it, and the BundleDeployments
+        that wait for its record."""
         obj = change.new or change.old or {}
         yield obj["metadata"]["name"]
         yield from self._successors(change)
@@ -85,7 +86,7 @@ class EventMapper:
             yield from (name for name, raw in _named(self.deployments.objects) if _is_stalled(raw))
 
     def _successors(self, change: Change) -> Iterator[str]:
-        """The other members of its Namespaces without a record of them, when the BundleDeployment may leave these."""
+        """The other members of its Namespaces that have no record of them, if the BundleDeployment may leave these Namespaces."""
         if change.new is None or (change.old is not None and _asked(change.old) == _asked(change.new)):
             return
         for name in recorded_namespaces(change.new):
@@ -95,7 +96,7 @@ class EventMapper:
                 yield from (raw["metadata"]["name"] for raw in found if name not in recorded_namespaces(raw))
 
     def _predecessors(self, change: Change) -> Iterator[str]:
-        """The members that are being deleted and have a record of the same Namespaces, when the record of the BundleDeployment
+        """The members that are being deleted and have a record of the same Namespaces, if the record of the BundleDeployment
         changes."""
         old, new = (frozenset(recorded_namespaces(raw)) if raw else frozenset() for raw in (change.old, change.new))
         for name in sorted(old ^ new):
@@ -104,14 +105,14 @@ class EventMapper:
                     yield raw["metadata"]["name"]
 
     def keys_of_bundle(self, change: Change) -> Iterator[str]:
-        """The owner of the Bundle, and the BundleDeployment that would own it by its name."""
+        """The owner of the Bundle, and the BundleDeployment that would own it according to its name."""
         for obj in filter(None, (change.old, change.new)):
             yield from (entry["name"] for entry in controller_references(obj))
             yield obj["metadata"]["name"].rpartition("-")[0]
 
     def keys_of_namespace(self, change: Change) -> Iterator[str]:
-        """The BundleDeployments whose part of the Namespace changed. When it is created or deleted: all its members, and all
-        that need it."""
+        """The BundleDeployments whose part of the Namespace changed. If it is created or deleted, all its members and all
+        BundleDeployments that need it."""
         old, new = transforms.namespace_info_of(change.old), transforms.namespace_info_of(change.new)
         if old is not None and new is not None and old.deletion_timestamp == new.deletion_timestamp:
             yield from self.names_of(old.members ^ new.members)
@@ -124,8 +125,8 @@ class EventMapper:
             yield from (name for name, known in list(self.interests.items()) if namespace.name in known.namespaces)
 
     def keys_of_crd(self, change: Change) -> Iterator[str]:
-        """The owner of the CRD and the BundleDeployments that need it. When it starts or stops being served: those with
-        objects of its kind."""
+        """The owner of the CRD and the BundleDeployments that need it. If it starts or stops being served, also the
+        BundleDeployments with objects of its kind."""
         old, new = definition_of(change.old), definition_of(change.new)
         crd = new or old
         if crd is None:
@@ -153,18 +154,18 @@ class EventMapper:
 
 
 def recorded_namespaces(raw: Mapping[str, Any]) -> tuple[str, ...]:
-    """An index: the names of the Namespaces that a BundleDeployment has recorded as created by rukpak."""
+    """The names of the Namespaces that a BundleDeployment has recorded as created by rukpak. An index of the informer."""
     return tuple(entry["name"] for entry in (raw.get("status") or {}).get("createdNamespaces") or ())
 
 
 def controller_references(obj: Object) -> list[Object]:
-    """The owner reference of a BundleDeployment that is the controller; none or one."""
+    """The owner references to a controlling BundleDeployment: none or one."""
     owners = obj["metadata"].get("ownerReferences") or ()
     return [entry for entry in owners if entry.get("controller") and entry.get("kind") == bundledeployments.KIND.kind]
 
 
 def _asked(raw: Object) -> object:
-    """The parts that people change: a change may make it leave a Namespace."""
+    """The parts of a BundleDeployment that people change. After a change it may leave a Namespace."""
     return raw["metadata"]["generation"], raw["metadata"].get("deletionTimestamp")
 
 

@@ -1,17 +1,17 @@
-"""Observes the World of one BundleDeployment, from informers, rendered content and what this process remembers of it.
+"""Observes the World of one BundleDeployment from informers, rendered content and the Memory of this process.
 
-Read in stages, of which each depends on those before:
+Reads in stages, and each stage depends on the stages before it:
 
     bundles        its Bundles, and their content as it is rendered for this cluster
-    objects        what there is of it on the cluster: the objects with its label, Namespaces, CustomResourceDefinitions
-    contents       the content as it would be applied now, with certificates; the notes of what was applied
-    definitions    what the CustomResourceDefinitions of the content break, and who converts custom resources
-    state          the evaluation of all that, and what depends on it: endpoints that are waited for, pods, counts
-    removal        instead of all these but the objects: what a deletion needs
+    objects        its objects on the cluster: the objects with its label, Namespaces, CustomResourceDefinitions
+    contents       the content as it would be applied now, with certificates; the notes about the last applies
+    definitions    the problems of the CustomResourceDefinitions of the content, and the conversion of custom resources
+    state          the evaluation, and the facts that depend on it: endpoints that the next phase waits for, pods, counts
+    removal        during a deletion, instead of all stages but `objects`: the facts that the deletion needs
 
-It only reads: what a pass finds out and a later one needs is part of the World, and publish records it. Watches that it reads
-from begin with the first reader and end with the last. The API server is read only for facts that the next decision depends on
-and no informer has; what a single decision depends on is read by a Plan.
+Only reads. If a later pass needs a fact that this pass finds out, the fact is part of the World, and publish records it. A watch
+begins with its first reader and ends with its last reader. Requests to the API server only read facts that the next decision
+depends on and that no informer has. If only a single decision depends on a fact, a Plan reads it.
 """
 
 from __future__ import annotations
@@ -86,15 +86,15 @@ from rukpak.format.objects import ObjectKey
 from rukpak.render.install_options import InstallOptions
 
 PODS_READ_AFTER = timedelta(seconds=5)
-"""The time for which a workload has to be unhealthy before its pods are read: most rollouts have ended by then."""
+"""The time for which a workload has to be unhealthy before its pods are read. Most rollouts end earlier."""
 
 MAX_FAILED_DELETIONS = 3
-"""An object whose deletion the API server refused that often is left behind, if the abandon annotation allows it."""
+"""The number of refused deletions after which an object is left behind, if the abandon annotation permits it."""
 
 
 @dataclass(frozen=True)
 class Observer:
-    """Observes all BundleDeployments; `memories` by name, recorded by act and publish."""
+    """Observes all BundleDeployments. `memories` has the Memory of each by name, which act and publish record."""
 
     client: Client
     informers: Informers
@@ -111,11 +111,11 @@ class Observer:
     existing_objects: ExistingObjectsChecker
     memories: Mapping[str, Memory]
     admission: AdmissionProbe | None = None
-    """The probe that asks the webhook of Bundles before one is created; None: there is none."""
+    """The probe that asks the webhook of Bundles before a Bundle is created; None if there is no probe."""
 
     async def observe(self, key: str) -> World | DeletedWorld | None:
-        """None: the BundleDeployment does not exist, and this process has no Memory of it. Raises ApiError only when the API
-        server does not report which kinds it serves.
+        """The World of a BundleDeployment; None if it does not exist and this process has no Memory of it. Raises ApiError only
+        if the API server does not report which kinds it serves.
         """
         raw, memory = self.informers.deployments.get(key), self.memories.get(key)
         uid = raw["metadata"]["uid"] if raw is not None else None
@@ -188,7 +188,7 @@ class Observer:
         return replace(world, derived_record=derive_record(world, operator.status) if is_owner else None)
 
     async def _content(self, world: World, bundle: BundleInfo | None, options: InstallOptions) -> Content:
-        """The content of a Bundle, if it is unpacked, as it is to be installed."""
+        """The content of a Bundle as it is to be installed, if the Bundle is unpacked."""
         digest = bundles.digest_of_reference(bundle.image) if bundle is not None else ""
         if bundle is None or not digest or bundle.unpack_state is not UnpackState.DONE:
             return MissingContent()
@@ -214,7 +214,7 @@ class Observer:
         )
 
     async def _with_contents(self, world: World) -> World:
-        """The World with the contents as they are applied now, and the notes of what was applied."""
+        """The World with the contents as they would be applied now, and the notes about the last applies."""
         contents = (world.content, world.active_content)
         certificates = await self.certificates.read(world, contents)
         content, active = (
@@ -225,7 +225,8 @@ class Observer:
         return known if known.last_applied else replace(known, last_applied=restored(known))
 
     async def _with_definitions(self, world: World) -> World:
-        """The World with what the CustomResourceDefinitions break that are about to be replaced, and who converts for them."""
+        """The World with the problems of the CustomResourceDefinitions that are about to be replaced, and the state of their
+        conversion."""
         return replace(
             world,
             crd_problems=await self.crd_changes.problems(world, crd_gate.candidates(world)),
@@ -239,8 +240,8 @@ class Observer:
         return self.inventory.taken(world.uid, (item.key for item in world.content.objects()))
 
     async def _with_state(self, world: World, memory: Memory) -> World:
-        """The World with its evaluation, and what depends on it: the state of what is installed, and of what the next phase waits
-        for."""
+        """The World with its evaluation and the facts that depend on it: the state of the installed objects, and of the endpoints
+        that the next phase waits for."""
         evaluation = evaluate(world)
         endpoints = await self._endpoints(world, evaluation, memory.refused_since)
         refused = {name: state.refused_since for name, state in endpoints.items()}
@@ -291,14 +292,15 @@ class Observer:
         )
 
     def _namespaces(self, world: World, names: Iterable[str]) -> dict[str, NamespaceInfo]:
-        """The Namespaces with these names, and those that the BundleDeployment is a member of."""
+        """The Namespaces with these names, and the Namespaces that the BundleDeployment is a member of."""
         found = [transforms.namespace_info_of(self.informers.namespaces.get(name)) for name in names]
         found += map(transforms.namespace_info_of, self.informers.namespaces.by_index(MEMBER_INDEX, world.uid))
         known = (self.informers.pending_deletions.applied_to(entry) for entry in found if entry is not None)
         return {entry.name: observed(entry, world.raw, self._others(world, entry)) for entry in known}
 
     def _others(self, world: World, namespace: NamespaceInfo) -> list[Object]:
-        """The other BundleDeployments that its labels name, and those that have recorded a Namespace of its name."""
+        """The other BundleDeployments that the labels of the Namespace name, and the BundleDeployments that have recorded a
+        Namespace of its name."""
         found = [raw for uid in namespace.members for raw in self.informers.deployments.by_index(UID_INDEX, uid)]
         found += self.informers.deployments.by_index(CREATED_INDEX, namespace.name)
         by_uid = {raw["metadata"]["uid"]: raw for raw in found}
@@ -315,7 +317,7 @@ class Observer:
         return replace(bundle, is_deleting=is_deleting)
 
     async def _counts(self, world: World, last: CustomResourceCounts | None) -> CustomResourceCounts | None:
-        """The number of custom resources, if it is wanted; counted when it is due and the CRDs are known."""
+        """The number of custom resources, if a count is wanted. They are counted when a count is due and the CRDs are known."""
         deployment = world.deployment
         if not is_count_wanted(deployment):
             return None
@@ -326,8 +328,8 @@ class Observer:
         return CustomResourceCounts(request, world.now, is_deleting, counts)
 
     async def _with_removal(self, world: World, memory: Memory) -> World:
-        """The World with what a deletion needs. While it is held, these are the counts: what is read now may have changed by
-        then."""
+        """The World with the facts that a deletion needs. While the deletion is held, these are only the counts, because other
+        facts may change until it continues."""
         world = replace(world, custom_resource_counts=await self._counts(world, memory.custom_resource_counts))
         if world.deletion_hold:
             return world
@@ -341,7 +343,8 @@ class Observer:
         )
 
     async def _with_custom_resources(self, world: World, memory: Memory) -> World:
-        """The World with the custom resources of its CRDs that are deleted with it, listed in each pass until there are none."""
+        """The World with the custom resources that are deleted with its CRDs. They are listed in each pass until there are
+        none."""
         if memory.has_no_custom_resources or world.deletion_policy != "Cascade":
             return replace(world, custom_resources=())
         found: list[CustomResource] = []

@@ -1,7 +1,7 @@
-"""Reconciles BundleDeployments: the five steps in order, and the last of them.
+"""Reconciles BundleDeployments: runs the five steps in order, and publishes.
 
-Changes nothing but the status; what a Plan changes is in rukpak.bundledeployment.act, what is observed in
-rukpak.bundledeployment.observe. A pass over an unchanged object sends no request.
+Changes only the status; rukpak.bundledeployment.act carries out Plans, and rukpak.bundledeployment.observe observes. A pass over
+an unchanged object sends no request.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class BundleDeploymentReconciler:
     event_mapper: EventMapper
     publisher: Publisher
     enqueue_after: Callable[[str, timedelta], None]
-    """Called with a key and the time to its next pass, in addition to what the pass returns."""
+    """Called with a key and the time to its next pass, in addition to the time that the pass returns."""
     on_missing_content: Callable[[str], None]
     """Called with the name of a Bundle whose content is missing or damaged."""
 
     @property
     def memories(self) -> dict[str, Memory]:
-        """The Memory of each BundleDeployment by its name: of those that a pass has acted on or published."""
+        """The Memory of each BundleDeployment for which a pass has acted or published, by name."""
         return self.actions.memories
 
     def steps(
@@ -56,17 +56,18 @@ class BundleDeploymentReconciler:
         return Reconciler(self.observer.observe, decide, self.actions.act, report, self.publish)
 
     def cost(self, key: str) -> int:
-        """The cost of what is left to apply of a BundleDeployment, as far as this process knows."""
+        """The cost of the objects that a BundleDeployment still has to apply, as far as this process knows."""
         memory = self.memories.get(key)
         return memory.cost if memory is not None else 0
 
     def start_leading(self) -> None:
-        """Forget what another leader may have changed since."""
+        """Forget facts that another leader may have changed."""
         self.publisher.reset()
         self.memories.update({key: Memory(memory.uid) for key, memory in self.memories.items()})
 
     async def publish(self, world: World | DeletedWorld, status_report: BundleDeploymentReport | None) -> None:
-        """Record what was observed for the passes to come, and what wakes them; then write the report, if there is one."""
+        """Record the observations that later passes need, and the changes that enqueue them. Then write the report, if there is
+        one."""
         if isinstance(world, DeletedWorld):
             return
         self._remember(world, status_report)
@@ -75,7 +76,7 @@ class BundleDeploymentReconciler:
             await self.publisher(status_report.raw, status_report)
 
     def _remember(self, world: World, status_report: BundleDeploymentReport | None) -> None:
-        """Record what the next pass need not read again."""
+        """Record the facts that the next pass does not have to read again."""
         memory = self.actions.memory(world)
         memory.last_applied = memory.last_applied or dict(world.last_applied)  # restored, and nothing was done
         memory.cost = remaining_cost(world, memory.last_applied)
@@ -87,9 +88,11 @@ class BundleDeploymentReconciler:
         memory.custom_resource_counts = world.custom_resource_counts
 
     def _schedule(self, world: World, status_report: BundleDeploymentReport | None) -> None:
-        """Enqueue the passes that are due at a time, whatever the outcome; record which changes enqueue others.
+        """Enqueue the passes that are due at a certain time, whatever the outcome is, and record which changes enqueue other
+        passes.
 
-        By the time of the World: what has become due since it was observed was not done by this pass, and needs another one.
+        The times count from the time of the World. Work that has become due since then was not done by this pass, and needs
+        another pass.
         """
         now = world.now
         until_count = time_to_count(world.deployment, world.custom_resource_counts, now)

@@ -1,6 +1,6 @@
 """The status of a BundleDeployment that is true after a pass, from its World, the evaluation and the outcome.
 
-A failed attempt changes what is reported about progress, never what is reported as installed. Pure.
+A failed attempt changes the report about progress, never the report about the installed bundle. Pure.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _UNREPAIRABLE_REASONS = (
     Reason.WAITING_FOR_KIND,
     Reason.WAITING_FOR_WEBHOOK,
 )
-"""Reasons of a Waiting with which nothing that is installed can be repaired: Ready is False with them."""
+"""Reasons of a Waiting during which installed objects cannot be repaired. Ready is False with these reasons."""
 _UNPACKED_REASONS = (Reason.WAITING_FOR_KIND, Reason.BLOCKED, Reason.RETRYING)
 """Reasons of a blocker that say nothing about the Bundle itself."""
 
@@ -85,16 +85,16 @@ class BundleDeploymentReport(StatusReport[BundleDeploymentStatus]):
     raw: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """The BundleDeployment that the status is written to: as observed, or as written in this pass."""
     brief_wait_since: datetime | None = None
-    """The end of the first of the consecutive passes that ended with a BriefWait; None: this one did not."""
+    """The end of the first of the consecutive passes that ended with a BriefWait; None if this pass did not."""
 
 
 def report(
     world: World | DeletedWorld, evaluation: Evaluation | None, outcome: Outcome
 ) -> BundleDeploymentReport | None:
-    """The status that is true after the pass, and its transitions; None when there is nothing left to report about.
+    """The status that is true after the pass, and its transitions; None if the BundleDeployment is gone.
 
-    A pass that the next one follows immediately leaves a status of this generation unchanged, and a wait of a moment also the
-    status of a new BundleDeployment.
+    If the next pass follows immediately, the pass leaves a status of this generation unchanged. A BriefWait also leaves the
+    status of a new BundleDeployment unchanged.
     """
     if isinstance(world, DeletedWorld) or (isinstance(outcome, Done) and isinstance(outcome.plan, RemoveFinalizer)):
         return None
@@ -151,7 +151,7 @@ def _is_activated(outcome: Outcome) -> bool:
 
 
 def _is_passing(world: World, outcome: Outcome) -> bool:
-    """The next pass follows at once and reports more."""
+    """Report whether the next pass follows at once and reports more."""
     if isinstance(outcome, BriefWait):
         return world.brief_wait_since is None or not has_passed(world.brief_wait_since, MAX_SILENT_WAIT, world.now)
     if isinstance(outcome, Done) and isinstance(outcome.plan, Apply):
@@ -164,7 +164,7 @@ def _is_passing(world: World, outcome: Outcome) -> bool:
 
 
 def _reported_outcome(world: World, evaluation: Evaluation, outcome: Outcome, active: str | None) -> Outcome:
-    """The blocker, if the step was only taken while it is waited for."""
+    """The outcome to report: the blocker, if the pass only took a step that is possible while the blocker lasts."""
     is_waited_for = isinstance(outcome, Done) and not world.is_target(active)
     return (evaluation.blocker or outcome) if is_waited_for else outcome
 
@@ -202,7 +202,7 @@ def _health(world: World, outcome: Outcome, active: str | None) -> HealthEvaluat
 
 
 def _failed(health: HealthEvaluation) -> FailedObjects | None:
-    """The objects because of which Healthy is False, for the next passes."""
+    """The objects that make Healthy False, recorded for the next passes."""
     if health.unlisted or not health.failed:
         return None
     objects = [
@@ -213,9 +213,10 @@ def _failed(health: HealthEvaluation) -> FailedObjects | None:
 
 
 def _serves(world: World, healthy: DesiredCondition, health: HealthEvaluation) -> bool:
-    """Report whether an installed bundle that was Ready stays so: a workload of it is scaled, and its other replicas serve.
+    """Report whether an installed bundle that was Ready stays Ready: its workload is being scaled, and the other replicas serve.
 
-    Whether a change of another client is more than that is known as soon as the controller of the workload has observed it.
+    If another client changed more than the scale, this is known as soon as the controller of the workload has observed the
+    change.
     """
     ready = find_condition(world.deployment.status.conditions, ConditionType.READY)
     was_ready = ready is not None and ready.status == "True"
@@ -261,7 +262,7 @@ def _installed(error: Exception | None, active: str | None, message: str, cause:
 
 
 def _healthy(active: str | None, health: HealthEvaluation, unready: Cause | None) -> DesiredCondition:
-    """`unready`: why nothing is installed."""
+    """The condition Healthy. `unready`: the reason why nothing is installed."""
     kind = ConditionType.HEALTHY
     if not active:
         text = "Installed condition is false"
@@ -288,7 +289,7 @@ def _summarize(sentences: list[str]) -> str:
 
 
 def _unready_reason(world: World, error: Exception | None, active: str, *, is_broken: bool) -> str | None:
-    """The reason why Ready is False, however healthy the installed objects are; None: their health decides."""
+    """The reason why Ready is False even if the installed objects are healthy; None if their health decides."""
     if is_under_way(world, active):
         return Reason.UPGRADING
     if isinstance(error, Blocked | ApplyRejected):
@@ -337,7 +338,7 @@ def _reference(key: ObjectKey) -> ObjectReference:
 
 
 def _released(world: World) -> list[ObjectReference] | None:
-    """Objects with the annotation that they were released by this BundleDeployment, unless they have an owner again."""
+    """The objects whose annotation says that this BundleDeployment released them, unless they have an owner again."""
     namespaces = [
         entry.name for entry in world.namespaces.values() if entry.released_by == world.name and not entry.members
     ]
@@ -348,7 +349,7 @@ def _released(world: World) -> list[ObjectReference] | None:
 
 
 def _counts(world: World) -> dict[str, Any]:
-    """customResources and lastHandledCount: those of the last count, else as reported; none when no count is wanted."""
+    """customResources and lastHandledCount of the last count, else as reported; empty if no count is wanted."""
     counts, status = world.custom_resource_counts, world.deployment.status
     if not is_count_wanted(world.deployment):
         return {}
@@ -361,7 +362,8 @@ def _counts(world: World) -> dict[str, Any]:
 
 
 def _removing(world: World, evaluation: Evaluation, outcome: Outcome) -> list[DesiredCondition]:
-    """The conditions while the BundleDeployment is deleted: those about the bundle stay, Ready reports what is being removed."""
+    """The conditions while the BundleDeployment is being deleted: the conditions about the bundle stay, and Ready reports the
+    removal."""
     old = {condition.type: condition for condition in world.deployment.status.conditions}
     kept = [_unchanged(old[kind]) for kind in _KEPT_WHILE_REMOVING if kind in old]
     text = evaluation.deletion_hold or "; ".join(filter(None, (_removal_message(outcome), evaluation.foreign_objects)))

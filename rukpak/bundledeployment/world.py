@@ -56,8 +56,9 @@ class ConflictingObject:
 
 
 class ApplyRejected(Waiting):
-    """User action is required. The apply is retried after `after`, and when one of the `conflicting_objects` changes, or what may
-    have `refused` objects. `applied`: what the same pass had applied before."""
+    """A rejected apply that requires user action. It is retried after `after`, when one of the `conflicting_objects` changes, or
+    when something changes that may have refused the `refused` objects. `applied`: the objects that the same pass has applied
+    before."""
 
     def __init__(  # noqa: PLR0913 all but three have defaults
         self,
@@ -76,12 +77,12 @@ class ApplyRejected(Waiting):
 
     @property
     def refused_in(self) -> frozenset[str]:
-        """The namespaces of the refused objects; "" for those without one."""
+        """The namespaces of the refused objects; "" for objects without a namespace."""
         return frozenset(key.namespace for key in self.refused)
 
 
 class BriefWait(Waiting):
-    """A wait of a moment: the status is left unchanged unless the wait gets long."""
+    """A short wait: the status stays unchanged unless the wait gets long."""
 
 
 # --- what the cluster shows
@@ -95,9 +96,9 @@ class LabeledObject:
     uid: str
     resource_version: str
     applied_fields: Mapping[str, str] = field(default_factory=dict)
-    """Field manager -> hash of the fields it applied, of the managers of rukpak."""
+    """Field manager -> hash of the fields that it applied, for the field managers of rukpak."""
     last_changed_by: str = ""
-    """The field manager of others that wrote to it last."""
+    """The field manager, other than rukpak's, that wrote to the object last."""
     deletion_timestamp: datetime | None = None
     finalizers: tuple[str, ...] = ()
     is_scaled_by_others: bool = False
@@ -122,12 +123,12 @@ class Usage(StrEnum):
     """The use of a CustomResourceDefinition or a Namespace that is no longer in its bundle."""
 
     NEVER_ESTABLISHED = "never established"
-    """A CustomResourceDefinition that the API server never served: it can have no custom resources."""
+    """A CustomResourceDefinition that the API server has never served, so it can have no custom resources."""
     UNUSED = "unused"
     IN_USE = "in use"
     """A CustomResourceDefinition with custom resources, or a Namespace that contains objects of others."""
     UNLISTABLE = "unlistable"
-    """A CustomResourceDefinition that was established and serves no version: its custom resources cannot be listed."""
+    """A CustomResourceDefinition that was established but serves no version, so its custom resources cannot be listed."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ class ForeignObjects:
 @dataclass(frozen=True)
 class LastApplied:
     """The last apply of an object: the digest of the manifest, and the hash of our fields as the API server stored them. The
-    digest is empty while it is not known which of two manifests is stored.
+    digest is empty while two manifests are possible and it is not known which one is stored.
 
     rukpak.bundledeployment.drift compares it with the object.
     """
@@ -151,36 +152,36 @@ class LastApplied:
     fields_hash: str
     at: datetime
     quick_reverts: int = 0
-    """The number of times that in a row the same manifest had to be applied again soon after the apply before."""
+    """The number of consecutive times that the same manifest had to be applied again soon after the previous apply."""
 
 
 @dataclass(frozen=True)
 class ExistingObjects:
-    """A check of custom resources against the schemas of a bundle: running, or how it ended."""
+    """A check of custom resources against the schemas of a bundle, and its result once it has ended."""
 
     identity: str
     at: datetime
-    """The time when it began, or when it ended, if it has."""
+    """The time when the check ended, or when it began if it is running."""
     is_running: bool = False
     evidence: Mapping[Form, Evidence] = field(default_factory=dict)
-    """The evidence that custom resources gave, by form."""
+    """The evidence from custom resources, by form."""
     error: str = ""
-    """The reason why it failed; empty: it did not."""
+    """The reason why the check failed; empty if it did not fail."""
 
 
 @dataclass(frozen=True)
 class Interests:
-    """The things that one BundleDeployment depends on, in addition to its own objects."""
+    """The kinds and objects that one BundleDeployment depends on, in addition to its own objects."""
 
     kinds: frozenset[tuple[str, str]] = frozenset()
-    """Group-kinds of its objects, and those that it needs and the cluster does not serve."""
+    """The group-kinds of its objects, and the group-kinds that it needs but the cluster does not serve."""
     namespaces: frozenset[str] = frozenset()
     crds: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class DeletedWorld:
-    """The World of a BundleDeployment that does not exist, and that this process still watches objects for."""
+    """The World of a BundleDeployment that does not exist, but for which this process still watches objects."""
 
     name: str
 
@@ -203,52 +204,52 @@ class World:
     bundles: Mapping[str, BundleInfo] = field(default_factory=dict)
     """The Bundles that the BundleDeployment owns, by name."""
     bundle_owner: str = ""
-    """The owner of the Bundle of the desired name, when it is not this BundleDeployment."""
+    """The owner of the Bundle of the desired name, if the owner is not this BundleDeployment."""
     left_bundle: BundleInfo | None = None
-    """That Bundle, if its owner is an earlier BundleDeployment of this name."""
+    """The Bundle of the desired name, if its owner is an earlier BundleDeployment of this name."""
     is_active_name_taken: bool = False
-    """The Bundle of the active name has another owner."""
+    """True if the Bundle of the active name has another owner."""
     admission_problem: str = ""
-    """The reason why the webhook that guards Bundles does not answer, when one has to be created; empty: it does, or is
-    disabled."""
+    """The reason why the webhook that guards Bundles does not answer, when a Bundle has to be created; empty if the webhook
+    answers or is disabled."""
     derived_record: BundleRecord | None = None
     """The record of the active Bundle, from the Operator's status; only when the Bundle is missing and status has no record of
     it."""
     content: Content = field(default_factory=MissingContent)
     """The content of the desired Bundle."""
     active_content: Content = field(default_factory=MissingContent)
-    """The content of the active Bundle, when that is another one."""
+    """The content of the active Bundle, if that is another Bundle than the desired one."""
     fallback_content: Content = field(default_factory=MissingContent)
-    """The content of the revision that is brought back if the target fails."""
+    """The content of the revision that a rollback restores if the target fails."""
     inventory: frozenset[tuple[str, str]] = frozenset()
-    """Group-kinds of the annotation."""
+    """The group-kinds of the inventory annotation."""
     interests: Interests = field(default_factory=Interests)
-    """The objects on which it depends: changes of these enqueue it as soon as the pass has published."""
+    """The objects on which the BundleDeployment depends: their changes enqueue it as soon as the pass has published."""
     changes_before: int = 0
     """The number of changes that had been mapped to keys before this pass read anything."""
     labeled: Mapping[ObjectKey, LabeledObject] = field(default_factory=dict)
     taken: frozenset[ObjectKey] = frozenset()
     """Keys of objects of the desired bundle that other BundleDeployments have, while it is being installed."""
     unsynced: frozenset[tuple[str, str]] = frozenset()
-    """Kinds of the inventory of which more objects may exist: they have not been listed, or their watch is cut. Includes those
-    that cannot be listed."""
+    """Kinds of the inventory that may have more objects, because they have not been listed or their watch is cut. Includes the
+    kinds that cannot be listed."""
     unreachable_kinds: frozenset[tuple[str, str]] = frozenset()
     """Kinds of the inventory that cannot be listed because their API server is unavailable."""
     namespaces: Mapping[str, NamespaceInfo] = field(default_factory=dict)
-    """Namespaces that are in the bundle or were released, and those that the BundleDeployment is a member of, by name."""
+    """The Namespaces that are in the bundle, were released, or have the BundleDeployment as a member, by name."""
     crds: Mapping[str, CustomResourceDefinition] = field(default_factory=dict)
-    """CustomResourceDefinitions that are in the bundle or were released, by name."""
+    """The CustomResourceDefinitions that are in the bundle or were released, by name."""
     crd_problems: Mapping[str, tuple[Problem, ...] | ApiError] = field(default_factory=dict)
-    """Problems of the bundle's CustomResourceDefinitions with those that they are to replace, by name; an error if one could
-    not be read."""
+    """The problems that arise if the bundle's CustomResourceDefinitions replace the existing ones, by name; an error if the
+    existing one could not be read."""
     conversion_problems: Mapping[ObjectKey, str] = field(default_factory=dict)
-    """The reason why nobody converts the custom resources of one of its CustomResourceDefinitions, though they need it."""
+    """CustomResourceDefinition -> the reason why its custom resources need a conversion and nobody converts them."""
     existing_objects: ExistingObjects | None = None
-    """The last check of custom resources against the schemas of the bundle; None: there was none."""
+    """The last check of custom resources against the schemas of the bundle; None if there was no check."""
     custom_resources: tuple[CustomResource, ...] | None = None
     """Custom resources of its CRDs, while the BundleDeployment is being deleted; None when they cannot be listed."""
     list_failure: ListFailure | None = None
-    """The reason why they cannot be listed."""
+    """The reason why the custom resources cannot be listed."""
     webhooks_without_endpoints: frozenset[ObjectKey] = frozenset()
     """Its webhook configurations that have no endpoints, while the BundleDeployment is being deleted."""
     undeletable: frozenset[str] = frozenset()
@@ -263,20 +264,20 @@ class World:
     certificates: Mapping[ObjectKey, ServingCertificate] = field(default_factory=dict)
     """The content of the Secrets with its serving certificates, as far as they exist and were read."""
     endpoint_problems: Mapping[str, str] = field(default_factory=dict)
-    """Deployment -> why the API server cannot call it yet, empty if it can; of those that the next phase waits for."""
+    """Deployment that the next phase waits for -> the reason why the API server cannot call it yet; empty if it can."""
     refused_since: Mapping[str, datetime] = field(default_factory=dict)
-    """Deployment -> since when it has refused connections."""
+    """Deployment -> the time since which it has refused connections."""
     last_applied: Mapping[ObjectKey, LastApplied] = field(default_factory=dict)
     unhealthy_since: datetime | None = None
-    """The time since which a workload has not been healthy; None: all are."""
+    """The time since which a workload has not been healthy; None if all workloads are healthy."""
     pod_problems: Mapping[ObjectKey, Explanation] = field(default_factory=dict)
-    """The reason why pods of a workload do not run, one sentence for each workload that has been unhealthy for a while."""
+    """Workload that has been unhealthy for a while -> the reason why its pods do not run, as one sentence."""
     custom_resource_counts: CustomResourceCounts | None = None
-    """The last count, made in this pass if it was due; None: this process has made none."""
+    """The last count, made in this pass if it was due; None if this process has made no count."""
     brief_wait_since: datetime | None = None
-    """The time since which every pass has ended with a BriefWait; None: the last one did not."""
+    """The time since which every pass has ended with a BriefWait; None if the last pass did not."""
     evaluation: Evaluation | None = None
-    """The evaluation that what was read last depends on; None: nothing did, and it has not been made."""
+    """The evaluation on which the last stage of reading depended; None if no stage needed an evaluation."""
 
     @property
     def name(self) -> str:
@@ -301,43 +302,44 @@ class World:
 
     @property
     def target_bundle(self) -> str:
-        """The name of the Bundle that is brought or kept."""
+        """The name of the Bundle that is installed or kept."""
         return self.target.bundle
 
     @cached_property
     def fallback(self) -> Revision | None:
-        """The revision that is brought back if the target fails; None: there is none, or the target has succeeded."""
+        """The revision that a rollback restores if the target fails; None if there is no revision, or if the target has
+        succeeded."""
         return fallback_of(self.deployment, self.target)
 
     @cached_property
     def progress_deadline(self) -> timedelta | None:
-        """The time in which what was installed has to become healthy; None: that of each kind."""
+        """The time in which the installed objects have to become healthy; None for the deadline of each kind."""
         text = self.deployment.spec.progress_deadline
         return parse_duration(text) if text else None
 
     def is_left(self, key: ObjectKey) -> bool:
-        """Report whether it is a CustomResourceDefinition that a rollback leaves as the revision that failed has changed it."""
+        """Report whether a rollback leaves this CustomResourceDefinition as the failed revision has changed it."""
         return self.target.is_rolled_back and key[:2] == CRD and key in self.owned
 
     @cached_property
     def installed_options(self) -> InstallOptions:
-        """The options with which the active Bundle is installed; those of the target, if they were not recorded."""
+        """The options with which the active Bundle is installed; the options of the target if they were not recorded."""
         status = self.deployment.status
         history = [one for one in revisions_of(self.deployment) if one.revision == status.revision]
         return next((options_of(one) for one in history if one.bundle == status.active_bundle), self.target.options)
 
     @property
     def is_target_active(self) -> bool:
-        """True if the target is what is installed."""
+        """True if the target is installed."""
         return self.is_target(self.active_bundle)
 
     @property
     def is_upgrade(self) -> bool:
-        """True if the target is to replace what is installed."""
+        """True if the target is to replace the installed bundle."""
         return self.active_bundle is not None and not self.is_target_active
 
     def is_target(self, active: str | None) -> bool:
-        """Report whether the target is what is installed, if that is the Bundle `active`."""
+        """Report whether the target is installed, given the active Bundle `active`."""
         is_installed_so = active != self.active_bundle or self.installed_options == self.target.options
         return active == self.target.bundle and is_installed_so
 
@@ -348,7 +350,7 @@ class World:
 
     @cached_property
     def changed_bundles(self) -> tuple[BundleInfo, ...]:
-        """Its Bundles whose spec is not the one that they were created with, sorted by name."""
+        """Its Bundles whose spec has changed since they were created, sorted by name."""
         template, installed = self.deployment.spec.template.spec, self.deployment.status.installed
         specs = {one.bundle: one.spec for one in self.deployment.status.history or ()}
         specs |= {installed.bundle: installed.spec} if installed is not None else {}
@@ -359,7 +361,7 @@ class World:
         )
 
     def record(self, active: str | None) -> BundleRecord | None:
-        """The record of an active Bundle: from the Bundle as it was created, else from the status; None if there is none."""
+        """The record of an active Bundle, from the Bundle as it was created, else from the status; None if there is no record."""
         bundle = self.bundles.get(active or "")
         if bundle is not None and bundle.image and bundle not in self.changed_bundles:
             return record_of(bundle)
@@ -368,7 +370,7 @@ class World:
 
     @property
     def abandoned(self) -> bool:
-        """Objects that cannot be deleted may be left behind."""
+        """True if objects that cannot be deleted may be left behind."""
         return self.deployment.metadata.annotations.get(ABANDON_ANNOTATION) == "true"
 
     @property
@@ -388,7 +390,8 @@ class World:
 
     @cached_property
     def owned(self) -> Mapping[ObjectKey, LabeledObject]:
-        """Labeled objects that we applied. Others have a copy of our label: controllers copy a Service's labels to Endpoints."""
+        """The labeled objects that we applied. Other objects have a copy of our label; for example, controllers copy a Service's
+        labels to Endpoints."""
         manager = manager_name(self.name)
         return {key: member for key, member in self.labeled.items() if manager in member.applied_fields}
 
