@@ -1,4 +1,4 @@
-"""The source that the spec of a Catalog asks for: as DesiredSource for decisions, as Source for the job that reads it.
+"""The source that the spec of a Catalog requests: as DesiredSource for decisions, as Source for the job that reads it.
 
 Does not read the cluster: the World has the Secrets and ConfigMaps that exist. Pure.
 """
@@ -28,7 +28,8 @@ SECRET, CONFIG_MAP = "Secret", "ConfigMap"
 
 
 def desired_source(world: World) -> DesiredSource | Blocked | None:
-    """The desired source; Blocked if the spec is invalid or refers to what does not exist; None if nothing is to be served."""
+    """The desired source; Blocked if the spec is invalid or refers to objects that do not exist; None if nothing is to be
+    served."""
     if world.catalog is None or world.catalog.is_unavailable:
         return None
     source = world.catalog.spec.source
@@ -72,7 +73,7 @@ def secret_name(source: CatalogSource) -> str:
 
 
 def source_of(source: CatalogSource) -> Source | None:
-    """The source as the job takes it; None for ConfigMaps, whose files are read when the job starts. Raises Blocked."""
+    """The source for the job; None for ConfigMaps, whose files are read when the job starts. Raises Blocked."""
     match source.type:
         case SourceType.IMAGE if source.image is not None:
             return ImageSource(source.image.ref)
@@ -125,7 +126,7 @@ def _desired_source(world: World, spec: CatalogSource) -> DesiredSource:
 
 
 def _credential_versions(world: World, spec: CatalogSource) -> str:
-    """The versions of the Secrets that the source is read with: when one changes, a failed load is tried again."""
+    """The versions of the Secrets that the source is read with. When one of them changes, a failed load is tried again."""
     secret = secret_name(spec)
     own = f"secret@{world.input_versions.get(InputReference(SECRET, secret))}" if secret else ""
     shared = f"pull-secret@{world.pull_secret_version}" if world.pull_secret_version else ""
@@ -133,7 +134,7 @@ def _credential_versions(world: World, spec: CatalogSource) -> str:
 
 
 def _config_maps(world: World, spec: CatalogSource) -> tuple[str, str]:
-    """Names with paths, and versions. The files are read when the job starts."""
+    """The names of the ConfigMaps with their paths, and their versions. The files are read when the job starts."""
     maps = sorted((each.config_map.name, each.path or "") for each in spec.config_maps or ())
     names = " ".join(f"{name}:{path}" for name, path in maps)
     return f"configMaps {names}", " ".join(

@@ -1,7 +1,7 @@
 """Metrics of each Catalog: its status as numbers, for alerts.
 
-Only the leader exports them, because it alone checks sources. Values are computed at each scrape from the informer and the
-reconciler: a deleted Catalog has no series.
+Only the leader exports them, because only the leader checks sources. Values are computed at each scrape from the informer and the
+reconciler, so a deleted Catalog has no series.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DESCRIPTIONS = {
 
 
 def metric_values(catalog: Catalog) -> Mapping[str, float]:
-    """The values that follow from the object, by metric; empty for one that is being deleted or is Unavailable."""
+    """The values that follow from the object, by metric; empty if the Catalog is being deleted or Unavailable."""
     if catalog.metadata.deleting or catalog.is_unavailable:
         return {}
     true = {each.type for each in catalog.status.conditions if each.status == "True"}
@@ -60,8 +60,8 @@ def _values_of(raw: Mapping[str, Any]) -> Mapping[str, float]:
 
 @dataclass(frozen=True)
 class CatalogMetrics(Collector):
-    """`catalogs` returns the objects of the informer; `last_checked`, by name, when this process last checked a source with
-    success."""
+    """Computes and exports the metrics. `catalogs` returns the objects of the informer. `last_checked` returns the time at which
+    this process last checked the source of a Catalog successfully."""
 
     catalogs: Callable[[], Iterable[Mapping[str, Any]]]
     last_checked: Callable[[str], datetime | None]

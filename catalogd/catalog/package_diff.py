@@ -1,4 +1,5 @@
-"""The Package objects of one Catalog: their names, and how those on the cluster differ from the desired ones.
+"""The Package objects of one Catalog: their names, and the differences between the objects on the cluster and the desired
+objects.
 
 The bodies of objects come from catalogd.ingest.package_objects. Knows no catalog file. Pure.
 """
@@ -19,7 +20,7 @@ _IDENTITY = ("name", "uid", "resourceVersion", "deletionTimestamp")
 
 
 def object_name(catalog: str, package: str, is_taken: Callable[[str], bool]) -> str:
-    """`<catalog>-<package>`, or its safe form when that is no DNS-1123 subdomain, is too long or is taken."""
+    """The name `<catalog>-<package>`, or its safe form if this name is not a DNS-1123 subdomain, is too long or is taken."""
     name = _plain_name(catalog, package)
     if is_dns1123_subdomain(name) and not is_taken(name):
         return name
@@ -56,7 +57,7 @@ class ExistingObject:
 
 @dataclass(frozen=True)
 class ObjectWrite:
-    """An object to be written: `package` is the name in its spec, `uid` that of the object to change, "" to create one."""
+    """An object to write. `package` is the name in its spec. `uid` is the uid of the object to change, "" to create an object."""
 
     name: str
     package: str
@@ -84,7 +85,7 @@ def difference(
     existing: Iterable[ExistingObject],
     package_of: Callable[[str], tuple[str, str] | None],
 ) -> Difference:
-    """The writes and deletions that make the objects of this Catalog (name, uid) the desired ones.
+    """The writes and deletions that turn the objects of this Catalog (name, uid) into the desired objects.
 
     `existing` are all Packages whose spec names this catalog; `package_of` returns the (catalog, package) of an object
     by its name. Objects that another Catalog object controls (an earlier one of this name) are deleted first and created again
@@ -126,7 +127,7 @@ def _is_up_to_date(existing: ExistingObject | None, uid: str, desired: ObjectFin
 
 
 def of_packages(names: Collection[str], desired: Iterable[ObjectFingerprint]) -> tuple[ObjectFingerprint, ...]:
-    """Those of the desired objects whose package has one of the names."""
+    """The desired objects whose package has one of the names."""
     names = frozenset(names)
     return tuple(each for each in desired if each.package in names)
 
@@ -147,7 +148,7 @@ def desired_object(catalog: str, uid: str, write: ObjectWrite, body: Mapping[str
 
 
 def _labels(catalog: str, package: str) -> dict[str, str]:
-    """The labels for selectors; a name that is no valid label value is left out."""
+    """The labels for selectors. A name that is not a valid label value is left out."""
     labels = {packages.CATALOG_LABEL: catalog, packages.PACKAGE_LABEL: package}
     return {label: value for label, value in labels.items() if is_label_value(value)}
 
@@ -176,7 +177,8 @@ def existing_object(obj: Mapping[str, Any], accepted_version: str | None = None)
 
 
 def transform(obj: dict[str, Any]) -> dict[str, Any]:
-    """The part of a Package that an informer keeps: what `existing_object` reads. There may be ten thousand."""
+    """The part of a Package that an informer keeps: the fields that `existing_object` reads. There may be ten thousand
+    Packages."""
     spec = obj.get("spec") or {}
     metadata = {key: obj["metadata"][key] for key in _IDENTITY if key in obj["metadata"]}
     if labels := _known_labels(obj["metadata"]):

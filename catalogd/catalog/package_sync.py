@@ -1,6 +1,6 @@
-"""Compares the Package objects on the cluster with the content that is served, and writes the differences.
+"""Compares the Package objects on the cluster with the served content, and writes the differences.
 
-Names and differences are determined by catalogd.catalog.package_diff. Never deletes an object that another Catalog controls.
+catalogd.catalog.package_diff determines names and differences. Never deletes an object that another Catalog controls.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ class PackageSync:
         return found.catalog, found.package
 
     async def sync(self, catalog: Catalog, batch: Difference, read: Callable[[str], dict[str, Any]]) -> None:
-        """Write and delete; `read` reads the body of a package's object from disk. All are tried; the first error is raised."""
+        """Write and delete objects. `read` reads the body of a package's object from disk. All writes are tried, and the first
+        error is raised."""
         slots = asyncio.Semaphore(MAX_CONCURRENT_WRITES)
 
         async def in_slot(request: Coroutine[Any, Any, str]) -> str:
@@ -80,7 +81,7 @@ class PackageSync:
                 raise outcome
 
     async def _write(self, catalog: Catalog, write: ObjectWrite, read: Callable[[str], dict[str, Any]]) -> str:
-        """Returns what was done, one of VERBS."""
+        """Write one object. Returns the verb for the write, one of VERBS."""
         body = await asyncio.to_thread(read, write.package)
         desired = package_diff.desired_object(catalog.metadata.name, catalog.metadata.uid, write, body)
         written = await self._client.apply(KIND, desired, self._manager)
@@ -94,7 +95,7 @@ class PackageSync:
         return verb
 
     async def _delete(self, name: str, uid: str) -> str:
-        """Returns DELETED, or "" when the object did not exist."""
+        """Delete one object. Returns DELETED, or "" if the object did not exist."""
         self._accepted_versions.pop(name, None)
         try:
             remaining = await self._client.delete(KIND, name, uid=uid)

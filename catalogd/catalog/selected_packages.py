@@ -1,4 +1,4 @@
-"""Compares spec.packages with the content that is served, and makes the condition PackagesSelected of one Catalog.
+"""Compares spec.packages with the served content, and makes the condition PackagesSelected of one Catalog.
 
 A name that the catalog lacks is reported and stops nothing: newer content may have it. Pure.
 """
@@ -14,12 +14,12 @@ from olmkit.api.conditions import DesiredCondition
 from olmkit.gocompat.text import printable
 
 MAX_NAMES_IN_CONDITION, MAX_NAMES_IN_NOTE = 100, 5
-"""Names that the catalog lacks, in the message of PackagesSelected and in that of Ready."""
+"""The number of missing names that the message of PackagesSelected lists, and the number that the message of Ready lists."""
 NO_OTHERS: Mapping[str, str] = {}
 
 
 def selected_names(served: ServedContent) -> Sequence[str] | None:
-    """The packages of the content that are offered, in its order; None without a list: all of them."""
+    """The packages of the content that are offered, in the order of the content; None without a list, when all are offered."""
     if served.record.packages is None:
         return None
     names = frozenset(served.record.packages)
@@ -33,7 +33,7 @@ def _lacking_names(served: ServedContent) -> Sequence[str]:
 
 
 def packages_selected_condition(world: World, nothing_served: str) -> Sequence[DesiredCondition]:
-    """The condition; none without a list. `nothing_served` is its message while nothing is served."""
+    """The condition PackagesSelected; none without a list. `nothing_served` is its message while nothing is served."""
     served = world.served
     if served is None:
         if world.catalog is None or world.catalog.selected_packages is None:
@@ -71,7 +71,8 @@ def _names_in_other_case(served: ServedContent) -> Mapping[str, str]:
 
 
 def _joined(names: Sequence[str], limit: int, others: Mapping[str, str] = NO_OTHERS) -> str:
-    """`others`: names that exist, by their lower case, to be named behind those that differ from them in nothing else."""
+    """The names as one text. `others` has existing names by their lower case: an existing name follows the name that differs from
+    it only in its case."""
     shown = [
         printable(each) + (f" (it has {printable(others[each.lower()])})" if each.lower() in others else "")
         for each in names[:limit]

@@ -1,7 +1,7 @@
 """Reads the inputs of a source from the cluster: the Secret with its credentials, and the files of ConfigMaps.
 
-The files are read from the API server when the job starts, as Secrets are (olmkit.runtime.source_secrets); an informer of
-metadata alone reports which ConfigMaps exist and when they change.
+The files are read from the API server when the job starts, as Secrets are (olmkit.runtime.source_secrets). An informer that keeps
+only metadata reports which ConfigMaps exist and when they change.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SourceInputs:
         self._api_servers = ApiServerAddresses(client)
 
     def versions(self, source: CatalogSource) -> Mapping[InputReference, str | None]:
-        """The resourceVersion of each Secret and ConfigMap that a source refers to, None for one that does not exist."""
+        """The resourceVersion of each Secret and ConfigMap that a source refers to; None for an object that does not exist."""
         return {each: self._version(each) for each in input_references(source)}
 
     def _version(self, each: InputReference) -> str | None:
@@ -45,11 +45,11 @@ class SourceInputs:
         return None if found is None else str(found["metadata"].get("resourceVersion", ""))
 
     async def credentials(self, source: CatalogSource) -> Credentials:
-        """The credentials for each host. Raises Blocked for a Secret of the Catalog that cannot be used."""
+        """The credentials for each host. Raises Blocked if a Secret of the Catalog cannot be used."""
         return await self.secrets.credentials(secret_name(source))
 
     async def source(self, spec: CatalogSource) -> Source:
-        """The source, files of ConfigMaps included. Raises Blocked."""
+        """The source, including the files of ConfigMaps. Raises Blocked."""
         source = source_of(spec)
         if source is not None:
             return source
@@ -58,7 +58,7 @@ class SourceInputs:
         )
 
     async def denied_hosts(self) -> tuple[str, ...]:
-        """The hosts that no source may have: those of the API server. Raises ApiError."""
+        """The hosts of the API server, which no source may have. Raises ApiError."""
         return await self._api_servers.hosts()
 
     async def _config_map(self, name: str) -> dict[str, object]:

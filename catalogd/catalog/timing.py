@@ -1,8 +1,7 @@
 """All delays of a Catalog: the time between two checks of its source, and the time from an action to the next pass.
 
-`delay` is the only function that decides when something follows: catalogd.catalog.decide asks it for each Plan and for the time
-of the next check, and act takes the delay after an error of the disk from here. `poll_interval` is also called by
-desired_source and metrics. Pure.
+`delay` is the only function that decides when the next pass or check follows. The delay after an error of the disk is here too.
+Pure.
 """
 
 from __future__ import annotations
@@ -35,21 +34,22 @@ MIN_POLL_INTERVAL = timedelta(seconds=1)
 MAX_POLL_INTERVAL = timedelta(days=36_500)
 """A longer interval has the same effect, and the date of its end could not be represented."""
 POLL_JITTER = 0.01
-"""The largest part of the poll interval that is added to it."""
+"""The largest fraction of the poll interval that is added to it."""
 QUEUE_CHECK_INTERVAL = timedelta(seconds=5)
-"""Time between two checks whether a queued job has started: nothing reports that."""
+"""The time between two checks of a queued job, because nothing reports its start."""
 FIRST_RECOVERY_DELAY, MAX_RECOVERY_DELAY = timedelta(seconds=5), timedelta(minutes=10)
-"""Content that was lost on disk is loaded again at once. If it is lost once more: time from that load to the next one, which
-doubles up to the maximum."""
+"""The delay before content that was lost on disk again is loaded again, counted from the last load. It doubles up to the maximum.
+After the first loss there is no delay."""
 RECOVERY_MEMORY = timedelta(hours=1)
-"""Content that is lost later than this after it was loaded again is loaded again at once."""
+"""The time after a load for which the load counts. Content that is lost later is loaded again at once."""
 
 
 def delay(world: World, desired: DesiredSource | None, action: Action | None = None) -> timedelta | None:
-    """The time from `action` to the next pass; without an action, the time until the source, or a queued job, is to be checked.
+    """The time from `action` to the next pass. Without an action, it is the time until the source, or a queued job, has to be
+    checked.
 
-    `desired` is None when nothing is to be served or the spec is Blocked. Zero or less: now. None: when something that is
-    watched changes, or a job ends.
+    `desired` is None when nothing is to be served or the spec is Blocked. Zero or less means now. None means that the next pass
+    follows a watched change or the end of a job.
     """
     match action:
         case StopServing() if world.raw is None:
@@ -87,7 +87,8 @@ def _time_to_check(world: World, desired: DesiredSource | None) -> timedelta | N
 
 
 def time_to_recover(world: World, desired: DesiredSource | None) -> timedelta | None:
-    """The time until content that was lost on disk is loaded again; None if none was, or none soon after such a load."""
+    """The time until content is loaded again that was lost on disk soon after it had been loaded again; None in all other
+    cases."""
     recovery = world.recovery
     if not world.corruption or recovery is None or desired is None or recovery.job_identity != desired.job_identity:
         return None
@@ -98,7 +99,7 @@ def time_to_recover(world: World, desired: DesiredSource | None) -> timedelta | 
 
 
 def poll_interval(name: str, source: CatalogSource) -> timedelta | None:
-    """The time between two checks of the source of that Catalog; None for never. Raises Blocked for an invalid duration.
+    """The time between two checks of the source of this Catalog; None for never. Raises Blocked for an invalid duration.
 
     The jitter depends on the name, so that Catalogs that were created together are not checked together.
     """

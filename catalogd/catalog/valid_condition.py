@@ -1,7 +1,7 @@
-"""The condition Valid of one Catalog: the problems in the content that is served, and the objects without their plain name.
+"""The condition Valid of one Catalog: the problems in the served content, and the objects without their plain name.
 
-Every renamed Package object is listed before the problems, up to the maximum length of a message; problems are counted, and the
-first ones quoted. Pure.
+Every renamed Package object is listed before the problems, up to the maximum length of a message. Problems are counted, and the
+first ones are quoted. Pure.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from olmkit.sources.errors import quoted
 
 MAX_QUOTED_PROBLEMS = 10
 MAX_PROBLEM_CHARACTERS = 300
-"""Longer descriptions of a problem are truncated: they contain names from the catalog."""
+"""Longer descriptions of a problem are truncated, because they contain names from the catalog."""
 MAX_NAME_CHARACTERS = 100
 MAX_ERROR_BYTES = 4096
 """The size of all text in the message that is quoted from the content of the catalog."""
 
 
 def valid_condition(world: World, nothing_served: str) -> DesiredCondition:
-    """The condition; `nothing_served` is its message while nothing is served."""
+    """The condition Valid. `nothing_served` is its message while nothing is served."""
     served = world.served
     if served is None:
         return DesiredCondition(ConditionType.VALID, "Unknown", Reason.NOT_READ_YET, nothing_served)
@@ -40,19 +40,19 @@ def valid_condition(world: World, nothing_served: str) -> DesiredCondition:
 
 
 def count(number: int, noun: str) -> str:
-    """`1 blob`, `2 blobs`."""
+    """The number with its noun, such as `1 blob` or `2 blobs`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _message(head: str, problems: str, notes: str, world: World) -> str:
-    """Renamed Packages get all the room that head, problems and notes leave."""
+    """The message. Renamed Packages get all the room that head, problems and notes leave."""
     others = [each for each in (head, problems, notes) if each]
     packages = _renamed(world.package_diff, MAX_MESSAGE_BYTES - len("; ".join(others).encode()))
     return "; ".join(each for each in (head, packages, problems, notes) if each)
 
 
 def _renamed(difference: Difference, room: int) -> str:
-    """The renamed Packages as pairs of package and name, and the number of those left out, in at most `room` bytes."""
+    """The renamed Packages as pairs of package and name, and the number of omitted Packages, in at most `room` bytes."""
     if not difference.renamed:
         return ""
     pairs: list[str] = []
@@ -71,7 +71,7 @@ def _renamed(difference: Difference, room: int) -> str:
 
 
 def _quoted(sentences: Sequence[str], number: int) -> str:
-    """The first sentences in at most MAX_ERROR_BYTES, and the number of those left out."""
+    """The first sentences in at most MAX_ERROR_BYTES, and the number of omitted sentences."""
     shown = truncate("; ".join(_brief(each) for each in sentences[:MAX_QUOTED_PROBLEMS]), MAX_ERROR_BYTES)
     more = max(number, len(sentences)) - min(len(sentences), MAX_QUOTED_PROBLEMS)
     return f"{shown}; and {more} more" if more > 0 else shown

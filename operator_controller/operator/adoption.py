@@ -1,7 +1,7 @@
-"""Decides whether an Operator takes over the BundleDeployment of its name that no object owns.
+"""Decides whether an Operator takes over a BundleDeployment of its name that no object owns.
 
-Such a one is what `kubectl delete --cascade=orphan` leaves of an Operator, a copy that was restored from a backup, or what a
-person has made. Pure.
+This BundleDeployment may be left by `kubectl delete --cascade=orphan` of an Operator, restored from a backup, or created by a
+person. Pure.
 
     made by this controller, for the package of the Operator       it is the Operator's: taken over
     the same, made by others, with the annotation                  taken over, because a person asks for it
@@ -23,7 +23,7 @@ from operator_controller.operator.world import AdoptBundleDeployment, ObservedBu
 
 
 def adoption_plan(world: World) -> AdoptBundleDeployment | None:
-    """Take the BundleDeployment over; None: there is none that may be."""
+    """The Plan to take over the BundleDeployment; None if there is no BundleDeployment that may be taken over."""
     deployment = world.bundle_deployment
     if deployment is None or deployment.controller is not None or deployment.model.metadata.deleting:
         return None
@@ -39,19 +39,19 @@ def adoption_plan(world: World) -> AdoptBundleDeployment | None:
 
 
 def is_of_package(world: World, deployment: ObservedBundleDeployment) -> bool:
-    """Report whether it installs the package of the Operator, as far as its template says."""
+    """Report whether the template says that it installs the package of the Operator."""
     package = world.operator.spec.package_name
     return deployment.annotations.get(PACKAGE_ANNOTATION, package) == package
 
 
 def adopt_command(name: str) -> str:
-    """The command with which a person has the BundleDeployment taken over."""
+    """The command with which a person requests that the BundleDeployment is taken over."""
     kind = bundledeployments.KIND
     return f"kubectl annotate {kind.plural}.{kind.group} {name} {ADOPT_ANNOTATION}={ADOPT}"
 
 
 def _is_made_here(deployment: ObservedBundleDeployment) -> bool:
-    """Report whether this controller has applied it, and its template names a package: annotations alone may be a copy."""
+    """Report whether this controller has applied it and its template names a package. Annotations alone may be a copy."""
     return (
         has_applied(deployment.raw, OPERATOR_CONTROLLER, "f:spec", "f:template")
         and PACKAGE_ANNOTATION in deployment.annotations

@@ -1,6 +1,6 @@
-"""Decides whether the bundle that was chosen for an Operator may be installed now: spec.approval and spec.paused.
+"""Decides from spec.approval and spec.paused whether the chosen bundle of an Operator may be installed now.
 
-A Hold changes nothing that is installed or being installed: the BundleDeployment stays as it is. Pure.
+A Hold does not change a bundle that is installed or being installed: the BundleDeployment stays as it is. Pure.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTE
 from operator_controller.resolve.package.version_range import MastermindsRange
 
 MAX_APIS_SHOWN = 3
-"""Kinds that a bundle adds or removes and that the message names."""
+"""The number of added or removed kinds that the message names."""
 _SHOWS = "shows everything that it changes and what would be refused"
 PAUSED = "the Operator is paused (spec.paused)"
 
 
 @dataclass(frozen=True)
 class Hold:
-    """The reason why nothing is changed, in a few words, and the bundle that waits; None if none does."""
+    """The reason why nothing is changed, in a few words, and the bundle that waits; None if no bundle waits."""
 
     reason: Reason
     note: str
     available: AvailableBundle | None = None
     excludes_running: bool = False
-    """True if spec.version does not contain the version that runs: the Operator is not Ready."""
+    """True if spec.version does not contain the running version, so the Operator is not Ready."""
 
     @property
     def ready_reason(self) -> Reason:
@@ -43,16 +43,16 @@ class Hold:
 
 
 def approved_version(operator: Operator) -> str | None:
-    """The version that may be installed if every change has to be approved: "" if none is; None if no approval is needed."""
+    """The approved version if every change has to be approved, "" if no version is approved; None if no approval is needed."""
     if operator.spec.approval != "Manual":
         return None
     return operator.metadata.annotations.get(APPROVED_VERSION_ANNOTATION, "").strip()
 
 
 def find_hold(world: World, bundle: SelectedBundle | None, explanation: str) -> Hold | None:
-    """The Hold on the bundle; None if it may be installed. `explanation` says why it was chosen.
+    """The Hold on the bundle; None if it may be installed. `explanation` says why the bundle was chosen.
 
-    A bundle that the BundleDeployment requests already was approved before.
+    If the BundleDeployment requests the bundle already, the bundle was approved before.
     """
     existing = world.owned_bundle_deployment
     is_new = bundle is not None and (existing is None or not requests_bundle(existing, bundle))
@@ -81,8 +81,8 @@ def find_hold(world: World, bundle: SelectedBundle | None, explanation: str) -> 
 
 
 def _is_running_requested(world: World) -> bool:
-    """Report whether spec.version, which can be read, contains the version that runs; also if nothing runs, or a version that
-    cannot be read."""
+    """Report whether spec.version, which can be read, contains the running version. True also if no bundle runs, or if the
+    running version cannot be read."""
     version = world.running.version if world.running is not None else None
     return version is None or MastermindsRange.parse(world.operator.spec.version or "*").matches(
         version, prereleases=True
@@ -96,8 +96,8 @@ def requested_version(world: World) -> str:
 
 
 def _effect(world: World, bundle: SelectedBundle) -> str:
-    """Describe the changes that the bundle would make, as far as its catalog tells, and name the command that shows all of
-    them."""
+    """Describe the changes that the bundle would make, as far as its catalog shows them, and name the command that shows all
+    changes."""
     everything = f"olm diff {world.operator.metadata.name} {_SHOWS}"
     running = world.running.properties if world.running is not None else "[]"
     if not running:
@@ -130,7 +130,7 @@ def _available(bundle: SelectedBundle, reason: Reason, message: str) -> Availabl
 
 
 def kept_out(world: World, upgrade: AvailableUpgrade) -> AvailableBundle:
-    """The upgrade that something else keeps out. The message names the command that shows what it would bring."""
+    """The upgrade that another reason keeps from being installed. The message names the command that shows its changes."""
     everything = f"; olm diff {world.operator.metadata.name} {upgrade.version} {_SHOWS}"
     return AvailableBundle(
         version=upgrade.version,

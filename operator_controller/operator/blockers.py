@@ -1,4 +1,5 @@
-"""Finds what prevents the installation of an Operator's bundle now, and whether it waits or a person has to act.
+"""Finds the reason that prevents the installation of an Operator's bundle now, and whether the installation waits or a person has
+to act.
 
 Chooses no bundle and plans nothing. Pure.
 """
@@ -23,7 +24,7 @@ from operator_controller.resolve.package.package_content import DEFAULT_MEDIA_TY
 
 
 def resolution_blocker(world: World, answer: Answer) -> OlmError:
-    """Explain why an Operator that is refused is not installed: it waits, or only a change by a person helps."""
+    """Explain why a refused Operator is not installed: Waiting, or Blocked if a person has to change something."""
     spec = world.operator.spec
     requested = (spec.package_name, spec.channel or "", spec.version or "")
     subject = [answer.kind, " ".join(requested), *(each.subject for each in answer.clauses), *answer.awaited_deletions]
@@ -35,8 +36,8 @@ def resolution_blocker(world: World, answer: Answer) -> OlmError:
 
 
 def _blocked_unless_stale(world: World, reason: Reason, message: str, subject: Iterable[str]) -> OlmError:
-    """Blocked, since only new content of a catalog helps; Waiting while a catalog is being read again, or waits for its new
-    content.
+    """The error if only new content of a catalog helps: Blocked, or Waiting while a catalog is being read again or waits for its
+    new content.
     """
     resolution = world.resolution
     if resolution is None or not (resolution.needs_recheck or resolution.outdated_catalogs):
@@ -54,7 +55,7 @@ def awaited_content(world: World) -> str:
 
 
 def unknown_media_type(world: World, bundle: SelectedBundle) -> OlmError | None:
-    """A bundle in a format that rukpak does not know."""
+    """The error for a bundle in a format that rukpak does not know."""
     if bundle.media_type in PROVISIONER_BY_MEDIA_TYPE:
         return None
     message = f"unknown bundle mediatype: {bundle.media_type}"
@@ -91,7 +92,8 @@ def bundle_deployment_blocker(world: World, bundle: SelectedBundle | None) -> Ol
 
 
 def _not_owned_blocker(world: World, name: str, owner: str) -> OlmError:
-    """A BundleDeployment of this name that belongs to another owner is never adopted, one of nobody not without a request."""
+    """The error for a BundleDeployment of this name that the Operator does not own. It is never adopted from another owner, and
+    only on request if it has no owner."""
     text = f'BundleDeployment "{name}" already exists'
     if owner == f'Operator "{world.operator.metadata.name}"':
         message = f"{text} and belongs to an earlier Operator of this name: waiting for its deletion"

@@ -1,4 +1,4 @@
-"""The BundleDeployment of an Operator: the one that a bundle requires, and how it compares to the existing one.
+"""The BundleDeployment of an Operator: makes the desired one for a bundle, and compares it with the existing one.
 
 Pure.
 """
@@ -35,7 +35,8 @@ _DELETION_POLICY = "deletionPolicy"
 
 
 def bundle_deployment_for(world: World, bundle: SelectedBundle) -> dict[str, Any] | None:
-    """The BundleDeployment that installs the bundle; only fields of this controller. None: its media type is unknown."""
+    """The BundleDeployment that installs the bundle, with the fields of this controller only; None if the media type of the
+    bundle is unknown."""
     provisioner = PROVISIONER_BY_MEDIA_TYPE.get(bundle.media_type)
     if provisioner is None:
         return None
@@ -54,12 +55,13 @@ def with_successor(
 
 
 def with_install_settings(operator: Operator, existing: ObservedBundleDeployment) -> dict[str, Any]:
-    """The existing BundleDeployment, installed as the Operator says, and nothing else changed."""
+    """The existing BundleDeployment with the install settings of the Operator, and nothing else changed."""
     return _manifest(operator, _own_annotations(existing), template_spec(dict(existing.raw)))
 
 
 def with_deletion_policy(operator: Operator, existing: ObservedBundleDeployment) -> dict[str, Any] | None:
-    """The existing BundleDeployment with the deletion policy of an Operator that is being deleted; None: it has it."""
+    """The existing BundleDeployment with the deletion policy of an Operator that is being deleted; None if it has this policy
+    already."""
     policy = (operator.spec.install or Install()).deletion_policy
     if policy == existing.model.spec.deletion_policy:
         return None
@@ -80,7 +82,7 @@ def _manifest(operator: Operator, annotations: Mapping[str, str], spec: Mapping[
 
 
 def _annotations(operator: Operator, bundle: SelectedBundle) -> dict[str, str]:
-    """The record of the bundle, which remains known when its catalog is deleted."""
+    """The annotations that record the bundle, so that it remains known when its catalog is deleted."""
     return {
         PACKAGE_ANNOTATION: operator.spec.package_name,
         BUNDLE_NAME_ANNOTATION: bundle.name,
@@ -97,10 +99,10 @@ def _own_annotations(existing: ObservedBundleDeployment) -> dict[str, str]:
 
 
 def foreign_fields(applied: ObservedBundleDeployment, desired: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A patch of the spec that removes what others have added to it: how the bundle is installed, and in the template
-    annotations that describe a bundle, and the pull secret.
+    """A patch of the spec that removes fields that others have added: install settings, annotations of the template that describe
+    a bundle, and the pull secret. Empty if there is nothing to remove.
 
-    Empty if there is nothing to remove. An apply removes only the fields of its own field manager.
+    An apply removes only the fields of its own field manager.
     """
     patch = _merge_patch(install_fields(dict(applied.raw)), install_fields(dict(desired)))
     template = _foreign_fields_of_template(applied, desired)
@@ -108,7 +110,7 @@ def foreign_fields(applied: ObservedBundleDeployment, desired: Mapping[str, Any]
 
 
 def _merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON merge patch that makes `after` of `before`; empty if they are equal."""
+    """The JSON merge patch that turns `before` into `after`; empty if they are equal."""
     patch: dict[str, Any] = {}
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name), after.get(name)
@@ -131,7 +133,8 @@ def _foreign_fields_of_template(applied: ObservedBundleDeployment, desired: Mapp
 
 
 def _desired_pull_secret(world: World) -> str:
-    """The Secret of the bundle's Catalog. If that was deleted since the answer was made, the Secret stays as it is."""
+    """The pull secret of the bundle's Catalog. If the Catalog was deleted after the answer was made, the pull secret stays as it
+    is."""
     existing = world.owned_bundle_deployment
     if world.pull_secret is None:
         return _pull_secret(existing) if existing is not None else ""
@@ -163,7 +166,8 @@ def requests_bundle(existing: ObservedBundleDeployment, bundle: SelectedBundle) 
 
 
 def runs_template(running: RunningBundle | None, existing: ObservedBundleDeployment) -> bool:
-    """Report whether the running bundle is that of the template: by name and by image, because a name may get another image."""
+    """Report whether the running bundle is the bundle of the template, by name and by image, because a name may get another
+    image."""
     if running is None:
         return False
     name = existing.annotations.get(BUNDLE_NAME_ANNOTATION, running.name)

@@ -1,4 +1,5 @@
-"""Decides whether the package of an Operator is its own: other Operators may claim it, or this one has another package installed.
+"""Decides whether an Operator may have its package: other Operators may claim the package, or this Operator may have another
+package installed.
 
 Pure.
 """
@@ -12,7 +13,7 @@ from operator_controller.operator.world import World
 
 
 def other_operator_has_package(world: World) -> OlmError | None:
-    """The error for all Operators of a package but the senior one, which alone is reconciled."""
+    """The error for all Operators of a package except the senior Operator, because only that one is reconciled."""
     mine = next((claim for claim in world.claims if claim.name == world.operator.metadata.name), None)
     senior = min(world.claims, key=lambda claim: claim.seniority, default=None)
     if senior is None or mine is None or senior == mine:
@@ -35,7 +36,8 @@ def other_operator_has_package(world: World) -> OlmError | None:
 
 
 def package_changed(world: World) -> OlmError | None:
-    """Replacing an installed package by another would delete all its objects, including its CRDs."""
+    """The error for a changed package: replacing an installed package by another one would delete all its objects, including its
+    CRDs."""
     running, requested = world.running, world.operator.spec.package_name
     if running is None or running.package in ("", requested):
         return None

@@ -1,7 +1,7 @@
-"""The dependencies of an Operator: which are missing, what waits for them, and when one is deleted again.
+"""The dependencies of an Operator: finds the missing ones, explains what waits for them, and decides when one is deleted again.
 
-What a component consists of comes from the answer of resolution; who needs an installed package comes from the requirements that
-running bundles recorded, never from an answer that failed. Pure.
+The dependencies of a bundle come from the answer of resolution. The Operators that need an installed package come from the
+requirements that running bundles recorded, never from a failed answer. Pure.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from operator_controller.resolve.answers.answer import Answer, AnswerKind, Depen
 from operator_controller.resolve.formatting import first_names
 
 COUNT_VALIDITY = timedelta(minutes=2)
-"""For how long after its request a count of custom resources permits a deletion. Longer than the time between two
-counts: a dependency is deleted only with a valid one, and in a circle all have to have one. rukpak counts once more when the
-deletion is requested (its webhook of Operators)."""
+"""The time after its request for which a count of custom resources permits a deletion. It is longer than the time between two
+counts, because a dependency is deleted only with a valid count, and all members of a cycle need one. rukpak counts once more when
+the deletion is requested (in its webhook of Operators)."""
 
 
 # --- what is required
 
 
 def missing_dependency(world: World, answer: Answer) -> CreateDependency | None:
-    """The Operator to create for a package that the selected bundle requires and that has none."""
+    """The Plan to create an Operator for a package that the selected bundle requires and that has no Operator."""
     creatable = {one.package for one in answer.to_install}
     missing = sorted(
         one.package for one in answer.dependencies if one.package in creatable and one.package not in world.neighbours
@@ -62,9 +62,9 @@ def _dependency_manifest(package: str) -> dict[str, Any]:
 
 
 def dependency_blocker(world: World, answer: Answer) -> OlmError | None:
-    """Explain what the bundle waits for: the packages that it requires are installed first, except those of its own cycle.
+    """Explain what the bundle waits for: the packages that it requires are installed first, except packages of its own cycle.
 
-    It is Blocked if one of them waits for a person; the event of that Operator lifts it.
+    The error is Blocked if one of these packages waits for a person; a change of its Operator ends this.
     """
     together = {member.package for member in answer.members if member.is_changed}.difference(answer.after)
     waiting = {
@@ -88,7 +88,7 @@ def _is_installed(dependency: Dependency, neighbour: Neighbour | None) -> bool:
 
 
 def _is_settled(dependency: Dependency, neighbour: Neighbour | None) -> bool:
-    """Report whether it is installed, and no other bundle is to replace it."""
+    """Report whether the package is installed, and no other bundle is to replace its bundle."""
     is_kept = neighbour is not None and neighbour.requested in ("", dependency.bundle)
     return is_kept and _is_installed(dependency, neighbour)
 
@@ -129,9 +129,9 @@ class DeletionEvaluation:
     """The reason why the installed bundle of an Operator that is being deleted stays."""
 
     hold: str = ""
-    """The reason why it stays for now; "" if it can be deleted."""
+    """The reason why the bundle stays for now; "" if it can be deleted."""
     is_outstanding: bool = False
-    """True if that will be known in a moment."""
+    """True if the reason is not known yet but will be known within seconds."""
 
 
 def evaluate_deletion(world: World) -> DeletionEvaluation:
@@ -158,7 +158,7 @@ def deletion_hold(world: World) -> str:
 
 
 def is_answer_outstanding(world: World) -> bool:
-    """Report whether the packages that require the installed bundle will be known in a moment."""
+    """Report whether the packages that require the installed bundle are not known yet but will be known within seconds."""
     resolution = world.resolution
     if resolution is None or resolution.answer is not None or resolution.error is not None:
         return False
@@ -166,9 +166,10 @@ def is_answer_outstanding(world: World) -> bool:
 
 
 def hold_plan(world: World, *, is_held: bool = True) -> HoldDeletion | None:
-    """Keeps the annotation that holds a deletion of the BundleDeployment, which can be deleted before its Operator is: by the
-    garbage collector in a foreground deletion, or by a person. None: it is as it should be, or not known. `is_held`: whether
-    there is a deletion_hold(), for an Operator that is being deleted. A person's hold stays."""
+    """The Plan to correct the annotation that holds a deletion of the BundleDeployment; None if the annotation is correct, or if
+    the correct value is not known. The BundleDeployment may be deleted before its Operator: by the garbage collector in a
+    foreground deletion, or by a person. `is_held`: True if an Operator that is being deleted has a deletion_hold(). A hold of a
+    person stays."""
     deployment = world.bundle_deployment
     if deployment is None:
         return None
@@ -184,10 +185,10 @@ def hold_plan(world: World, *, is_held: bool = True) -> HoldDeletion | None:
 
 
 def _desired_hold(world: World, *, is_held: bool) -> str | None:
-    """The value of the annotation; "": none; None: it is not known, or may still change.
+    """The desired value of the annotation, "" for none; None if it is not known, or may still change.
 
-    Who requires what is being deleted is recorded with what runs, so that no catalog has to be read for it; nothing requires what
-    was never installed, for which there is no resolution.
+    Running bundles record the requirements for the bundle that is being deleted, so no catalog has to be read. Nothing requires a
+    bundle that was never installed, and there is no resolution for it.
     """
     is_deleting, resolution = world.operator.metadata.deleting, world.resolution
     if resolution is None:
@@ -200,7 +201,7 @@ def _desired_hold(world: World, *, is_held: bool) -> str | None:
 
 def _hold_of_predecessor(world: World, existing: str) -> str | None:
     """The value of the annotation of a BundleDeployment that an earlier Operator of this name left, and that the garbage
-    collector deletes: nobody else ends the hold when nothing that is installed requires it any more."""
+    collector deletes. No other controller ends this hold when no installed bundle requires the BundleDeployment."""
     deployment = world.bundle_deployment
     answer = world.resolution.certain_answer if world.resolution is not None else None
     if answer is None or deployment is None:
@@ -209,7 +210,7 @@ def _hold_of_predecessor(world: World, existing: str) -> str | None:
 
 
 def _hold_reason(world: World, answer: Answer) -> str:
-    """Name what requires the installed bundle, or will, in a few words; "" if nothing does."""
+    """Name in a few words the packages that require the installed bundle, or will require it; "" if there are none."""
     packages = _requiring(world, answer).union(answer.required_by_deleting)
     names = {world.neighbours[one].operator for one in packages if one in world.neighbours}
     names.discard(world.operator.metadata.name)
@@ -217,22 +218,23 @@ def _hold_reason(world: World, answer: Answer) -> str:
 
 
 def hold_text(holders: Iterable[str]) -> str:
-    """The value of the annotation that names these objects; "" for none."""
+    """The value of the annotation that names these objects; "" for no objects."""
     names = first_names(sorted(holders))
     return f"{HOLD_PREFIX}{names}" if names else ""
 
 
 def _requiring(world: World, answer: Answer) -> set[str]:
-    """The packages that require what this Operator installs. If it is being deleted, only those that nothing else satisfies."""
+    """The packages that require the bundle of this Operator. If the Operator is being deleted, only the packages whose
+    requirements no other bundle satisfies."""
     if world.operator.metadata.deleting:
         return set(answer.needed_by)
     return requiring_packages(answer, world.operator.spec.package_name)
 
 
 def _dependants(world: World, answer: Answer) -> list[Neighbour]:
-    """The Operators whose installed bundle requires what is installed for this one, by name.
+    """The names of the Operators whose installed bundle requires the installed bundle of this Operator.
 
-    One that is only about to be installed counts from the creation of its BundleDeployment.
+    A bundle that is about to be installed counts from the creation of its BundleDeployment.
     """
     requiring = _requiring(world, answer)
     found = [
@@ -246,7 +248,7 @@ def _dependants(world: World, answer: Answer) -> list[Neighbour]:
 
 
 def dependency_plan(world: World) -> Plan | None:
-    """The Plan for an Operator that was created as a dependency; None if it is treated as any other Operator."""
+    """The Plan for an Operator that was created as a dependency; None if it is treated like any other Operator."""
     if INSTALLED_FOR_LABEL not in world.operator.metadata.labels:
         return None
     if not world.is_dependency:
@@ -270,15 +272,15 @@ def dependency_plan(world: World) -> Plan | None:
 
 
 def _can_remove_cycle(world: World) -> bool:
-    """Report whether the others that are removed with the Operator are removed too: one that is in use keeps all of them."""
+    """Report whether the other members of the Operator's cycle can be removed too. A member that is in use keeps all of them."""
     answer = world.resolution.answer if world.resolution is not None else None
     others = (world.neighbours.get(package) for package in answer.removed_with) if answer is not None else ()
     return all(other is None or other.is_deleting or other.is_unused for other in others)
 
 
 def is_unneeded(world: World) -> bool:
-    """Report whether it is certain that nothing requires the package: what runs records no such requirement, and nothing that is
-    to be installed has one. An answer that is missing or may still change is no certainty."""
+    """Report whether it is certain that nothing requires the package: no running bundle records a requirement for it, and no
+    bundle that is to be installed has one. It is not certain if an answer is missing or may still change."""
     resolution = world.resolution
     if resolution is None or resolution.certain_answer is None or not resolution.is_component_settled:
         return False
@@ -286,7 +288,7 @@ def is_unneeded(world: World) -> bool:
 
 
 def _is_needed(world: World) -> bool:
-    """Report whether something is known to require the package, other than what is deleted together with it."""
+    """Report whether a bundle is known to require the package, other than the bundles that are deleted together with it."""
     answer = world.resolution.answer if world.resolution is not None else None
     if answer is None:
         return False
@@ -295,8 +297,7 @@ def _is_needed(world: World) -> bool:
 
 
 def is_unused(world: World) -> bool:
-    """Report whether the Operator was created as a dependency, and the custom resources of its kinds were counted and there are
-    none."""
+    """Report whether the Operator was created as a dependency, and a count of the custom resources of its kinds found none."""
     deployment = world.owned_bundle_deployment
     if deployment is None or not world.is_dependency:
         return world.is_dependency
@@ -305,8 +306,8 @@ def is_unused(world: World) -> bool:
 
 
 def is_removal_undecided(world: World) -> bool:
-    """Report whether nothing requires a dependency, and it is not known yet whether custom resources keep it: no upgrade begins,
-    because the bundle may be deleted within a moment."""
+    """Report whether nothing requires a dependency, but it is not known yet whether custom resources keep it. No upgrade begins
+    then, because the bundle may be deleted soon."""
     deployment = world.owned_bundle_deployment
     if deployment is None or not world.is_dependency or not is_unneeded(world):
         return False
@@ -316,7 +317,7 @@ def is_removal_undecided(world: World) -> bool:
 
 
 def in_use(world: World) -> str:
-    """The custom resources that keep a dependency which nothing requires, for a message; "" if there are none."""
+    """The custom resources that keep a dependency although nothing requires it, for a message; "" if there are none."""
     deployment = world.owned_bundle_deployment
     if deployment is None or deployment.model.status.last_handled_count is None:
         return ""
@@ -339,7 +340,7 @@ def count_request(now: datetime, unique: str) -> str:
 
 
 def _is_recent(request: str, now: datetime) -> bool:
-    """Report whether a count was requested so shortly ago that it is still valid."""
+    """Report whether a count was requested so recently that it is still valid."""
     try:
         age = now - datetime.fromisoformat(request.partition("/")[0])
     except (ValueError, TypeError):

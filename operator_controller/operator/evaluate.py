@@ -1,6 +1,7 @@
-"""Evaluates an Operator's spec: whether it is resolved, to which bundle, and what prevents its installation.
+"""Evaluates an Operator's spec: whether it is resolved, the resolved bundle, and the reason that prevents its installation.
 
-It does not resolve: the World has the answer of the Resolver. Rules, of which the first that applies makes the evaluation. Pure.
+Does not resolve: the World has the answer of the Resolver. A list of rules: the first rule that applies makes the evaluation.
+Pure.
 """
 
 from __future__ import annotations
@@ -73,9 +74,9 @@ REMOVAL_UNDECIDED = "nothing requires it: waiting for the count of its custom re
 
 
 def evaluate(world: World) -> Evaluation:
-    """The evaluation of the current spec. Not for an Operator that is being deleted.
+    """The evaluation of the current spec of an Operator that is not being deleted.
 
-    It does not resolve: the World contains the answer. Raises ValueError if it is needed and missing.
+    The World contains the answer of the Resolver. Raises ValueError if the answer is needed and missing.
     """
     evaluation = evaluate_without_answer(world)
     if evaluation is not None:
@@ -112,7 +113,8 @@ def evaluate_without_answer(world: World) -> Outstanding | Unanswered | None:
 
 
 def _missing_bundle(world: World) -> Outstanding | Unanswered | None:
-    """The active Bundle does not exist. For a short time its event may be outstanding; then its record is used, if any."""
+    """The evaluation if the active Bundle does not exist. None if the Bundle exists, or if it is missing for longer than its
+    event may be outstanding and there is a record of it."""
     name = world.missing_bundle
     if not name:
         return None
@@ -129,7 +131,7 @@ def _missing_bundle(world: World) -> Outstanding | Unanswered | None:
 
 
 def _unanswered(world: World, resolution: AnswerState) -> Outstanding | Unanswered:
-    """The present request has no answer yet: a matter of milliseconds, unless resolving fails or a catalog is slow."""
+    """The evaluation while the present request has no answer: for milliseconds, unless resolving fails or a catalog is slow."""
     if resolution.error is not None:
         message = f"resolution failed and is retried: {resolution.error.message}"
         subject = (resolution.error.reason, *resolution.error.subject)
@@ -196,8 +198,8 @@ def _held(world: World, answer: Answer, hold: Hold) -> Held:
 
 
 def _selected(world: World, answer: Answer, bundle: SelectedBundle) -> Selected | Outstanding:
-    """The bundle waits until the packages that it requires are installed. A bundle that the BundleDeployment requests already
-    waits for nothing."""
+    """The evaluation of a selected bundle. It waits until the packages that it requires are installed. If the BundleDeployment
+    requests it already, it waits for nothing."""
     existing = world.owned_bundle_deployment
     is_new = existing is None or not requests_bundle(existing, bundle)
     blocker = (
@@ -233,7 +235,8 @@ def _ready_reason(answer: Answer) -> Reason:
 
 
 def _resolution_failed(message: str, blocker: OlmError) -> DesiredCondition:
-    """The cause is that of a failed resolution also while the blocker only waits for a catalog."""
+    """The condition Resolved after a failed resolution. Its cause is the failed resolution even while the blocker only waits for
+    a catalog."""
     cause = Cause(Reason.RESOLUTION_FAILED, frozenset(blocker.subject))
     return _resolved("False", Reason.RESOLUTION_FAILED, message, cause)
 
@@ -248,8 +251,8 @@ def _resolved(status: ConditionValue, reason: Reason, message: str, cause: Cause
 def _consequences(
     world: World, answer: Answer, installable: SelectedBundle | None, *, has_record: bool = False
 ) -> Consequences:
-    """`installable`: the bundle that is selected and may be installed, after others. `has_record`: the successor of a deleted
-    catalog is recorded with it."""
+    """The consequences of the answer. `installable`: the selected bundle that may be installed, after others. `has_record`: the
+    successor of a deleted catalog is recorded with it."""
     used = in_use(world) if world.is_dependency and is_unneeded(world) else ""
     return Consequences(
         dependencies=required_packages(world, answer),
@@ -263,7 +266,7 @@ def _consequences(
 
 
 def _successor_record(world: World, answer: Answer) -> SuccessorRecord | None:
-    """Record the successor before any upgrade: a rejected upgrade must not lose it.
+    """The record of the successor, which is written before any upgrade, because a rejected upgrade must not lose it.
 
     None if there is no successor, or if another bundle is being installed already.
     """
@@ -281,14 +284,14 @@ def _successor_record(world: World, answer: Answer) -> SuccessorRecord | None:
 
 
 def _compare_kept(world: World, image: str, blocker: OlmError | None) -> Comparison:
-    """Nothing but the install settings of the existing BundleDeployment may change."""
+    """The comparison if only the install settings of the existing BundleDeployment may change."""
     desired = _installed_as_specified(world)
     changed = _changed(world, desired) if desired is not None else None
     return _compare(world, image, changed if blocker is None else None, is_desired=changed is None)
 
 
 def _installed_as_specified(world: World) -> Mapping[str, Any] | None:
-    """The existing BundleDeployment, which keeps its bundle, with the install settings of spec; None if nothing may change."""
+    """The existing BundleDeployment with its bundle and the install settings of the spec; None if nothing may change."""
     existing, spec = world.owned_bundle_deployment, world.operator.spec
     if existing is None or existing.model.metadata.deleting or spec.paused:
         return None
@@ -297,7 +300,8 @@ def _installed_as_specified(world: World) -> Mapping[str, Any] | None:
 
 
 def _compare(world: World, image: str, to_apply: Mapping[str, Any] | None, *, is_desired: bool) -> Comparison:
-    """`image`: of the resolved bundle. `is_desired`: the existing BundleDeployment, if there is one, is as it should be."""
+    """The comparison. `image`: the image of the resolved bundle. `is_desired`: the existing BundleDeployment, if there is one, is
+    as desired."""
     existing, running = world.owned_bundle_deployment, world.running
     return Comparison(
         to_apply=to_apply,
@@ -308,6 +312,6 @@ def _compare(world: World, image: str, to_apply: Mapping[str, Any] | None, *, is
 
 
 def _changed(world: World, desired: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The desired BundleDeployment, if the existing one differs or there is none."""
+    """The desired BundleDeployment, if the existing one differs or does not exist."""
     existing = world.owned_bundle_deployment
     return desired if existing is None or differs(existing, desired) else None

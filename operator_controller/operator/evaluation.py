@@ -27,7 +27,8 @@ from operator_controller.resolve.answers.deprecations import Deprecations
 
 @dataclass(frozen=True)
 class SuccessorRecord:
-    """The catalog that takes the place of a deleted one is recorded on the BundleDeployment before anything else changes."""
+    """The record of the catalog that replaces a deleted one. It is written to the BundleDeployment before anything else
+    changes."""
 
     to_apply: Mapping[str, Any] | None
     """The BundleDeployment with the record; None if the existing one has it."""
@@ -35,34 +36,34 @@ class SuccessorRecord:
 
 @dataclass(frozen=True)
 class Consequences:
-    """The consequences of an answer, beside the bundle that it selects or refuses. The defaults: none."""
+    """The consequences of an answer, in addition to the bundle that it selects or refuses. The defaults mean no consequences."""
 
     dependencies: Sequence[RequiredPackage] = ()
     """The packages that satisfy the requirements of the bundle."""
     available: AvailableUpgrade | None = None
-    """An upgrade that is kept out by something else than a Hold."""
+    """An upgrade that another reason than a Hold keeps from being installed."""
     deprecations: Deprecations | None = None
-    """Deprecations of what is followed; None if they are not known."""
+    """The deprecations of the package, channel and bundle; None if they are not known."""
     to_record: RecordPlan | None = None
     """The record of the plan of a moving set to write or to remove."""
     kept_note: str = ""
-    """The reason why a dependency that nothing requires is kept; empty if it is required, or no dependency."""
+    """The reason why a dependency is kept although nothing requires it; empty if it is required or is not a dependency."""
     successor_note: str = ""
-    """The sentence that names the Catalog that takes the place of a deleted one; empty if none does."""
+    """The sentence that names the Catalog that replaces a deleted one; empty if no Catalog does."""
     successor: SuccessorRecord | None = None
-    """None if no catalog takes the place of another one, or if that need not be recorded by itself."""
+    """The record of the successor; None if no catalog replaces a deleted one, or if no separate record is needed."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The existing BundleDeployment and the running bundle, compared with the desired ones."""
+    """The comparison of the existing BundleDeployment and the running bundle with the desired ones."""
 
     to_apply: Mapping[str, Any] | None
     """The BundleDeployment to apply; None if the existing one does not differ from it, or if it cannot be applied now."""
     current_deployment: ObservedBundleDeployment | None
-    """The existing BundleDeployment, if it is as desired and its status is that of its current spec."""
+    """The existing BundleDeployment, if it is as desired and its status reports on its current spec."""
     runs_template: bool
-    """True if the running bundle is that of the existing BundleDeployment's template."""
+    """True if the running bundle is the bundle of the existing BundleDeployment's template."""
     runs_image: bool
     """True if the image of the resolved bundle runs, on any registry."""
 
@@ -76,12 +77,12 @@ class Outstanding:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """There is no answer: it would help nobody, the present request has none yet, or resolution failed."""
+    """There is no answer: the Operator needs none, the present request has none yet, or resolution failed."""
 
     resolved: DesiredCondition
     blocker: OlmError
     not_attempted: str
-    """Message of Installed while there is no BundleDeployment."""
+    """The message of Installed while there is no BundleDeployment."""
 
     @property
     def explanation(self) -> str:
@@ -90,25 +91,25 @@ class Unanswered:
 
     @property
     def consequences(self) -> Consequences:
-        """Nothing follows from no answer."""
+        """No consequences, because there is no answer."""
         return Consequences()
 
 
 @dataclass(frozen=True)
 class Refused:
-    """The answer selects no bundle. What runs stays."""
+    """The answer selects no bundle. The running bundle stays."""
 
     resolved: DesiredCondition
     explanation: str
     blocker: OlmError
     consequences: Consequences
     paused_note: str
-    """That the Operator is paused; empty if it is not."""
+    """The note that the Operator is paused; empty if it is not paused."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """The running bundle stays: its catalog is away, or offers nothing that could replace it."""
+    """The running bundle stays, because its catalog is not available or offers no bundle that could replace it."""
 
     resolved: DesiredCondition
     explanation: str
@@ -124,13 +125,13 @@ class Kept:
 
 @dataclass(frozen=True)
 class Held:
-    """A Hold is on the selected bundle: what is installed or requested stays, as if nothing better had been found."""
+    """A Hold is on the selected bundle. The installed or requested bundle stays, as if no better bundle had been found."""
 
     resolved: DesiredCondition
     explanation: str
     consequences: Consequences
     image: str
-    """Image of the requested bundle; of the selected one if none is requested."""
+    """The image of the requested bundle; the image of the selected bundle if no bundle is requested."""
     hold: Hold
     blocker: OlmError | None
     """The reason why the BundleDeployment cannot be written now."""
@@ -148,7 +149,7 @@ class Selected:
     short_reason: str
     """The rule that selected the bundle, in a few words."""
     to_create: CreateDependency | None
-    """A package that the bundle requires and that has no Operator."""
+    """The Operator to create for a package that the bundle requires."""
     blocker: OlmError | None
     """The reason why the bundle cannot be installed now."""
     comparison: Comparison

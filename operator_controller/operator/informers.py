@@ -53,14 +53,14 @@ def _annotations_of_template(deployment: Object) -> Mapping[str, str]:
 
 
 def packages_of_operator(informers: Informers, name: str) -> set[str]:
-    """The package that an Operator requests, and the one of its BundleDeployment, as far as they exist."""
+    """The package that an Operator requests, and the package of its BundleDeployment, as far as they exist."""
     operator, deployment = informers.operators.get(name), informers.deployments.get(name)
     packages = {operator["spec"]["packageName"]} if operator is not None else set()
     return packages | set(packages_of(deployment) if deployment is not None else ())
 
 
 def taken_names(operators: Iterable[Object], deployments: Iterable[Object]) -> tuple[tuple[str, str], ...]:
-    """The names under which no Operator for the package of that name can be created, and what has each of them, by name."""
+    """Name under which no Operator for the package of the same name can be created -> the object that has this name."""
     found: dict[str, str] = {}
     for deployment in deployments:
         name = deployment["metadata"]["name"]

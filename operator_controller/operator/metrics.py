@@ -1,9 +1,8 @@
-"""Metrics of each Operator: what is installed and available, for dashboards and alerts; and a counter of installations. Its
-conditions are exported by olmkit.runtime.condition_metrics.
+"""Metrics of each Operator: what is installed and available, for dashboards and alerts; and a counter of installations.
+olmkit.runtime.condition_metrics exports its conditions.
 
-OperatorMetrics is registered by operator_controller.setup and collected by each scrape of /metrics. Only the leader exports it,
-because it alone writes the status. Values are read from the informer: a deleted Operator has no series. reconciler.py writes the
-counter.
+Each scrape of /metrics collects OperatorMetrics. Only the leader exports it, because only the leader writes the status. Values
+are read from the informer, so a deleted Operator has no series. reconciler.py writes the counter.
 """
 
 from __future__ import annotations
@@ -26,7 +25,8 @@ INSTALLATIONS = Counter(
 
 
 MAX_LABEL_CHARACTERS = 128
-"""Characters of the value of a label. Prometheus may drop all metrics of a process because of one label that is too long."""
+"""The maximum characters of the value of a label. Prometheus may drop all metrics of a process because of one label that is too
+long."""
 
 
 class MetricValues(NamedTuple):
@@ -37,7 +37,7 @@ class MetricValues(NamedTuple):
 
 
 def metric_values(operator: Operator) -> MetricValues:
-    """The series of one Operator. Labels of what is not installed are empty."""
+    """The series of one Operator. If no bundle is installed, its labels are empty."""
     name, status = operator.metadata.name, operator.status
     installed = status.installed
     version, channel, catalog = (
@@ -55,7 +55,7 @@ def _label(text: str) -> str:
 
 
 def installation_result(before: OperatorStatus, after: OperatorStatus) -> str | None:
-    """`success` if another bundle has been installed, `failure` if an attempt fails that did not fail before; else None."""
+    """The result to count: `success` if another bundle has been installed, `failure` if an attempt begins to fail; else None."""
     if after.installed is not None and _installed(before) != _installed(after):
         return "success"
     return "failure" if _is_failing(after) and not _is_failing(before) else None
@@ -82,7 +82,7 @@ def _is_failing(status: OperatorStatus) -> bool:
 
 
 def count_installation(before: OperatorStatus, after: OperatorStatus) -> None:
-    """Count what a change of the status reports."""
+    """Count the installation or failure that a change of the status reports."""
     result = installation_result(before, after)
     if result is not None:
         INSTALLATIONS.labels(result).inc()

@@ -1,8 +1,8 @@
-"""Ends the deletion hold of a BundleDeployment whose Operator does not exist any more, once nothing requires what it installs.
+"""Ends the deletion hold of a BundleDeployment whose Operator has been deleted, once nothing requires its bundle.
 
-Built by operator_controller.setup as a controller of its own, because such a BundleDeployment has no Operator to reconcile: a
-person has removed the finalizer. Who requires it is read from what runs, so that it does not depend on catalogs or the solver.
-It writes nothing but the annotation, never for a BundleDeployment that has an Operator, and never a hold that a person has set.
+It is a separate controller, because this BundleDeployment has no Operator to reconcile: a person has removed the finalizer. The
+requirements are read from running bundles, so that they do not depend on catalogs or the solver. It writes only the annotation,
+never for a BundleDeployment that has an Operator, and never changes a hold of a person.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from operator_controller.resolve.answers.deletion_answers import deletion_answer
 from operator_controller.resolve.snapshot.cluster_snapshot import OperatorRequest
 
 KEY = "all"
-"""The only key: one pass is over all BundleDeployments without an Operator, of which there are hardly ever any."""
+"""The only key. One pass is over all BundleDeployments without an Operator, because there are hardly ever any."""
 REQUESTS_PER_TURN = 10
 """Objects that are read before other tasks of the event loop get their turn."""
 
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 def orphaned_hold_plan(
     deployment: ObservedBundleDeployment, answer: Answer, holders: Mapping[str, str]
 ) -> HoldDeletion | None:
-    """The hold of a BundleDeployment without an Operator, if it is to be another one or to end. Pure.
+    """The Plan to change or end the hold of a BundleDeployment without an Operator; None if the hold stays. Pure.
 
     `holders`: by package, the Operator or the BundleDeployment that stands for it, as messages name it.
     """
@@ -50,18 +50,18 @@ def orphaned_hold_plan(
 
 @dataclass(frozen=True)
 class OrphanedHolds:
-    """`read_request` gives the request of an Operator, None if nothing runs for it."""
+    """Corrects the holds. `read_request` returns the request of an Operator, None if it has no running bundle."""
 
     actions: OperatorActions
     informers: Informers
     read_request: Callable[[str], OperatorRequest | None]
 
     def keys_of(self, change: Change) -> Iterable[str]:
-        """KEY, if the change is more than one of conditions."""
+        """KEY, if the change is more than a change of conditions."""
         return () if _requirements_of(change.new) == _requirements_of(change.old) else (KEY,)
 
     async def reconcile(self, _key: str) -> timedelta | None:
-        """One pass over all such BundleDeployments: each hold is ended, changed, or stays. Raises ApiError."""
+        """Correct the holds of all BundleDeployments without an Operator: each hold ends, changes, or stays. Raises ApiError."""
         orphans = self._orphans()
         if not orphans:
             return None

@@ -1,8 +1,8 @@
-"""The order in which Operators take their steps, and the plan of a moving set, which all members record before the first step.
+"""The order of the steps of Operators, and the plan of a moving set, which all members record before the first step.
 
-The order and the sets come from the answer (resolve/selection/move_order.py); which records bind is decided in
-resolve/selection/recorded_plans.py. A record is an annotation of the BundleDeployment; the next leader reads it again, so that a
-set that has begun to move is finished. Pure.
+The order and the sets come from the answer (resolve/selection/move_order.py). resolve/selection/recorded_plans.py decides which
+records are binding. A record is an annotation of the BundleDeployment. The next leader reads it again, so that it finishes a set
+that has begun to move. Pure.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NOT_INSTALLABLE = (
 
 
 def make_record(moving: MovingSet, bundle: SelectedBundle) -> str:
-    """The value of the annotation: what the set is, and the bundle that this member is to have."""
+    """The value of the annotation: the identity of the set, and the bundle planned for this member."""
     fields = {
         "plan": moving.plan,
         "bundle": bundle.name,
@@ -48,7 +48,7 @@ def make_record(moving: MovingSet, bundle: SelectedBundle) -> str:
 
 
 def read_record(deployment: ObservedBundleDeployment) -> PlannedBundle | None:
-    """The record of a BundleDeployment; None if it has none, or one that a person made unreadable."""
+    """The record of a BundleDeployment; None if it has no record, or if a person made the record unreadable."""
     text = deployment.model.metadata.annotations.get(PLANNED_BUNDLE_ANNOTATION, "")
     try:
         found: Any = orjson.loads(text) if text else None
@@ -63,15 +63,15 @@ def read_record(deployment: ObservedBundleDeployment) -> PlannedBundle | None:
 
 
 def pending_plan(deployment: ObservedBundleDeployment) -> PlannedBundle | None:
-    """The record, unless its bundle turned out not to be installable, before anything of it was installed."""
+    """The record, unless its bundle cannot be installed and no object of it was installed."""
     plan, state = read_record(deployment), deployment.condition(DeploymentCondition.HAS_VALID_BUNDLE)
     has_failed = state is not None and state.status == "False" and state.reason in NOT_INSTALLABLE
     return None if plan is not None and has_failed and deployment.bundle_name == plan.name else plan
 
 
 def plan_to_record(world: World, answer: Answer, bundle: SelectedBundle | None) -> RecordPlan | None:
-    """The record to write before the step to `bundle`, None if nothing may be installed; or the one to remove, as its bundle is
-    installed or the set is not to move any more. None: it is as it should be, or not known."""
+    """The Plan to write a record before the step to `bundle`, or to remove a record because its bundle is installed or the set is
+    not to move. None if the record is as desired, or if this is not known. `bundle` is None if nothing may be installed."""
     deployment, moving = world.owned_bundle_deployment, answer.moving_set
     if deployment is None or deployment.model.metadata.deleting or world.operator.spec.paused:
         return None
@@ -85,8 +85,8 @@ def plan_to_record(world: World, answer: Answer, bundle: SelectedBundle | None) 
 
 
 def _is_over(world: World, deployment: ObservedBundleDeployment) -> bool:
-    """Report whether it is certain that the record is not needed: its bundle runs, or nothing that is still unknown can revive
-    it."""
+    """Report whether it is certain that the record is not needed: its bundle runs, or no fact that is still unknown can make it
+    necessary again."""
     plan, running = read_record(deployment), world.running
     if plan is None or (running is not None and running.name == plan.name):
         return True
@@ -118,7 +118,7 @@ def _has_recorded(neighbour: Neighbour | None, moving: MovingSet | None, bundle:
 
 
 def order_blocker(world: World, answer: Answer) -> OlmError | None:
-    """Explain why a step that would break what runs of others waits: they are upgraded first."""
+    """Explain why a step waits that would break the running bundles of other Operators: they are upgraded first."""
     required = {one.package for one in answer.dependencies}
     members = {one.package: one for one in answer.members}
     waiting = {

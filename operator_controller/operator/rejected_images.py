@@ -1,7 +1,7 @@
 """The bundle images that rukpak rejects on any cluster, as the BundleDeployments that request them report it.
 
-Kept by reconciler.py and read by evaluate.py through the World, so that an image is not unpacked again for another Operator, or
-for the same one after it was created again. A restart forgets the images that no BundleDeployment requests any more.
+reconciler.py keeps them, and evaluate.py reads them in the World. So an image is not unpacked again for another Operator, or for
+the same Operator after it was created again. A restart forgets the images that no BundleDeployment requests.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ MAX_REJECTED_IMAGES = 1000
 
 
 class RejectedImages:
-    """Messages of the rejections by image digest; the oldest are dropped first."""
+    """The messages of the rejections by image digest. The oldest are dropped first."""
 
     def __init__(self) -> None:
         self._messages: OrderedDict[str, str] = OrderedDict()
 
     def record(self, change: Change) -> None:
-        """Record what the status of a BundleDeployment reports: its image is rejected, or not any more."""
+        """Record whether the status of a BundleDeployment reports that its image is rejected."""
         if change.new is None:
             return
         try:

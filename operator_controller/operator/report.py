@@ -1,6 +1,6 @@
 """The status of an Operator after a pass: report(World, Evaluation, outcome) -> StatusReport.
 
-The running bundle is reported through every failure and upgrade, and read from the active Bundle, never from the desired one.
+The running bundle is reported during every failure and upgrade. It is read from the active Bundle, never from the desired one.
 Fields of the status have the exact names of the catalog, because they are compared. Texts are one line of printable characters.
 Pure.
 """

@@ -1,7 +1,7 @@
-"""The request of an Operator to the Resolver: what its spec asks for and what runs for it.
+"""The request of an Operator to the Resolver: its spec and its running bundle.
 
-Called by reconciler.py, for the Snapshot that the Resolver makes and for the question of a pass: an answer counts only for an
-equal request. Pure.
+It is made for the Snapshot of the Resolver and for the question of a pass, because an answer counts only for an equal request.
+Pure.
 """
 
 from __future__ import annotations
@@ -61,8 +61,9 @@ def make_request(world: World) -> OperatorRequest | None:
 
 
 def make_orphan_request(deployment: ObservedBundleDeployment, running: RunningBundle | None) -> OperatorRequest | None:
-    """The request of a BundleDeployment whose Operator does not exist any more: it counts as one that is being deleted. None if
-    no Operator has made it. Never part of a Snapshot. If `running` is not known, the bundle of the template counts as what runs.
+    """The request of a BundleDeployment whose Operator has been deleted. It counts as the request of an Operator that is being
+    deleted. None if no Operator has made the BundleDeployment. Never part of a Snapshot. If `running` is not known, the bundle of
+    the template counts as the running bundle.
     """
     template, metadata = _template_bundle(deployment), deployment.model.metadata
     if not template.package:
@@ -107,12 +108,13 @@ def _template_bundle(deployment: ObservedBundleDeployment) -> RecordedBundle:
 
 
 def _is_other(template: RecordedBundle | None, running: RecordedBundle | None) -> bool:
-    """Report whether the template requests another bundle than the one that runs, or any while none does."""
+    """Report whether the template requests another bundle than the running one, or a bundle while none runs."""
     return template is not None and template.name not in ("", running.name if running is not None else "")
 
 
 def _is_upgrading(world: World) -> bool:
-    """Report whether some objects of the desired bundle are installed, and not all; also while it is rolled back."""
+    """Report whether some objects of the desired bundle are installed, but not all. True also while the bundle is being rolled
+    back."""
     deployment = world.owned_bundle_deployment
     reconciling = deployment.condition(DeploymentCondition.RECONCILING) if deployment else None
     return (

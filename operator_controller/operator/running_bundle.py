@@ -1,4 +1,4 @@
-"""Reads the running bundle of an Operator: from its Bundle, or from a record of it if the Bundle is missing.
+"""Reads the running bundle of an Operator from its Bundle, or from a record if the Bundle is missing.
 
 Never reads the desired bundle. Pure.
 """
@@ -42,7 +42,7 @@ def read_recorded(
 ) -> tuple[RunningBundle, InstalledBundle] | None:
     """A missing active Bundle, from its record on the BundleDeployment, else as the Operator's status last reported it.
 
-    None if neither has it.
+    None if neither has the bundle.
     """
     recorded = read_installed_record(deployment)
     if recorded is not None:
@@ -64,7 +64,7 @@ def read_recorded(
 
 
 def read_installed_record(deployment: ObservedBundleDeployment) -> tuple[RunningBundle, InstalledBundle] | None:
-    """The active Bundle, from its record on the BundleDeployment; None if there is none."""
+    """The active Bundle, from its record on the BundleDeployment; None if there is no record."""
     status = deployment.model.status
     record = status.installed
     if record is None or record.bundle != status.active_bundle:
@@ -104,7 +104,7 @@ def _version(text: str) -> Version | None:
 
 
 def provided_apis(text: str) -> Iterable[ProvidedApi]:
-    """The kinds in a properties annotation. It may contain anything, because a person can edit it."""
+    """The kinds in a properties annotation. The annotation may contain anything, because a person can edit it."""
     properties = parse_recorded_properties(text)
     names = recorded_display_names(Property(str(entry.get("type")), entry.get("value")) for entry in properties)
     for entry in properties:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 RESOLUTION_GRACE_PERIOD = timedelta(seconds=3)
-"""Time for which a resolution in progress is not reported."""
+"""The time for which a resolution in progress is not reported."""
 REPORTED_GRACE_PERIOD = timedelta(minutes=1)
-"""The same for an Operator whose status is that of its spec: after a restart, all of them wait for their first answer."""
+"""The same for an Operator whose status reports on its current spec: after a restart, all of these wait for their first
+answer."""
 RESYNC_DELAY = timedelta(minutes=10)
 """Time to the next pass, in case an event is missed."""
 MISSING_BUNDLE_RETRY_DELAY = timedelta(seconds=5)

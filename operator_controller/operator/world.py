@@ -60,7 +60,7 @@ class ObservedBundleDeployment:
 
     @property
     def is_current(self) -> bool:
-        """True if the status is that of the current spec."""
+        """True if the status reports on the current spec."""
         return self.model.status.observed_generation == self.model.metadata.generation
 
     @property
@@ -75,7 +75,7 @@ class ObservedBundleDeployment:
         return self.annotations.get(BUNDLE_NAME_ANNOTATION, "")
 
     def condition(self, name: str) -> Condition | None:
-        """A condition of the current spec; None if there is none, or if the status is that of an older spec."""
+        """A condition of the current spec; None if there is none, or if the status reports on an older spec."""
         if not self.is_current:
             return None
         return find_condition(self.model.status.conditions, name)

@@ -1,7 +1,8 @@
-"""Removes content that no Bundle has from the store. Bundles have no finalizer: this is how their content is deleted.
+"""Removes content that no Bundle has from the store.
 
-A runnable of the manager, on the leader only, built by rukpak.setup; rukpak.bundle.act requests a collection when a
-Bundle is gone. Never removes content while a job is queued or runs: which content the job is about to publish is not known.
+It deletes the content of deleted Bundles, because Bundles have no finalizer. It is a runnable of the manager, on the leader only.
+rukpak.bundle.act requests a collection when a Bundle is gone. Never removes content while a job is queued or runs, because the
+content that the job will publish is not known.
 """
 
 from __future__ import annotations
@@ -32,15 +33,16 @@ class GarbageCollector:
     jobs: Jobs[UnpackResult]
     store: Store
     collecting: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """The lock that is held while content is removed. No job may start then: the content that it finds in the store must stay."""
+    """The lock that is held while content is removed. No job may start in this time, because the content that it finds in the
+    store must stay."""
     _requested: asyncio.Event = field(default_factory=asyncio.Event)
 
     def request(self) -> None:
-        """Have content that no Bundle has removed soon."""
+        """Request the removal of content that no Bundle has."""
         self._requested.set()
 
     async def run(self) -> None:
-        """Remove what an earlier process left, then collect once and at each request, until cancelled."""
+        """Remove the leftovers of an earlier process, then collect once and at each request, until cancelled."""
         self.request()
         while True:
             await self._requested.wait()

@@ -1,5 +1,5 @@
-"""Unpacked bundles in the store: under the digest of an image, the directory files (manifests/ and metadata/ of the image),
-bundle.json (the parsed form) and type (the content type, and the format version of bundle.json).
+"""Unpacked bundles in the store. The digest of an image has the directory `files` (manifests/ and metadata/ of the image),
+`bundle.json` (the parsed form) and `type` (the content type, and the format version of bundle.json).
 
 All functions block.
 """
@@ -19,16 +19,16 @@ REGISTRY, PLAIN = "registry+v1", "plain+v0"
 
 
 def is_intact(store: Store, digest: str, content_type: str) -> bool:
-    """Report whether the content of that digest is in the store, read as that type, with every byte intact. Blocks.
+    """Report whether the store has the content of this digest, read as this type, with every byte intact. Blocks.
 
-    Raises Waiting(CacheUnreadable) if the store cannot be read at the moment, as do the functions below: then the content may be
-    intact, and is not fetched again.
+    Raises Waiting(CacheUnreadable) if the store cannot be read at the moment, as the functions below do. The content may be
+    intact in this case, and is not fetched again.
     """
     return intact_type(store, digest) == content_type
 
 
 def stored_type(store: Store, digest: str) -> str:
-    """The type that the content of that digest was read as; "" if it is not in the store or has another format version."""
+    """The type that the content of this digest was read as; "" if the store lacks it or has another format version."""
     try:
         directory = store.path(digest)
         content_type, _, number = (directory / TYPE_FILE).read_text().partition(" ") if directory else ("", "", "")
@@ -41,13 +41,13 @@ def stored_type(store: Store, digest: str) -> str:
 
 
 def intact_type(store: Store, digest: str) -> str:
-    """Same as stored_type; "" also if a byte of the content is damaged. Blocks."""
+    """The same as stored_type, and "" if a byte of the content is damaged. Blocks."""
     content_type = stored_type(store, digest)
     return content_type if content_type and store.verify(digest) else ""
 
 
 def load(store: Store, digest: str) -> Bundle | None:
-    """The bundle of that digest. None if it is missing, damaged or of another format version: the next pass over its Bundle
+    """The bundle of this digest. None if it is missing, damaged or of another format version; the next pass over its Bundle
     unpacks it again. Blocks.
     """
     try:
@@ -63,10 +63,10 @@ def load(store: Store, digest: str) -> Bundle | None:
 def publish_job_output(
     store: Store, content_type: str, replaceable: str, image: str, directory: Path, result: UnpackResult
 ) -> None:
-    """Publish the `directory` of a job under the digest that its result names, which has to match `image`, the reference that was
-    requested. Called by the controller, in a thread: see olmkit.jobs.staging.
+    """Publish the `directory` of a job under the digest that its result names. The digest has to match `image`, the requested
+    reference. The controller does this in a thread: see olmkit.jobs.staging.
 
-    Intact content is kept, whatever the result says, unless it was read as another type and its digest is `replaceable`.
+    Intact content is kept, whatever the result is, unless it was read as another type and its digest is `replaceable`.
     """
     digest = result.digest
     check_job_result(image, result.ref, digest)

@@ -1,7 +1,7 @@
 """The function of the job UNPACK: from an image reference to a bundle for the store. Runs in child processes of olmkit.jobs.
 
-Declared in rukpak.bundle.unpack_request, which the controller imports. Problems of the content itself come back as a result,
-with the digest that they were found at; temporary failures raise Waiting.
+rukpak.bundle.unpack_request, which the controller imports, declares the job. Problems of the content itself are a result, with
+the digest of the content. Temporary failures raise Waiting.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ class ReadRequest:
 
 @dataclass(frozen=True)
 class ReadResult:
-    """The bundle could be read."""
+    """The result for a bundle that could be read."""
 
 
 READ_BUNDLE = Job(f"{__name__}:read_bundle", ReadRequest, ReadResult, errors=(BadContent, BadBundle))
-"""Unpacks and reads what was fetched, in the parser's process."""
+"""The job that unpacks and reads the fetched image, in the process of the parser."""
 
 
 async def unpack(request: UnpackRequest, context: JobContext) -> UnpackResult:
-    """Pull the image and read it as `content_type` into the directory of the job, unless the store has it; content that was
-    read as another type is kept unless `replace`. Even if the content is in the store, the registry has to return the
-    manifest: access to the image is verified each time.
+    """Pull the image and read it as `content_type` into the directory of the job, unless the store has its content. Content that
+    was read as another type is kept unless `replace`. Even if the store has the content, the registry has to return the manifest,
+    so that access to the image is verified each time.
 
-    Content that can never be used is a result with a `problem`. Raises Waiting for temporary failures, Blocked for a reference or
-    a configuration that cannot be used.
+    Content that can never be used is a result with a `problem`. Raises Waiting for temporary failures, and Blocked for a
+    reference or a configuration that cannot be used.
     """
     store, content_type = Store(request.store, create=False), request.content_type
     registries = request.access.registries()
@@ -91,7 +91,7 @@ async def unpack(request: UnpackRequest, context: JobContext) -> UnpackResult:
 
 
 async def probe(request: UnpackRequest) -> UnpackResult | None:
-    """Return None when the registry has answered. Raises Waiting if it does not, BadReference, Blocked."""
+    """Return None when the registry has answered. Raises Waiting if it does not answer, BadReference and Blocked."""
     await verify_reachable(ImageSource(request.ref), request.access)
     return None
 
@@ -122,7 +122,7 @@ def _is_plain(content_type: str, unpacked: Path) -> bool:
 
 
 def check_size(data: bytes) -> bytes:
-    """`data` unchanged. Raises BadBundle if it is too large for the controllers, which load it as a whole."""
+    """Return `data` unchanged. Raises BadBundle if it is too large for the controllers, which load it as a whole."""
     if len(data) > MAX_BUNDLE_BYTES:
         raise BadBundle(
             UNPACK_FAILED_REASON,
@@ -138,7 +138,8 @@ def check_size(data: bytes) -> bytes:
 
 
 def _contents(root: Path) -> Iterator[tuple[str, bytes]]:
-    """(path in the image, bytes) of every file. Raises BadBundle if they are larger than MAX_FILES_BYTES together."""
+    """The pairs (path in the image, bytes) of all files. Raises BadBundle if all files together are larger than
+    MAX_FILES_BYTES."""
     total = 0
     for parent, _, names in os.walk(root):
         for name in names:

@@ -380,7 +380,7 @@ class World:
 
     @property
     def deletion_policy(self) -> DeletionPolicy:
-        """The policy for what its deletion removes."""
+        """The policy that decides which objects its deletion removes."""
         return self.deployment.spec.deletion_policy or "Cascade"
 
     @property
