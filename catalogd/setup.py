@@ -18,8 +18,7 @@ from catalogd.catalog.reconciler import CatalogReconciler
 from catalogd.catalog.source_inputs import CONFIG_MAPS, SourceInputs
 from catalogd.http.compression import CompressedFiles
 from catalogd.http.server import CatalogServer
-from catalogd.ingest.load_request import LOAD, LOAD_LIMITS, LoadResult
-from catalogd.ingest.load_tasks import LoadTaskFactory
+from catalogd.ingest.load_task import LOAD, LOAD_LIMITS, LoadResult, LoadTaskFactory
 from catalogd.replication.client import PeerRequestOptions
 from catalogd.replication.follower import Follower, Leader
 from catalogd.replication.server import ADDRESS_ANNOTATION, ReplicationRoutes

@@ -32,8 +32,7 @@ from catalogd.catalog.world import (
     SyncPackages,
     World,
 )
-from catalogd.ingest.load_request import LoadResult
-from catalogd.ingest.load_tasks import LoadTaskFactory
+from catalogd.ingest.load_task import LoadResult, LoadTaskFactory
 from catalogd.storage.catalog_store import CatalogStore
 from olmkit.api import catalogs
 from olmkit.api.catalogs import NAME_LABEL

@@ -1,7 +1,7 @@
-"""Decides the next step for one Catalog by a list of rules: the first rule that returns an action wins.
+"""Decides the next step for one Catalog, and the time to the pass after it: a list of rules; the first that answers wins.
 
-Each Plan is one step, and the next pass observes its result. So the same rules continue after a crash between any two writes.
-All timing is in catalogd.catalog.timing. Pure.
+Each Plan is one step; the next pass observes its result, so that the same rules continue after a crash between any two writes.
+`delay` is the only function that decides when something follows. Pure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from datetime import timedelta
 
 from catalogd.catalog.desired_source import desired_source
 from catalogd.catalog.package_diff import Difference
-from catalogd.catalog.timing import IMMEDIATELY, delay, time_to_recover
 from catalogd.catalog.world import (
     Action,
     ConfirmUnchanged,
@@ -37,11 +36,20 @@ from olmkit.api.conditions import format_timestamp
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.runtime.reconciler import Decision
 from olmkit.sources.errors import BadContent
+from olmkit.stored_times import time_left
 
+IMMEDIATELY = timedelta(0)
 CACHE_LOSES_CONTENT = "CacheLosesContent"
 """The reason of the error while content is not read again because it was lost on disk soon after it was read again before."""
 WRITE_BATCH_SIZE = 64
 """The number of objects that one pass writes, and the number that it deletes."""
+QUEUE_CHECK_INTERVAL = timedelta(seconds=5)
+"""The time between two checks of a queued job, because nothing reports its start."""
+FIRST_RECOVERY_DELAY, MAX_RECOVERY_DELAY = timedelta(seconds=5), timedelta(minutes=10)
+"""The delay before content that was lost on disk again is loaded again, counted from the last load. It doubles up to the maximum.
+After the first loss there is no delay."""
+RECOVERY_MEMORY = timedelta(hours=1)
+"""The time after a load for which the load counts. Content that is lost later is loaded again at once."""
 
 
 def decide(world: World) -> Decision[Plan, Evaluation]:
@@ -115,6 +123,63 @@ def _loss_error(world: World, desired: DesiredSource) -> Waiting | None:
         return None
     text = f"content that was read again is lost from the cache directory again ({world.corruption})"
     return Waiting(CACHE_LOSES_CONTENT, f"{text}: check the volume of --cache-dir, and what removes files there", left)
+
+
+# --- delays
+
+
+def delay(world: World, desired: DesiredSource | None, action: Action | None = None) -> timedelta | None:
+    """The time from `action` to the next pass. Without an action, it is the time until the source, or a queued job, has to be
+    checked.
+
+    `desired` is None when nothing is to be served or the spec is Blocked. Zero or less means now. None means that the next pass
+    follows a watched change or the end of a job.
+    """
+    match action:
+        case StopServing() if world.raw is None:
+            return None
+        case Load() if not world.package_diff:
+            return None  # the end of the job enqueues the Catalog
+        case ConfirmUnchanged() if not (world.refresh_pending or world.has_writes):
+            return desired.poll_interval if desired else None
+        case Keep() if world.catalog is None or world.catalog.metadata.deleting:
+            return None  # the finalizers of others are watched
+        case Keep() if world.is_unreported:
+            return IMMEDIATELY
+        case Keep() | None:
+            return _time_to_check(world, desired)
+        case _:
+            return IMMEDIATELY
+
+
+def _time_to_check(world: World, desired: DesiredSource | None) -> timedelta | None:
+    poll = desired.poll_interval if desired else None
+    if (left := time_to_recover(world, desired)) is not None and not isinstance(world.job, LoadRunning | LoadFailed):
+        return left
+    match world.load_state(desired):
+        case LoadRunning(is_queued=is_queued):
+            return QUEUE_CHECK_INTERVAL if is_queued else None
+        case LoadFailed(error=Waiting() as error, age=age):
+            return error.after - age
+        case LoadFailed(error=BadContent(), age=age) if poll is not None:
+            return poll - age  # the tag may move to content that can be read
+        case LoadFailed():
+            return None
+    if poll is None:
+        return None
+    return IMMEDIATELY if world.last_checked is None else time_left(world.last_checked, poll, world.now)
+
+
+def time_to_recover(world: World, desired: DesiredSource | None) -> timedelta | None:
+    """The time until content is loaded again that was lost on disk soon after it had been loaded again; None in all other
+    cases."""
+    recovery = world.recovery
+    if not world.corruption or recovery is None or desired is None or recovery.job_identity != desired.job_identity:
+        return None
+    if recovery.age > RECOVERY_MEMORY:
+        return None
+    doublings = min(recovery.loads - 1, (MAX_RECOVERY_DELAY // FIRST_RECOVERY_DELAY).bit_length())
+    return min(FIRST_RECOVERY_DELAY * (1 << doublings), MAX_RECOVERY_DELAY) - recovery.age
 
 
 # --- the Catalog

@@ -1,17 +1,21 @@
 """The source that the spec of a Catalog requests: as DesiredSource for decisions, as Source for the job that reads it.
 
-Does not read the cluster: the World has the Secrets and ConfigMaps that exist. Pure.
+Also the interval between two checks of it. Does not read the cluster: the World has the Secrets and ConfigMaps that exist. Pure.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from datetime import timedelta
 
-from catalogd.catalog.timing import poll_interval
 from catalogd.catalog.world import DesiredSource, InputReference, World
 from olmkit.api.catalogs import Catalog, CatalogSource, Reason
 from olmkit.api.content import SourceType
 from olmkit.errors import Blocked
+from olmkit.gocompat.text import parse_duration
+from olmkit.sources.errors import BadReference
+from olmkit.sources.oci.reference import parse
 from olmkit.sources.secrets import missing_secret
 from olmkit.sources.source import (
     GitReference,
@@ -25,6 +29,12 @@ from olmkit.sources.source import (
 )
 
 SECRET, CONFIG_MAP = "Secret", "ConfigMap"
+DEFAULT_POLL_INTERVAL = timedelta(minutes=10)
+MIN_POLL_INTERVAL = timedelta(seconds=1)
+MAX_POLL_INTERVAL = timedelta(days=36_500)
+"""A longer interval has the same effect, and the date of its end could not be represented."""
+POLL_JITTER = 0.01
+"""The largest fraction of the poll interval that is added to it."""
 
 
 def desired_source(world: World) -> DesiredSource | Blocked | None:
@@ -140,6 +150,43 @@ def _config_maps(world: World, spec: CatalogSource) -> tuple[str, str]:
     return f"configMaps {names}", " ".join(
         str(world.input_versions.get(InputReference(CONFIG_MAP, name))) for name, _ in maps
     )
+
+
+def poll_interval(name: str, source: CatalogSource) -> timedelta | None:
+    """The time between two checks of the source of this Catalog; None for never. Raises Blocked for an invalid duration.
+
+    The jitter depends on the name, so that Catalogs that were created together are not checked together.
+    """
+    match source.type:
+        case SourceType.IMAGE if source.image is not None:
+            is_fixed, text = _has_digest(source.image.ref), source.image.poll_interval
+        case SourceType.GIT if source.git is not None:
+            is_fixed, text = bool(source.git.ref.commit), source.git.poll_interval
+        case SourceType.HTTP if source.http is not None:
+            is_fixed, text = bool(source.http.checksum), source.http.poll_interval
+        case _:  # ConfigMaps are watched
+            return None
+    if is_fixed:
+        return None
+    interval = DEFAULT_POLL_INTERVAL if text is None else min(_duration(text), MAX_POLL_INTERVAL)
+    if interval <= timedelta(0):
+        return None
+    share = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") / 2**32
+    return max(interval, MIN_POLL_INTERVAL) * (1 + POLL_JITTER * share)
+
+
+def _duration(text: str) -> timedelta:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise Blocked(Reason.BLOCKED, str(error), [text]) from None
+
+
+def _has_digest(ref: str) -> bool:
+    try:
+        return parse(ref).digest is not None
+    except BadReference:
+        return False
 
 
 def references(catalog: Catalog, kind: str, name: str) -> bool:

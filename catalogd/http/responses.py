@@ -21,7 +21,7 @@ from aiohttp import web
 from prometheus_client import Counter
 
 from catalogd.http.conditional_requests import Representation, evaluate_preconditions
-from catalogd.ingest.blob_index import ByteRange
+from catalogd.ingest.content import ByteRange
 from olmkit.runtime.listener.http_errors import HTTPError
 
 IDENTITY = "identity"

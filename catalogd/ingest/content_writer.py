@@ -23,9 +23,8 @@ from typing import Any, Self
 
 import orjson
 
-from catalogd.ingest.blob_index import BlobIndex
 from catalogd.ingest.catalog_summary import CatalogSummary
-from catalogd.ingest.content import BLOBS_FILE, CONTENT_FORMAT, INDEX_FILE, METADATA_FILE
+from catalogd.ingest.content import BLOBS_FILE, CONTENT_FORMAT, INDEX_FILE, METADATA_FILE, BlobIndex
 from catalogd.ingest.expansion_limit import ExpansionLimit
 from catalogd.ingest.package_index import BlobReader, PackageIndexWriter
 from catalogd.ingest.serialized_blobs import SerializedBlob, serialize_blob

@@ -1,8 +1,8 @@
 """The job that loads one catalog: source -> files -> content by digest in the store.
 
-Runs in child processes of olmkit.jobs. catalogd.catalog.reconciler starts it with a LoadRequest (catalogd.ingest.load_request).
+Runs in child processes of olmkit.jobs. catalogd.catalog.reconciler starts it with a LoadRequest (catalogd.ingest.load_task).
 `load` fetches the source into the staging directory of the job; `parse_catalog` writes the content, in a process without network
-access; catalogd.ingest.staged_content publishes the directory in the store when both have ended. The job returns a small result:
+access; catalogd.ingest.load_task publishes the directory in the store when both have ended. The job returns a small result:
 the content itself is passed on disk. Never talks to the API server and never writes to the store.
 """
 
@@ -19,9 +19,8 @@ from typing import Any
 from catalogd.ingest.catalog_files import CatalogFiles
 from catalogd.ingest.content_writer import ContentWriter
 from catalogd.ingest.expansion_limit import ExpansionLimit
-from catalogd.ingest.load_request import LOAD, LoadRequest, LoadResult
+from catalogd.ingest.load_task import LOAD, LoadRequest, LoadResult, is_stored
 from catalogd.ingest.moved_tag import check_not_rejected, check_tag, load_result, step_in_errors
-from catalogd.ingest.staged_content import is_stored
 from catalogd.ingest.yaml_worker_pool import WorkerDied, YamlWorkerPool
 from olmkit.fbc.errors import NO_BLOBS_MESSAGE, BadCatalog
 from olmkit.jobs.job import Job, JobContext

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 
-from catalogd.ingest.load_request import LoadRequest, LoadResult
-from catalogd.ingest.staged_content import is_stored
+from catalogd.ingest.load_task import LoadRequest, LoadResult, is_stored
 from olmkit.errors import OlmError
 from olmkit.sources.errors import BadContent
 from olmkit.sources.open import OpenedSource, open_source

@@ -15,13 +15,20 @@ from typing import IO, Any, Protocol, TypeVar
 
 import orjson
 
-from catalogd.ingest.blob_index import BlobIndex
 from catalogd.ingest.catalog_summary import CatalogSummary
-from catalogd.ingest.content import ICONS_FILE, PACKAGES_FILE, RESOLUTION_FILE, SUMMARIES_FILE
+from catalogd.ingest.content import (
+    ICONS_FILE,
+    PACKAGES_FILE,
+    RESOLUTION_FILE,
+    SUMMARIES_END,
+    SUMMARIES_FILE,
+    SUMMARIES_SEPARATOR,
+    SUMMARIES_START,
+    BlobIndex,
+)
 from catalogd.ingest.expansion_limit import ExpansionLimit
 from catalogd.ingest.package_objects import fingerprint, object_body, package_columns, package_spec
 from catalogd.ingest.package_summaries import ChannelHead, channel_head, package_summary
-from catalogd.ingest.summary_ranges import SUMMARIES_END, SUMMARIES_SEPARATOR, SUMMARIES_START
 from olmkit.fbc import catalog, resolution_document
 from olmkit.fbc.catalog import Channel, Deprecations, Package
 from olmkit.fbc.checks import package_check

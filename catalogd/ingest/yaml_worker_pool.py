@@ -22,7 +22,7 @@ from typing import Final, Self
 import msgspec
 
 from catalogd.ingest import yaml_worker
-from catalogd.ingest.load_request import YAML_WORKER_COUNT, YAML_WORKER_MEMORY_BYTES
+from catalogd.ingest.load_task import YAML_WORKER_COUNT, YAML_WORKER_MEMORY_BYTES
 from catalogd.ingest.yaml_worker import DocumentBatch, FileBlobs, Frame
 from olmkit.fbc.documents import RawDocument
 

@@ -15,7 +15,7 @@ import yaml
 from catalogd.__main__ import add_flags as catalog_flags
 from catalogd.http.compression_job import COMPRESS
 from catalogd.http.routes import ROUTES
-from catalogd.ingest.load_request import LOAD
+from catalogd.ingest.load_task import LOAD
 from olmkit.api import bundledeployments, bundles, catalogs, operators, packages
 from olmkit.api.content import Phase
 from olmkit.api.meta import Resource

@@ -11,7 +11,7 @@ import yaml
 
 from catalogd.__main__ import add_flags as catalog_flags
 from catalogd.http.compression import COMPRESSION_LIMITS as ENCODING
-from catalogd.ingest.load_request import LOAD_LIMITS as LOADING
+from catalogd.ingest.load_task import LOAD_LIMITS as LOADING
 from devcluster.cluster import Cluster
 from devcluster.processes import REPOSITORY
 from devcluster.suite import NAMESPACE, Suite

@@ -15,8 +15,7 @@ from aiohttp import web
 
 from catalogd.ingest.content import Content
 from catalogd.ingest.load_job import CONFIGS_LABEL, SWITCH_INTERVAL_SECONDS, load
-from catalogd.ingest.load_request import LoadRequest, LoadResult
-from catalogd.ingest.load_tasks import LoadTaskFactory
+from catalogd.ingest.load_task import LoadRequest, LoadResult, LoadTaskFactory
 from catalogd.storage.record import Record
 from devcluster.cluster import Cluster
 from olmkit.errors import Waiting

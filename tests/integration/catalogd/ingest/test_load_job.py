@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from catalogd.ingest.load_request import LOAD, LOAD_LIMITS, LoadResult
-from catalogd.ingest.load_tasks import LoadTaskFactory
+from catalogd.ingest.load_task import LOAD, LOAD_LIMITS, LoadResult, LoadTaskFactory
 from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scheduler import Jobs
 from olmkit.sources.access import Access

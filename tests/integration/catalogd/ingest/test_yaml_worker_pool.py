@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 
 from catalogd.ingest.catalog_files import MAX_WORKER_DOCUMENT_BYTES, CatalogFiles
 from catalogd.ingest.content_writer import ContentWriter
-from catalogd.ingest.load_request import LOAD, LoadRequest, LoadResult
-from catalogd.ingest.load_tasks import LoadTaskFactory
+from catalogd.ingest.load_task import LOAD, LoadRequest, LoadResult, LoadTaskFactory
 from catalogd.ingest.yaml_worker import FileBlobs
 from catalogd.ingest.yaml_worker_pool import WorkerDied, YamlWorkerPool
 from devcluster.processes import children

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from catalogd.ingest import staged_content
-from catalogd.ingest.load_request import LoadResult
+from catalogd.ingest import load_task
+from catalogd.ingest.load_task import LoadResult
 from olmkit.errors import Waiting
 from olmkit.jobs import codec, landlock
 from olmkit.jobs.job import JobReason, Task
@@ -43,7 +43,7 @@ with_landlock = pytest.mark.skipif(
 
 def publish_catalog(store: Store, image: str) -> Callable[[Path, Values], None]:
     """The `finish` of jobs that load catalogs."""
-    return lambda directory, values: staged_content.publish_job_output(
+    return lambda directory, values: load_task.publish_job_output(
         store, image, directory, codec.decode(LoadResult, values)
     )
 

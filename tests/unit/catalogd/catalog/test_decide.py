@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from catalogd.catalog.decide import WRITE_BATCH_SIZE, decide, evaluate
+from catalogd.catalog.decide import IMMEDIATELY, WRITE_BATCH_SIZE, decide, evaluate
+from catalogd.catalog.desired_source import DEFAULT_POLL_INTERVAL
 from catalogd.catalog.package_diff import Difference
-from catalogd.catalog.timing import DEFAULT_POLL_INTERVAL, IMMEDIATELY
 from catalogd.catalog.world import (
     Action,
     ConfirmUnchanged,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from catalogd.catalog.desired_source import desired_source, input_references, secret_name, source_of
+from catalogd.catalog.desired_source import desired_source, input_references, poll_interval, secret_name, source_of
 from catalogd.catalog.world import DesiredSource, InputReference
 from olmkit.api.catalogs import CatalogSource
 from olmkit.errors import Blocked
@@ -139,3 +139,18 @@ def test_a_missing_config_map_is_named() -> None:
     desired = desired_source(world(source=of_maps("a"), input_versions={InputReference("ConfigMap", "a"): None}))
     assert isinstance(desired, Blocked)
     assert desired.message == 'ConfigMap "a" not found in namespace "the-suite": create it there'
+
+
+def test_the_interval_of_a_source_of_another_type_does_not_count() -> None:
+    spec = CatalogSource.load(
+        {"type": "http", "http": {"url": "https://x/c.tar"}, "image": {"ref": "r/c:v1", "pollInterval": "1m"}}
+    )
+    found = poll_interval("c", spec)
+    assert found is not None
+    assert found >= timedelta(minutes=10)
+
+
+def test_a_source_with_an_invalid_interval_is_blocked() -> None:
+    spec = CatalogSource.load({"type": "image", "image": {"ref": "r/c:v1", "pollInterval": "1d"}})
+    with pytest.raises(Blocked, match='"1d" is not a duration'):
+        poll_interval("c", spec)

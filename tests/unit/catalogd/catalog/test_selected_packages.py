@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from catalogd.catalog.decide import decide
+from catalogd.catalog.decide import IMMEDIATELY, decide
 from catalogd.catalog.package_diff import of_packages
 from catalogd.catalog.report import report
 from catalogd.catalog.selected_packages import MAX_NAMES_IN_NOTE
-from catalogd.catalog.timing import IMMEDIATELY
 from catalogd.catalog.world import (
     Done,
     Keep,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalogd.ingest.blob_index import BlobIndex
+from catalogd.ingest.content import BlobIndex
 
 BLOBS = [
     ("olm.package", "", "a", 10),

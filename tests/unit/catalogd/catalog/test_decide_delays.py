@@ -1,4 +1,4 @@
-"""All delays of a Catalog, as one table; poll intervals and durations."""
+"""All delays of a Catalog, as one table."""
 
 from __future__ import annotations
 
@@ -6,15 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from catalogd.catalog.desired_source import desired_source
+from catalogd.catalog.decide import IMMEDIATELY, QUEUE_CHECK_INTERVAL, delay
+from catalogd.catalog.desired_source import DEFAULT_POLL_INTERVAL, desired_source
 from catalogd.catalog.package_diff import Difference
-from catalogd.catalog.timing import (
-    DEFAULT_POLL_INTERVAL,
-    IMMEDIATELY,
-    QUEUE_CHECK_INTERVAL,
-    delay,
-    poll_interval,
-)
 from catalogd.catalog.world import (
     Action,
     ConfirmUnchanged,
@@ -29,8 +23,6 @@ from catalogd.catalog.world import (
     SyncPackages,
     World,
 )
-from olmkit.api.catalogs import CatalogSource
-from olmkit.errors import Blocked
 from tests.unit.catalogd.catalog.worlds import (
     AWAY,
     BAD,
@@ -132,18 +124,3 @@ def test_a_long_interval_ends_at_a_date_that_can_be_represented(poll: str) -> No
     found = delay_of(world(poll=poll, served=served(), last_checked=NOW))
     assert found is not None
     assert NOW + found > NOW + timedelta(days=36_000)
-
-
-def test_the_interval_of_a_source_of_another_type_does_not_count() -> None:
-    spec = CatalogSource.load(
-        {"type": "http", "http": {"url": "https://x/c.tar"}, "image": {"ref": "r/c:v1", "pollInterval": "1m"}}
-    )
-    found = poll_interval("c", spec)
-    assert found is not None
-    assert found >= timedelta(minutes=10)
-
-
-def test_a_source_with_an_invalid_interval_is_blocked() -> None:
-    spec = CatalogSource.load({"type": "image", "image": {"ref": "r/c:v1", "pollInterval": "1d"}})
-    with pytest.raises(Blocked, match='"1d" is not a duration'):
-        poll_interval("c", spec)
