@@ -22,8 +22,7 @@ from olmkit.tls.service import CATALOG_SERVICE
 from operator_controller.catalog_cache.client import CatalogClient, clean_cache
 from operator_controller.debug.server import serve_resolutions
 from operator_controller.operator.act import OperatorActions
-from operator_controller.operator.events import EventMapper
-from operator_controller.operator.informers import Informers, packages_of_operator, taken_names
+from operator_controller.operator.events import EventMapper, Informers, packages_of_operator, taken_names
 from operator_controller.operator.metrics import OperatorMetrics
 from operator_controller.operator.orphaned_holds import OrphanedHolds
 from operator_controller.operator.reconciler import OperatorReconciler

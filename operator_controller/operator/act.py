@@ -25,7 +25,7 @@ from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
 from operator_controller.operator.bundle_deployment import foreign_fields
 from operator_controller.operator.dependencies import count_request
-from operator_controller.operator.informers import Informers
+from operator_controller.operator.events import Informers
 from operator_controller.operator.world import (
     AddFinalizer,
     AdoptBundleDeployment,

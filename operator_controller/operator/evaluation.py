@@ -7,7 +7,7 @@
     Held          what runs or is requested stays until a person permits the selected bundle, or resumes the Operator
     Selected      the bundle to install
 
-Values only; evaluate.py makes them. Pure.
+Values only; decide.py makes them. Pure.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from operator_controller.operator.approval import Hold
 from operator_controller.operator.world import CreateDependency, ObservedBundleDeployment, RecordPlan
 from operator_controller.resolve.answers.answer import AvailableUpgrade, SelectedBundle
 from operator_controller.resolve.answers.deprecations import Deprecations
+
+INSTALLATION_NOT_ATTEMPTED = "installation has not been attempted as resolution failed"
+"""The message of Installed while resolution has failed and there is no BundleDeployment."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The bundle images that rukpak rejects on any cluster, as the BundleDeployments that request them report it.
 
-reconciler.py keeps them, and evaluate.py reads them in the World. So an image is not unpacked again for another Operator, or for
+reconciler.py keeps them, and decide.py reads them in the World. So an image is not unpacked again for another Operator, or for
 the same Operator after it was created again. A restart forgets the images that no BundleDeployment requests.
 """
 

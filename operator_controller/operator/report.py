@@ -32,8 +32,8 @@ from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
 from olmkit.gocompat.text import one_line
 from operator_controller.operator.approval import kept_out, requested_version
 from operator_controller.operator.dependencies import DeletionEvaluation
-from operator_controller.operator.evaluate import INSTALLATION_NOT_ATTEMPTED
 from operator_controller.operator.evaluation import (
+    INSTALLATION_NOT_ATTEMPTED,
     Evaluation,
     Held,
     Kept,

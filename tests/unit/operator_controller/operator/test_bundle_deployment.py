@@ -8,7 +8,7 @@ import pytest
 
 from olmkit.api.bundledeployments import install_fields
 from operator_controller.operator.bundle_deployment import bundle_deployment_for, differs, foreign_fields
-from operator_controller.operator.evaluate import evaluate
+from operator_controller.operator.decide import evaluate
 from operator_controller.operator.evaluation import Held, Kept, Selected
 from tests.unit.operator_controller.operator.worlds import bundle_annotations, deployment, image, offer, operator, world
 

@@ -1,4 +1,4 @@
-"""Which Operators a change of a Catalog enqueues."""
+"""Which Operators a change of a Catalog enqueues, and which package a BundleDeployment is for."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any, cast
 import pytest
 
 from olmkit.runtime.informer import Change
-from operator_controller.operator.events import EventMapper
-from operator_controller.operator.informers import Informers
-from tests.unit.operator_controller.operator.worlds import bundle_annotations, catalog, deployment
+from operator_controller.operator.events import EventMapper, Informers, packages_of, taken_names
+from tests.unit.operator_controller.operator.worlds import bundle_annotations, catalog, deployment, operator
 
 
 def named(name: str, **image: str) -> dict[str, Any]:
@@ -44,3 +43,18 @@ OPEN, WITH_LOGIN = named("community"), named("community", pullSecret="login")
 )
 def test_changes_of_a_catalog(change: Change, keys: list[str]) -> None:
     assert list(mapper().keys_of_catalog(change)) == keys
+
+
+def test_the_package_of_a_bundle_deployment() -> None:
+    assert packages_of(dict(deployment("1.0.0").raw)) == ["p"]
+    assert packages_of(dict(deployment("1.0.0", annotations={}).raw)) == []
+    assert packages_of({"spec": {"template": {}}}) == []
+
+
+def test_a_name_is_taken_by_an_operator_for_another_package_and_by_a_bundle_deployment_without_an_operator() -> None:
+    alpha, p = operator(), operator(name="p")
+    state = dict(deployment("1.0.0").raw)
+    of_p = {**state, "metadata": {**state["metadata"], "name": "p"}}
+    assert taken_names([], [state]) == (("alpha", 'BundleDeployment "alpha"'),)
+    assert taken_names([alpha], [state]) == (("alpha", 'Operator "alpha" for package "p"'),)
+    assert taken_names([p], [of_p]) == ()
