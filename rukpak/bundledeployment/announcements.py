@@ -1,7 +1,6 @@
-"""Finds the changes that Ready announces before they are made because they cannot be undone, and checks whether the status has
-them.
+"""Finds the irreversible changes that Ready announces before they are made, and checks whether the status has announced them.
 
-Nothing of it is done before: decide has the status written first. Pure.
+decide lets the status be written before any of these changes is made. Pure.
 """
 
 from __future__ import annotations
@@ -18,21 +17,22 @@ DIGEST_LENGTH = 16
 
 
 def is_announced(world: World, evaluation: Evaluation) -> bool:
-    """Report whether the status has announced everything that the evaluation has to announce; also if that is nothing."""
+    """Report whether the status has announced everything that the evaluation has to announce. True also if there is nothing to
+    announce."""
     wanted = _announcement(evaluation)
     return wanted is None or world.deployment.status.announced == wanted
 
 
 def reported(world: World, evaluation: Evaluation, outcome: Outcome) -> Announcement | None:
-    """The announcement that the status has after the pass. A pass that failed has announced nothing new: its message begins with
-    the error, and may be truncated."""
+    """The announcement that the status has after the pass. A pass that failed has announced nothing new, because its message
+    begins with the error and may be truncated."""
     wanted = _announcement(evaluation)
     return wanted if isinstance(outcome, Done) or wanted == world.deployment.status.announced else None
 
 
 def _announcement(evaluation: Evaluation) -> Announcement | None:
-    """The changes that are to be announced; None if there are none. The reason for which a deletion is held stands in place of
-    what it deletes."""
+    """The changes to announce; None if there are none. If a deletion is held, the announcement has the reason of the hold instead
+    of the objects to delete."""
     is_foreign = bool(evaluation.foreign_objects) and not evaluation.deletion_hold
     if not is_foreign and not evaluation.storage_moves:
         return None

@@ -1,4 +1,4 @@
-"""A Bundle of a BundleDeployment as the World shows it, and the record of it in the status.
+"""A Bundle of a BundleDeployment in the World, and the record of a Bundle in the status.
 
 Values only. Pure.
 """
@@ -35,7 +35,7 @@ class BundleInfo:
     annotations: Mapping[str, str] = field(default_factory=dict)
     is_deleting: bool = False
     is_orphan: bool = False
-    """True if it was left by a BundleDeployment of this name that was deleted, and has no owner."""
+    """True if a deleted BundleDeployment of this name has left the Bundle, which has no owner."""
     spec: Mapping[str, Any] = field(default_factory=dict)
     image: str = ""
     """The image by digest; empty before it was resolved."""

@@ -17,24 +17,24 @@ from olmkit.api.bundledeployments import (
 from olmkit.stored_times import time_left
 
 MIN_COUNT_INTERVAL = timedelta(minutes=1)
-"""The shortest time between two counts, except that the first one of a deletion is not delayed."""
+"""The shortest time between two counts. Only the first count of a deletion is not delayed."""
 COUNT_INTERVAL = timedelta(minutes=10)
 """The time to the next count while the request stands."""
 MAX_WATCHED_CUSTOM_RESOURCES = 500
-"""As long as there are some, and no more than these, which one request lists, they are counted each MIN_COUNT_INTERVAL: who
-requested the count waits for the deletion of the last one."""
+"""The number of custom resources that one request lists. As long as there are between one and this number of them, they are
+counted each MIN_COUNT_INTERVAL, because the requester of the count waits for the deletion of the last one."""
 NO_DELAY = timedelta(0)
 
 
 @dataclass(frozen=True)
 class CustomResourceCounts:
-    """The last count of the custom resources of its CRDs, one entry per CRD."""
+    """The last count of the custom resources of a BundleDeployment's CRDs, one entry per CRD."""
 
     request: str
     """The value of the annotation that requests a count; empty: there is none."""
     at: datetime
     is_deleting: bool
-    """True if the BundleDeployment was being deleted."""
+    """True if the BundleDeployment was being deleted at the time of the count."""
     counts: tuple[CustomResourceCount, ...]
 
 
@@ -44,12 +44,12 @@ def count_request(deployment: BundleDeployment) -> str:
 
 
 def is_count_wanted(deployment: BundleDeployment) -> bool:
-    """Report whether the status has to have counts."""
+    """Report whether the status has to contain counts."""
     return bool(count_request(deployment)) or deployment.metadata.deleting
 
 
 def time_to_count(deployment: BundleDeployment, last: CustomResourceCounts | None, now: datetime) -> timedelta | None:
-    """The time to the next count, zero if it is due; None: none is needed. `last` is the last count of this process."""
+    """The time to the next count, zero if it is due; None if no count is needed. `last` is the last count of this process."""
     if not is_count_wanted(deployment):
         return None
     is_deleting = deployment.metadata.deleting

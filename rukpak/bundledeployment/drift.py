@@ -1,7 +1,7 @@
-"""Drift: whether an object is still as it was applied, or somebody changed it and it has to be applied again.
+"""Detects drift: whether an object is still as it was applied, or others have changed it and it has to be applied again.
 
-An object that others change again and again is reverted ever less often, so that two controllers do not overwrite each other
-without end. Pure.
+An object that others change repeatedly is reverted less and less often, so that two controllers do not overwrite each other
+endlessly. Pure.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from rukpak.bundledeployment.world import NAMESPACE, LastApplied, World
 from rukpak.format.objects import ObjectKey
 
 REVERT_WINDOW = timedelta(minutes=1)
-"""An apply of the same manifest within this time of the last one, or of the end of its backoff, is a quick revert."""
+"""An apply of the same manifest within this time after the last apply, or after the end of its backoff, is a quick revert."""
 MAX_QUICK_REVERTS = 3
-"""Quick reverts in a row without a delay. After that the delay starts with REVERT_WINDOW and doubles."""
+"""The number of consecutive quick reverts without a delay. After that, the delay starts with REVERT_WINDOW and doubles."""
 MAX_DOUBLINGS = 6
 
 
 def is_up_to_date(world: World, item: RenderedObject) -> bool:
-    """Report whether the object is as it was applied last, with this manifest; also while it is contested, or left by a
+    """Report whether the object is as it was applied last, with this manifest. True also while it is contested, or left by a
     rollback."""
     if world.is_left(item.key):
         return True
@@ -35,7 +35,7 @@ def is_up_to_date(world: World, item: RenderedObject) -> bool:
 
 
 def is_contested(world: World, item: RenderedObject) -> bool:
-    """Report whether others change our fields of the object repeatedly, and it is left unchanged for a while."""
+    """Report whether others change our fields of the object repeatedly, so that it is not reverted for a while."""
     if world.is_left(item.key):
         return False
     return is_up_to_date(world, item) and fields_hash(world, item.key) != world.last_applied[item.key].fields_hash
@@ -52,7 +52,7 @@ def _backoff(last: LastApplied) -> timedelta:
 
 
 def next_applied(last: LastApplied | None, digest: str, fields_hash: str, now: datetime) -> LastApplied:
-    """The record of an apply; `last` is the record of the one before, None if there was none."""
+    """The record of an apply. `last` is the record of the previous apply, None if there was none."""
     applied = LastApplied(digest, fields_hash, now)
     if last is None or digest != last.digest or has_passed(last.at, _backoff(last) + REVERT_WINDOW, now):
         return applied
@@ -60,7 +60,7 @@ def next_applied(last: LastApplied | None, digest: str, fields_hash: str, now: d
 
 
 def fields_hash(world: World, key: ObjectKey) -> str | None:
-    """The hash of our fields of the object, empty if there are none; None: the object does not exist."""
+    """The hash of our fields of the object, empty if there are none; None if the object does not exist."""
     manager = manager_name(world.name)
     if key[:2] == NAMESPACE:
         namespace = world.namespaces.get(key.name)

@@ -1,6 +1,6 @@
-"""Evaluates a World for its BundleDeployment, once per pass: as soon as all that the evaluation depends on is read.
+"""Evaluates a World for its BundleDeployment, once per pass, as soon as all facts that the evaluation depends on are read.
 
-What is read after it depends on it; decide and report get it. Pure.
+The facts that are read later depend on the evaluation. decide and report get it. Pure.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def evaluate(world: World) -> Evaluation:
 
 
 def storage_moves(world: World) -> tuple[StorageMove, ...]:
-    """The storage versions of CRDs that the upgrade changes, sorted, without those that have changed already. A rollback leaves
-    them as they are."""
+    """The changes of storage versions of CRDs by the upgrade, sorted, without the changes that are done already. A rollback
+    leaves the new storage versions."""
     if not world.is_upgrade or not isinstance(world.content, RenderedBundle):
         return ()
     applied = (item for item in world.content.objects() if not world.is_left(item.key))
@@ -51,7 +51,7 @@ def storage_moves(world: World) -> tuple[StorageMove, ...]:
 
 
 def _interruptions(world: World) -> str:
-    """Say which requests fail while the conversion of custom resources changes."""
+    """Name the requests that fail while the conversion of custom resources changes."""
     content = world.content
     if not world.is_upgrade or not isinstance(content, RenderedBundle):
         return ""
@@ -115,7 +115,8 @@ def _foreign_objects(world: World) -> str:
 
 
 def _deletion_hold(world: World) -> str:
-    """The sentence about the hold. Anyone who may annotate wrote its text: one line of printable characters, truncated."""
+    """The sentence about the hold. Its text comes from anyone who may annotate, so it is reduced to one truncated line of
+    printable characters."""
     if FINALIZER not in world.deployment.metadata.finalizers or not world.deletion_hold:
         return ""
     shown = "".join(each if each.isprintable() else " " for each in world.deletion_hold)

@@ -1,5 +1,5 @@
-"""The Events of a pass that are no transition of a condition: repairs, objects that are kept, objects of others that are
-deleted, schemas that change.
+"""The Events of a pass that are not transitions of a condition: about repairs, kept objects, deleted objects of others, and
+changed schemas.
 
 Pure.
 """
@@ -28,7 +28,7 @@ RELEASED = "Released"
 
 
 def released_warning(world: World, released: Iterable[ObjectReference]) -> tuple[PendingEvent, ...]:
-    """One Warning about the objects that status.released is going to name and does not name yet."""
+    """One Warning about the objects that status.released will name and does not name yet."""
     new = [one for one in released if one not in (world.deployment.status.released or ())]
     if not new or world.active_bundle is None:  # without it they are what an earlier BundleDeployment has left
         return ()
@@ -54,8 +54,8 @@ def _foreign_objects_warning(evaluation: Evaluation, outcome: Outcome) -> tuple[
 
 
 def _definition_warnings(evaluation: Evaluation, outcome: Outcome) -> tuple[PendingEvent, ...]:
-    """Make two Warnings when an upgrade begins: one about what custom resources lose by new schemas, and one about what clients
-    may notice of them."""
+    """Two Warnings when an upgrade begins: one about data that custom resources lose by new schemas, and one about effects of the
+    new schemas that clients may notice."""
     if not isinstance(outcome, Done) or not isinstance(outcome.plan, BeginRevision):
         return ()
     sentences = {FIELDS_DROPPED: evaluation.permitted_loss, DEFINITION_CHANGED: evaluation.remarks}

@@ -1,6 +1,6 @@
 """The Plans of a BundleDeployment, one per pass, and their result.
 
-Returned by rukpak.bundledeployment.decide, carried out by act, read by report. Values only. Pure.
+decide returns a Plan, act carries it out, and report reads its result. Values only. Pure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rukpak.render.endpoints import Endpoint
 
 @dataclass(frozen=True)
 class ApplyBundle:
-    """Create the desired Bundle or, when it was deleted, the active one; or update its labels and annotations."""
+    """Create the desired Bundle, or the active Bundle if it was deleted; or update the labels and annotations of a Bundle."""
 
     body: Mapping[str, Any]
     is_new: bool
@@ -32,33 +32,33 @@ class ApplyBundle:
 
 @dataclass(frozen=True)
 class DeleteBundles:
-    """Delete Bundles that are neither desired nor active, or the one that an earlier BundleDeployment of this name has left."""
+    """Delete Bundles that are neither desired nor active, or a Bundle that an earlier BundleDeployment of this name has left."""
 
     bundles: tuple[BundleInfo, ...]
 
 
 @dataclass(frozen=True)
 class UpdateInventory:
-    """Write the annotation that names the kinds of all objects that may exist, and with it the finalizer, which keeps the
-    BundleDeployment until they are deleted."""
+    """Write the annotation that names the kinds of all objects that may exist, together with the finalizer, which keeps the
+    BundleDeployment until these objects are deleted."""
 
     kinds: frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class PhaseStep:
-    """Objects of one phase that are to be applied."""
+    """The objects of one phase to apply."""
 
     phase: int
-    """Counted from 1."""
+    """The number of the phase, counted from 1."""
     items: tuple[RenderedObject, ...]
     is_new: bool = False
-    """True if none of them exists, and all are of kinds of Kubernetes."""
+    """True if none of the objects exists, and all are of Kubernetes' own kinds."""
 
 
 @dataclass(frozen=True)
 class Apply:
-    """Apply objects, phase after phase. With `dry_run_first` a phase that changes objects, or contains custom resources, is first
+    """Apply objects, phase after phase. With `dry_run_first`, a phase that changes objects or contains custom resources is first
     applied as a server-side dry run."""
 
     content: RenderedBundle
@@ -66,8 +66,8 @@ class Apply:
     dry_run_first: bool
 
     def has_dry_run(self, step: PhaseStep) -> bool:
-        """Report whether the phase is dry-run. A dry run of a single object, or of new ones, would prove no more than their
-        apply."""
+        """Report whether the phase has a dry run first. A dry run of a single object, or of new objects, would prove no more than
+        their apply."""
         return self.dry_run_first and len(step.items) > 1 and not step.is_new
 
 
@@ -100,44 +100,45 @@ class WriteCertificates:
 
 @dataclass(frozen=True)
 class Announce:
-    """Report what cannot be undone, before it is done."""
+    """Report irreversible changes before they are made."""
 
 
 @dataclass(frozen=True)
 class BeginRevision:
-    """Record that another revision begins, before the first write of an upgrade."""
+    """Record the beginning of another revision, before the first write of an upgrade."""
 
 
 @dataclass(frozen=True)
 class RollBack:
-    """Record that the revision of the target is rolled back: from then on the target is the last good one."""
+    """Record that the revision of the target is rolled back. From then on, the target is the last good revision."""
 
 
 @dataclass(frozen=True)
 class ForgetNotes:
-    """Remove the digest of what was applied from the status, before objects are applied in another form."""
+    """Remove the digest of the applied objects from the status, before objects are applied in another form."""
 
 
 @dataclass(frozen=True)
 class RecordNamespaces:
-    """Record which Namespaces are about to be created, before they are: what exists under another's hand is joined."""
+    """Record the Namespaces that are about to be created, before they are created. Namespaces that others have created are only
+    joined."""
 
 
 @dataclass(frozen=True)
 class Activate:
-    """All objects are applied: the desired Bundle becomes the active one."""
+    """Make the desired Bundle the active one, because all its objects are applied."""
 
 
 @dataclass(frozen=True)
 class ReadUsage:
-    """Read whether CustomResourceDefinitions and Namespaces are in use, which decides whether they are deleted."""
+    """Read whether CustomResourceDefinitions and Namespaces are in use. Only unused ones are deleted."""
 
     crds: tuple[LabeledObject, ...] = ()
     namespaces: tuple[NamespaceInfo, ...] = ()
 
     @property
     def uids(self) -> frozenset[str]:
-        """The uids of all of them."""
+        """The uids of the CustomResourceDefinitions and Namespaces."""
         return frozenset([*(entry.uid for entry in self.crds), *(entry.uid for entry in self.namespaces)])
 
 
@@ -150,7 +151,7 @@ class ListForeignObjects:
 
 @dataclass(frozen=True)
 class NamespaceRemoval:
-    """A Namespace that is no longer in the bundle, and what becomes of it."""
+    """A Namespace that is no longer in the bundle, and the way to remove it."""
 
     namespace: NamespaceInfo
     retention: Retention
@@ -158,12 +159,12 @@ class NamespaceRemoval:
 
 @dataclass(frozen=True)
 class Prune:
-    """Delete or release objects: objects, then CustomResourceDefinitions, then Namespaces."""
+    """Delete or release first objects, then CustomResourceDefinitions, then Namespaces."""
 
     delete: tuple[LabeledObject, ...] = ()
     delete_crds: tuple[LabeledObject, ...] = ()
     release: tuple[LabeledObject, ...] = ()
-    """Objects that stay without an owner."""
+    """The objects that stay on the cluster without an owner."""
     namespaces: tuple[NamespaceRemoval, ...] = ()
 
     @property
@@ -173,7 +174,7 @@ class Prune:
 
     @property
     def objects(self) -> tuple[LabeledObject, ...]:
-        """All but the Namespaces."""
+        """All objects but the Namespaces."""
         return self.delete + self.delete_crds + self.release
 
 
@@ -188,7 +189,7 @@ class DeleteObjects:
 
 @dataclass(frozen=True)
 class LeaveNamespaces:
-    """End the membership of the Namespaces in `leave`; delete those in `delete`."""
+    """End the membership of the Namespaces in `leave`, and delete the Namespaces in `delete`."""
 
     leave: tuple[NamespaceInfo, ...]
     delete: tuple[NamespaceInfo, ...]
@@ -196,12 +197,12 @@ class LeaveNamespaces:
 
 @dataclass(frozen=True)
 class RemoveFinalizer:
-    """Remove the finalizer: nothing remains, the BundleDeployment can be deleted."""
+    """Remove the finalizer: no object remains, so the BundleDeployment can be deleted."""
 
 
 @dataclass(frozen=True)
 class Keep:
-    """Do nothing. `after`: the time to the next pass; None: until something that is watched changes."""
+    """Do nothing. `after`: the time to the next pass; None if the next pass follows a watched change."""
 
     after: timedelta | None = None
 
@@ -231,7 +232,7 @@ Plan = (
 
 @dataclass(frozen=True)
 class Release:
-    """The BundleDeployment does not exist: end the watches for it, and forget it."""
+    """Forget a BundleDeployment that does not exist, and end the watches for it."""
 
 
 class Verb(StrEnum):
@@ -249,7 +250,8 @@ DELETED = "it was deleted"
 
 @dataclass(frozen=True, order=True)
 class ObjectChange:
-    """An object that an apply created or changed, and why. `is_first`: not repeatedly within a short time."""
+    """An object that an apply created or changed, and the reason. `is_first`: False if this happens repeatedly within a short
+    time."""
 
     key: ObjectKey
     verb: Verb
@@ -265,11 +267,11 @@ class ObjectChange:
 
 @dataclass(frozen=True)
 class Done:
-    """The result of an action. `after`: the time to the next pass; None: until something that is watched changes."""
+    """The result of an action. `after`: the time to the next pass; None if the next pass follows a watched change."""
 
     plan: Plan | Release
     after: timedelta | None = None
     applied: frozenset[ObjectKey] = frozenset()
     changes: tuple[ObjectChange, ...] = ()
     written: Mapping[str, Any] | None = None
-    """The BundleDeployment after a write of this pass: its status is written with the resourceVersion of this write."""
+    """The BundleDeployment after a write of this pass. Its status is written with the resourceVersion of this write."""

@@ -1,4 +1,5 @@
-"""The message of the condition Ready of a BundleDeployment: progress, error, or success with warnings; and what work remains.
+"""The message of the condition Ready of a BundleDeployment: progress, error, or success with warnings. Also the conditions about
+remaining work.
 
 Pure.
 """
@@ -27,15 +28,16 @@ _RECONCILING_REASONS = {
     Reason.WAITING_FOR_WEBHOOK,
     Reason.REMOVING,
 }
-"""Reasons of a Waiting that Reconciling reports as they are; any other is reported as Retrying."""
+"""Reasons of a Waiting that Reconciling reports as they are. It reports any other reason as Retrying."""
 Outcome = Done | Exception
-"""The outcome of the pass: what was done, or why nothing was."""
+"""The outcome of the pass: its result, or the error that prevented one."""
 
 
 def ready_message(
     world: World, evaluation: Evaluation, outcome: Outcome, active: str | None, *, is_repair_pending: bool
 ) -> str:
-    """The message of Ready: the progress or the error; when there is neither, that it is installed, with warnings."""
+    """The message of Ready: the progress or the error. If there is neither, it says that the bundle is installed, with
+    warnings."""
     is_installing = is_under_way(world, active)
     if isinstance(outcome, Done):
         if not is_installing:
@@ -61,15 +63,15 @@ def ready_message(
 
 
 def known_losses(world: World) -> tuple[Loss, ...]:
-    """The objects that others deleted since spec changed, as the status reports them."""
+    """The objects that others have deleted since the spec changed, as the status reports them."""
     status = world.deployment.status
     is_current = status.observed_generation == world.deployment.metadata.generation
     return tuple(status.losses or ()) if is_current else ()
 
 
 def is_under_way(world: World, active: str | None) -> bool:
-    """Report whether its objects are not those of the desired bundle; also when the template was reverted during an upgrade, or
-    when spec changes how the bundle is installed."""
+    """Report whether the applied objects differ from the desired bundle. True also if the template was reverted during an
+    upgrade, or if a change of the spec changes the installation."""
     if not world.is_target(active):
         return True
     status = world.deployment.status
@@ -130,7 +132,7 @@ def _target(world: World) -> str:
 
 
 def _new_objects(world: World, outcome: Outcome) -> list[ObjectKey]:
-    """Objects of the desired bundle that are applied, and that the active one lacks or has in another form; without those that a
+    """The applied objects of the desired bundle that the active bundle lacks or has in another form, without the objects that a
     rollback leaves."""
     if not isinstance(world.content, RenderedBundle) or not isinstance(world.active_content, RenderedBundle):
         return []
@@ -157,7 +159,8 @@ def _warnings(world: World) -> Iterable[str]:
 
 
 def work_condition(world: World, error: Exception | None, active: str | None, message: str) -> DesiredCondition | None:
-    """Stalled, or Reconciling while the target is installed; None: the health of what is installed decides."""
+    """The condition Stalled, or Reconciling while the target is installed; None if the health of the installed objects
+    decides."""
     cause = cause_of(error)
     if isinstance(error, Blocked | ApplyRejected):
         return DesiredCondition(ConditionType.STALLED, "True", Reason.BLOCKED, message, cause)

@@ -1,8 +1,8 @@
-"""The content of bundles, rendered for this cluster: once, and kept as keys and hashes.
+"""The content of bundles, rendered once for this cluster and kept as keys and hashes.
 
-Bodies are kept as JSON up to a number of bytes, and only while some of them are to be applied; after that they are rendered again
-from the store. Reading and rendering run in threads. Never fetches anything: which content is missing or damaged is noted, for
-reconciler, which has the controller of Bundles fetch it.
+Bodies are kept as JSON up to a number of bytes, and only while some of them have to be applied. After that they are rendered
+again from the store. Reading and rendering run in threads. Never fetches anything: it notes missing or damaged content, and the
+reconciler requests it from the controller of Bundles.
 """
 
 from __future__ import annotations
@@ -42,20 +42,19 @@ from rukpak.render.scopes import Scopes
 
 MAX_BODIES_BYTES = 32 * 1024 * 1024
 MAX_RENDERED_BUNDLES = 4096
-"""Bundles whose keys and hashes are kept."""
+"""The number of bundles whose keys and hashes are kept."""
 
 REASON = "BundleLoadFailed"
 EXTERNAL_NAMESPACE_DIGEST = "joined"
-"""Digest of what is applied to a Namespace that a bundle only writes to."""
+"""The digest of the apply to a Namespace that a bundle only writes to."""
 BAD_INPUT_ERRORS = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
-"""Raised by rendering for a bundle with errors that no check finds."""
+"""Errors that rendering raises for a bundle with faults that no check finds."""
 
 Bodies = Mapping[ObjectKey, bytes]
 
 
 class _Identity(NamedTuple):
-    """The identity of a rendered bundle, and of the BundleDeployment that it is for. Two Bundles may have one image in different
-    formats."""
+    """The identity of a rendered bundle and of its BundleDeployment. Two Bundles may have one image in different formats."""
 
     deployment: str
     bundle: str
@@ -69,14 +68,14 @@ class _Entry:
     answers: Mapping[GroupKind, frozenset[str]]
     """The kinds that were looked up, and the versions that the cluster served."""
     removers: Mapping[GroupKind, str]
-    """The BundleDeployments that were removing some of them."""
+    """Kind -> the BundleDeployment that was removing it."""
     failed_groups: frozenset[str]
     remote_groups: frozenset[str]
     server_version: str
 
 
 class RenderCache:
-    """All rendered bundles. `store` holds the unpacked ones."""
+    """All rendered bundles. `store` holds the unpacked bundles."""
 
     def __init__(
         self,
@@ -96,7 +95,7 @@ class RenderCache:
         self._render_limit = asyncio.Semaphore(1)
 
     async def rendered(self, bundle: str, deployment: str, digest: str, options: InstallOptions) -> Content:
-        """The content of that digest as the Bundle of that name, with these options, for this cluster as it is now."""
+        """The content of this digest as the Bundle of this name, with these options, for this cluster as it is now."""
         identity = _Identity(deployment, bundle, digest, options)
         known = self._remembered.get(identity)
         if known is not None and self._is_current(known):
@@ -117,12 +116,12 @@ class RenderCache:
         return frozenset(self._missing.pop(deployment, ()))
 
     def forget(self, deployment: str) -> None:
-        """The BundleDeployment is deleted."""
+        """Forget a BundleDeployment that is deleted."""
         self.drop_bodies(deployment)
         self._missing.pop(deployment, None)
 
     def drop_bodies(self, deployment: str) -> None:
-        """Free the memory of a BundleDeployment of which nothing is to be applied."""
+        """Free the memory of a BundleDeployment that has nothing to apply."""
         for identity in [identity for identity in self._bodies if identity.deployment == deployment]:
             self._bytes -= _size(self._bodies.pop(identity))
 
@@ -172,7 +171,7 @@ def _size(bodies: Bodies) -> int:
 
 @dataclass(frozen=True)
 class _RenderWork:
-    """Reading, rendering and checking of one bundle; called in a thread."""
+    """Reads, renders and checks one bundle, in a thread."""
 
     store: Store
     identity: _Identity
@@ -243,8 +242,8 @@ class _RenderWork:
     def _external_namespaces(
         self, manifests: Sequence[BundleObject], included: Collection[str]
     ) -> tuple[RenderedNamespace, ...]:
-        """Namespaces that it watches, and those of its objects, that are not in the bundle; without those of Kubernetes itself,
-        which are never removed."""
+        """The Namespaces that it watches, and the Namespaces of its objects, if they are not in the bundle. Namespaces of
+        Kubernetes itself are left out, because they are never removed."""
         watched = set(self.identity.options.watch_namespaces)
         used = sorted({manifest.namespace for manifest in manifests}.union(watched) - {""} - set(included))
         return tuple(

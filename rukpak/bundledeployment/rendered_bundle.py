@@ -23,13 +23,15 @@ class RenderedObject:
     key: ObjectKey
     api_version: str
     digest: str
-    """Hash of the body, in a World also of what is written into it of a certificate; between equal ones no write is needed."""
+    """The hash of the body. In a World it includes the certificate data that is written into the body. If the hash is equal, no
+    write is needed."""
     versions: Versions = NO_VERSIONS
     """The versions of a CRD, and their conversion; empty for other kinds."""
     held: Held = NOTHING_HELD
     """The parts of a CRD that are applied as they are on the cluster."""
     is_deferred: bool = False
-    """True if it is a CRD that is applied with its conversion webhook, in addition to the form of which something is held."""
+    """True if it is a CRD that is applied with its conversion webhook, after it was applied in a form that holds parts of the
+    cluster's CRD."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class RenderedNamespace:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     is_in_bundle: bool = True
-    """True if it is an object of the bundle. Otherwise the bundle only writes to it: the BundleDeployment becomes a member of
-    it if it exists, and never creates it."""
+    """True if it is an object of the bundle. Otherwise the bundle only writes to it. The BundleDeployment becomes a member of the
+    Namespace if it exists, and never creates it."""
 
 
 @dataclass(frozen=True)
@@ -57,36 +59,36 @@ class RenderedBundle:
     """A bundle rendered for this cluster."""
 
     bundle: str
-    """Name of the Bundle."""
+    """The name of the Bundle."""
     content: str
-    """Digest of its content."""
+    """The digest of its content."""
     namespace: str
     phases: tuple[InstallPhase, ...]
     options: InstallOptions = field(default_factory=InstallOptions)
-    """The options that the BundleDeployment asks for."""
+    """The options that the BundleDeployment requests."""
     namespaces: tuple[RenderedNamespace, ...] = ()
     warnings: tuple[str, ...] = ()
     left_out: tuple[ObjectKey, ...] = ()
-    """Objects whose kind the cluster does not serve and that are optional; not in the phases."""
+    """Optional objects whose kind the cluster does not serve. They are not in the phases."""
     missing_kinds: tuple[str, ...] = ()
     """Kinds that the cluster has to serve first, for messages."""
     too_old: str = ""
-    """That the cluster is too old for it, for messages; empty: it is not."""
+    """The text that the cluster is too old for the bundle, for messages; empty if it is not."""
     faults: tuple[str, ...] = ()
-    """The reason why it can never be installed unchanged."""
+    """The reasons why the bundle can never be installed unchanged."""
     unsupported: tuple[str, ...] = ()
-    """The part of the faults that hold on every cluster."""
+    """The faults that exist on every cluster."""
     absent_kinds: frozenset[tuple[str, str]] = frozenset()
-    """Group-kinds that it was checked against and that the cluster does not serve; while kinds are missing, all that it was
-    checked against: they may be missing in one version only."""
+    """Group-kinds that the bundle was checked against and that the cluster does not serve. While kinds are missing, all
+    group-kinds that it was checked against, because a kind may be missing in one version only."""
     unreachable_groups: frozenset[str] = frozenset()
-    """Groups that it was checked against and whose API server is unavailable, or does not show a kind yet."""
+    """Groups that the bundle was checked against, whose API server is unavailable or does not show a kind yet."""
     endpoints: tuple[Endpoint, ...] = ()
     """Its Deployments that the API server calls."""
 
     @property
     def is_installable(self) -> bool:
-        """True if nothing prevents its installation on this cluster, as far as that is known without the objects that exist."""
+        """True if nothing prevents its installation on this cluster, as far as this is known without the existing objects."""
         return not (self.faults or self.missing_kinds or self.too_old)
 
     def objects(self) -> Iterable[RenderedObject]:
@@ -95,12 +97,12 @@ class RenderedBundle:
 
     @cached_property
     def namespace_names(self) -> frozenset[str]:
-        """Namespaces that it contains or writes to."""
+        """The Namespaces that it contains or writes to."""
         return frozenset(item.name for item in self.namespaces)
 
     @cached_property
     def keys(self) -> frozenset[ObjectKey]:
-        """Of all objects: those that are rendered, and the Secrets that rukpak makes."""
+        """The keys of all objects: the rendered objects, and the Secrets that rukpak makes."""
         return frozenset(item.key for item in self.objects()) | self.secret_keys
 
     @cached_property
@@ -110,12 +112,12 @@ class RenderedBundle:
 
     @cached_property
     def called_endpoints(self) -> tuple[Endpoint, ...]:
-        """The endpoints that are waited for."""
+        """The endpoints that the installation waits for."""
         return tuple(endpoint for endpoint in self.endpoints if endpoint.is_awaited)
 
     @cached_property
     def awaited_keys(self) -> frozenset[ObjectKey]:
-        """The objects that name those endpoints."""
+        """The keys of the objects that name the called endpoints."""
         return frozenset(key for endpoint in self.called_endpoints for key in endpoint.clients)
 
     @cached_property
@@ -125,12 +127,12 @@ class RenderedBundle:
 
     @cached_property
     def certified(self) -> Mapping[ObjectKey, Endpoint]:
-        """The objects that get a part of such a certificate, with their endpoints."""
+        """The objects that get a part of a certificate from rukpak, with their endpoints."""
         return {key: one for one in self.own_endpoints for key in (*one.clients, one.deployment_key)}
 
     @cached_property
     def external_namespaces(self) -> frozenset[str]:
-        """Namespaces that it only writes to."""
+        """The Namespaces that it only writes to."""
         return frozenset(item.name for item in self.namespaces if not item.is_in_bundle)
 
 
