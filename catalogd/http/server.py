@@ -46,13 +46,13 @@ from catalogd.http.routes import ALL_PATTERN, NO_ICON, PROVIDES_PATTERN, ROUTES,
 from catalogd.storage.catalog_store import CatalogStore, ServedCatalog
 from olmkit.api.names import dns1123_subdomain_errors, is_digest
 from olmkit.runtime.listener.application_server import ApplicationServer
-from olmkit.runtime.listener.connections import (
+from olmkit.runtime.listener.http_errors import RETRY_AFTER_HEADER, HTTPError, json_errors_middleware
+from olmkit.runtime.listener.listener import (
     ConnectionLimits,
     connection_limit_middleware,
     connection_tracking_middleware,
+    default_max_connections,
 )
-from olmkit.runtime.listener.http_errors import RETRY_AFTER_HEADER, HTTPError, json_errors_middleware
-from olmkit.runtime.listener.listener import default_max_connections
 from olmkit.sources.errors import quoted
 
 REQUEST_DURATION = Histogram(

@@ -27,9 +27,8 @@ from olmkit.jobs.job import Job, JobContext
 from olmkit.jobs.job_functions import implement
 from olmkit.sources.errors import BadContent
 from olmkit.sources.oci.image import FromLabel
-from olmkit.sources.open import OpenedSource, open_source
+from olmkit.sources.open import Fetched, OpenedSource, open_source, unpack
 from olmkit.sources.tree import CATALOG_LIMITS
-from olmkit.sources.unpack import Fetched, unpack
 from olmkit.store.checksums import FileChecksums
 from olmkit.store.store import Store, fill_staging
 
@@ -48,7 +47,7 @@ M_ARENA_MAX = -8
 
 @dataclass(frozen=True)
 class ParseRequest:
-    """The fetched files: `facts` of olmkit.sources.unpack.Fetched, and the digest and the reference of the content."""
+    """The fetched files: `facts` of olmkit.sources.open.Fetched, and the digest and the reference of the content."""
 
     facts: dict[str, Any]
     digest: str

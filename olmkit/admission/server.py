@@ -17,12 +17,12 @@ from aiohttp import web
 from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS, CaBundleWriter
 from olmkit.admission.review import AdmissionRequest, BadReview, Denial, answer, parse_review
 from olmkit.runtime.listener.application_server import ApplicationServer
-from olmkit.runtime.listener.connections import (
+from olmkit.runtime.listener.http_errors import HTTPError, body_too_long, json_errors_middleware
+from olmkit.runtime.listener.listener import (
     ConnectionLimits,
     connection_limit_middleware,
     connection_tracking_middleware,
 )
-from olmkit.runtime.listener.http_errors import HTTPError, body_too_long, json_errors_middleware
 from olmkit.runtime.manager import Manager
 from olmkit.runtime.probes import DISABLED_ADDRESS
 from olmkit.tls.service import TlsService

@@ -2,6 +2,11 @@
 
 Never returns. Knows nothing of what the function does. When the other end of its channel is gone, as that of a controller that
 was killed, it ends silently.
+
+A job that is declared with parses=True has its content parsed by another child, which has no network and no credentials, and
+writes to one directory only. `Parser` is the job's end of the channel (JobContext.parse), `receive` is the other end. Between
+them: one line of JSON with file descriptors, then frames of protocol.py back. That process is forked off the fork server and not
+off the job, at the moment when the job asks for it and there is memory for it.
 """
 
 from __future__ import annotations
@@ -20,21 +25,35 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn, TypeVar
 
 import orjson
 
 from olmkit.errors import OlmError
-from olmkit.jobs import codec, job_functions, parse_process, protocol, resource_limits, sandbox, syscalls
-from olmkit.jobs.job import JobContext, Limits, Role
-from olmkit.jobs.parse_process import Parser, ParserFailed, ParserLost
+from olmkit.jobs import codec, job_functions, protocol, resource_limits, sandbox, syscalls
+from olmkit.jobs.job import Job, JobContext, Limits, Progress, Role
 from olmkit.jobs.protocol import ChildSpec
 from olmkit.store.disk_errors import JOB_FILES, disk_error
+
+Request = TypeVar("Request")
+Result = TypeVar("Result")
 
 PROGRESS_INTERVAL_SECONDS = 0.2
 """The shortest time between two progress lines that are sent; lines in between are dropped."""
 OUT_OF_MEMORY = b'{"memory":true}\n'
 """The answer of a function that ran out of memory, made beforehand."""
+MAX_PASSED_FILES = 4
+"""File descriptors that are sent with a request."""
+FIRST_SEND_BYTES = 4096
+"""The part of the request that is sent together with the descriptors."""
+
+
+class ParserLost(Exception):
+    """The process ended without an answer; its exit status, which the scheduler reads, shows why."""
+
+
+class ParserFailed(Exception):
+    """The process raised an unexpected error. The message is that error's."""
 
 
 def run(channels: Sequence[int], parent: int, spec: ChildSpec, scratch: Path) -> NoReturn:
@@ -158,7 +177,7 @@ async def _probe(asked: protocol.WorkerRequest, writer: asyncio.StreamWriter) ->
 def _parse(connection: socket.socket, scratch: Path) -> None:
     with ExitStack() as stack:
         try:
-            message, files = parse_process.receive(connection, stack)
+            message, files = receive(connection, stack)
         except (EOFError, ConnectionError):
             return  # the job has ended
         directory = Path(message["directory"])
@@ -222,3 +241,82 @@ def _progress(connection: socket.socket) -> Callable[[str], None]:
             _send(connection, protocol.frame("progress", line))
 
     return progress
+
+
+# --- the parser
+
+
+class Parser:
+    """The job's end of the channel to the process. `start` has the process started. See olmkit.jobs.job.Parse."""
+
+    def __init__(self, connection: socket.socket, start: Callable[[], None], progress: Progress) -> None:
+        self._connection = connection
+        self._start = start
+        self._progress = progress
+
+    async def __call__(
+        self, job: Job[Request, Result], request: Request, files: Sequence[IO[bytes]], directory: Path
+    ) -> Result:
+        """Run the job in the process, as olmkit.jobs.job.Parse describes."""
+        self._start()
+        message = {"function": job.function, "request": codec.encode(request), "directory": str(directory)}
+        loop, line = asyncio.get_running_loop(), orjson.dumps(message) + b"\n"
+        self._connection.setblocking(False)
+        try:
+            sent = socket.send_fds(self._connection, [line[:FIRST_SEND_BYTES]], [file.fileno() for file in files])
+            await loop.sock_sendall(self._connection, line[sent:])
+            return _read(await self._last_line(), job)
+        except ConnectionError as error:
+            raise ParserLost from error
+
+    async def _last_line(self) -> bytes:
+        """The answer. The channel ends when the process and all that it started are gone (fork_server.py): from then on nothing
+        changes what it wrote.
+        """
+        last: bytes | None = None
+
+        def on_line(line: bytes) -> None:
+            nonlocal last
+            match orjson.loads(line):
+                case {"progress": str(text)}:
+                    self._progress(text)
+                case _:
+                    last = line
+
+        try:
+            await protocol.read_lines(self._connection, on_line)
+        except protocol.AnswerTooLarge:
+            raise ParserFailed("the answer of the parser is too large") from None
+        if last is None:
+            raise ParserLost
+        return last
+
+
+def _read(line: bytes, job: Job[Any, Result]) -> Result:
+    """The result. Raises the error that the line holds instead."""
+    match orjson.loads(line):
+        case {"result": result}:
+            try:
+                return codec.decode(job.result, result)
+            except ValueError as error:
+                raise ParserFailed("the answer of the parser cannot be read") from error
+        case {"error": dict(error)}:
+            raise codec.decode_error(error, job.errors)
+        case {"memory": True}:
+            raise MemoryError
+        case {"unexpected": str(text)}:
+            raise ParserFailed(text)
+        case _:
+            raise ParserFailed("the answer of the parser cannot be read")
+
+
+def receive(connection: socket.socket, stack: ExitStack) -> tuple[dict[str, Any], list[IO[bytes]]]:
+    """The message of `Parser`, and its files, which `stack` closes. Raises EOFError when the job has ended."""
+    data, descriptors, _, _ = socket.recv_fds(connection, FIRST_SEND_BYTES, MAX_PASSED_FILES)
+    files: list[IO[bytes]] = [stack.enter_context(os.fdopen(number, "r+b")) for number in descriptors]
+    parts = [data]
+    while not parts[-1].endswith(b"\n"):
+        parts.append(connection.recv(1 << 20))
+        if not parts[-1]:
+            raise EOFError
+    return orjson.loads(b"".join(parts)), files

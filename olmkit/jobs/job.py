@@ -96,7 +96,7 @@ class Parse(Protocol):
     """Runs a job in a process without network and credentials, and returns its result.
 
     That process may write below `directory` only, and is given `files`. At most once per job.
-    Raises the OlmError of that job, MemoryError, ParserLost, ParserFailed (olmkit.jobs.parse_process).
+    Raises the OlmError of that job, MemoryError, ParserLost, ParserFailed (olmkit.jobs.child).
     """
 
     async def __call__(

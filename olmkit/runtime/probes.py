@@ -15,7 +15,7 @@ from aiohttp import web
 
 from olmkit.runtime import metrics
 from olmkit.runtime.listener.application_server import ApplicationServer
-from olmkit.runtime.listener.connections import (
+from olmkit.runtime.listener.listener import (
     ConnectionLimits,
     connection_limit_middleware,
     connection_tracking_middleware,

@@ -1,6 +1,6 @@
 """The keys of ConfigMaps as files. Pure.
 
-Controllers read the ConfigMaps and call `gather`; its result is part of a job's request, and unpack.py writes the files in the
+Controllers read the ConfigMaps and call `gather`; its result is part of a job's request, and open.py writes the files in the
 job. Reads neither the cluster nor a disk.
 """
 

@@ -1,6 +1,6 @@
 """Archives on web servers: downloaded with a conditional request, verified, unpacked under the same rules as an image layer.
 
-Called by open.py and unpack.py, in job children, because it blocks on disk and on decompression. The transport handles redirects,
+Called by open.py in job children, because it blocks on disk and on decompression. The transport handles redirects,
 addresses, authorities and proxies; a login is sent to the host of the URL only. Nothing is unpacked before the whole archive has
 been hashed. tarfile never extracts anything, and the format is detected by the first bytes, not by the file name.
 """

@@ -1,25 +1,31 @@
-"""Opens a source of any type: resolves its current content, and fetches it.
+"""Opens a source of any type: resolves its current content, fetches it, and unpacks what was fetched.
 
     async with open_source(source, access) as opened:
         if opened.digest != known:
             fetched = await opened.fetch(directory, only, limits, progress)
 
-The content is not parsed here: olmkit.sources.unpack does that, in a process without a network.
+    root = unpack(fetched, directory, limits, progress)
+
+`open_source` runs in the process that has a network and credentials, `unpack` in one that has neither; only JSON and file
+descriptors pass between the two.
 
 Raises Blocked and Waiting with messages for users, and BadContent, whose `ref` names the content, when the bytes cannot be used.
 """
 
 from __future__ import annotations
 
+import io
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 from olmkit.jobs import codec
 from olmkit.sources import http
 from olmkit.sources.access import Access
+from olmkit.sources.errors import BadContent
 from olmkit.sources.oci import image
 from olmkit.sources.oci.image import FromLabel
 from olmkit.sources.oci.registries_conf import Registries
@@ -32,8 +38,8 @@ from olmkit.sources.source import (
     digest_of_files,
     without_query,
 )
-from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits
-from olmkit.sources.unpack import Fetched
+from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits, Tree, TreeError
+from olmkit.sources.tree_storage import TreeStorage
 from olmkit.store.disk_errors import UNPACKED_CONTENT, disk_errors_as_waiting
 
 PathSelection: TypeAlias = str | Sequence[str] | FromLabel | None
@@ -42,6 +48,14 @@ Progress: TypeAlias = Callable[[str], None]
 
 def _no_progress(line: str) -> None:
     """Ignores progress."""
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """`facts` are JSON without credentials; the caller closes `files`."""
+
+    facts: Mapping[str, Any]
+    files: tuple[IO[bytes], ...] = ()
 
 
 class OpenedSource(ABC):
@@ -238,3 +252,56 @@ class _ConfigMaps(OpenedSource):
 
     async def _fetch(self, directory: Path, only: PathSelection, limits: ContentLimits, progress: Progress) -> Fetched:
         return Fetched({"type": "configMaps", "source": codec.encode(self._source), "ref": self.ref})
+
+
+# --- in the process without a network
+
+
+def unpack(fetched: Fetched, into: Path | TreeStorage, limits: ContentLimits, progress: Progress) -> Path:
+    """Write the files below `into`, an empty directory, or to a storage; returns the root of the content. Needs no network.
+
+    Raises BadContent, Waiting. After an error `into` is incomplete.
+    """
+    facts = fetched.facts
+    match facts["type"]:
+        case "image":
+            found = image.FetchedImage.from_facts(facts["image"], fetched.files[0])
+            return _root(into) / image.unpack(found, into, limits, progress).root
+        case "git":
+            return _root(into) / _unpack_git(facts, fetched.files[0], into, limits, progress)
+        case "http":
+            progress("unpacking the archive")
+            with disk_errors_as_waiting(UNPACKED_CONTENT):
+                http.unpack(facts["ref"], fetched.files[0], Tree(into, ("",), limits, noun="archive"))
+            return _root(into)
+        case "configMaps":
+            _unpack_files(facts, into, limits)
+            return _root(into)
+        case other:
+            raise ValueError(f"sources have no type {other!r}")
+
+
+def _unpack_git(
+    facts: Mapping[str, Any], pack: IO[bytes], into: Path | TreeStorage, limits: ContentLimits, progress: Progress
+) -> str:
+    # Imported here, because dulwich takes memory that only git sources need.
+    from olmkit.sources.git import repository
+
+    source = codec.decode(GitSource, facts["source"])
+    with disk_errors_as_waiting(UNPACKED_CONTENT):
+        return repository.unpack(source, facts["commit"], pack, into, limits, progress)
+
+
+def _unpack_files(facts: Mapping[str, Any], into: Path | TreeStorage, limits: ContentLimits) -> None:
+    source, ref = codec.decode(ConfigMapsSource, facts["source"]), facts["ref"]
+    tree = Tree(into, ("",), limits, layer=1)
+    try:
+        with disk_errors_as_waiting(UNPACKED_CONTENT):
+            for path, data in source.files:
+                tree.file(path, io.BytesIO(data))
+    except TreeError as error:
+        raise BadContent(error.reason, f"{ref} {error.detail}", ref) from error
+
+
+def _root(into: Path | TreeStorage) -> Path:
+    return into if isinstance(into, Path) else into.directory

@@ -1,6 +1,6 @@
 """The files of an image, merged from its layers, or those of a commit or an archive: regular files and directories only.
 
-Filled by oci/layers.py, git/checkout.py and unpack.py, and completed by finish(). The structure of the tree is kept in memory;
+Filled by oci/layers.py, git/checkout.py and open.py, and completed by finish(). The structure of the tree is kept in memory;
 tree_storage.py stores the files below the selected paths. No symbolic link is ever created, so no path can lead elsewhere: links
 are recorded, and finish() makes them hard links to their targets.
 

@@ -29,7 +29,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from olmkit.errors import ApiError, Unavailable
 from olmkit.runtime.client import Client
-from olmkit.runtime.listener import connections
+from olmkit.runtime.listener.listener import connection_of
 from olmkit.tls.review_rate_limiter import ACCESS_REVIEW_RATES, TOKEN_REVIEW_RATES, ReviewRateLimiter, client_of
 
 ALLOWED_TTL_SECONDS = 60.0
@@ -163,7 +163,7 @@ class DelegatedAuth:
         @web.middleware
         async def checked(request: web.Request, handler: Handler) -> web.StreamResponse:
             allowed = await self._check(request.headers.get("Authorization", ""), request.path, request.remote or "")
-            connection = connections.connection_of(request)
+            connection = connection_of(request)
             if connection is not None:
                 connection.mark_authorized()
             response = await handler(request)

@@ -19,15 +19,15 @@ from aiohttp.typedefs import Middleware
 
 from olmkit.jobs.codec import encode
 from olmkit.runtime.listener.application_server import ApplicationServer
-from olmkit.runtime.listener.connections import (
-    ConnectionLimits,
-    connection_limit_middleware,
-    connection_tracking_middleware,
-)
 from olmkit.runtime.listener.http_errors import (
     RETRY_AFTER_HEADER,
     HTTPError,
     json_errors_middleware,
+)
+from olmkit.runtime.listener.listener import (
+    ConnectionLimits,
+    connection_limit_middleware,
+    connection_tracking_middleware,
 )
 from olmkit.runtime.manager import Manager
 from olmkit.runtime.probes import DISABLED_ADDRESS

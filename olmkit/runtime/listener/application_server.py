@@ -11,9 +11,8 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from olmkit.runtime.listener.connections import ConnectionLimits
 from olmkit.runtime.listener.http_errors import body_limit_middleware
-from olmkit.runtime.listener.listener import Listener
+from olmkit.runtime.listener.listener import ConnectionLimits, Listener
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from olmkit.errors import encodable
-from olmkit.runtime.listener.connections import connection_of
+from olmkit.runtime.listener.listener import connection_of
 
 RETRY_AFTER_HEADER = {"Retry-After": "2"}
 """Sent with each 503."""

@@ -1,7 +1,7 @@
 """Directories of git repositories: `resolve` turns a branch or tag into a commit, `fetch` downloads its pack, `unpack` writes
 files.
 
-Called by open.py and unpack.py in job children, because it blocks on disk and on decompression. Speaks git's own protocol over
+Called by open.py in job children, because it blocks on disk and on decompression. Speaks git's own protocol over
 http, https and ssh. Starts no program, runs no hook or filter, fetches no submodule and reads no git configuration.
 """
 

@@ -51,7 +51,7 @@ class Registries(Network):
     rules: tuple[RegistryRule, ...] = ()
     credentials: Credentials = field(default_factory=Credentials, repr=False)
     tokens: dict[object, str] = field(default_factory=dict, repr=False, compare=False)
-    """Tokens that registries issued. registry_client.py keeps them as long as this value lives, which is one job."""
+    """Tokens that registries issued. image.py keeps them as long as this value lives, which is one job."""
 
     @classmethod
     def load(cls, path: Path | None, addresses: SourceAddresses | None = None) -> Registries:

@@ -17,8 +17,7 @@ from aiohttp.typedefs import Handler
 from prometheus_client import REGISTRY
 
 from catalogd.storage.catalog_store import CatalogStore
-from olmkit.runtime.listener import connections
-from olmkit.runtime.listener.connections import MAX_LINE_BYTES, ConnectionLimits
+from olmkit.runtime.listener.listener import MAX_LINE_BYTES, ConnectionLimits, connection_of
 from tests.integration.catalogd.catalog_server import DIGEST, WHOLE, Site, put, serving
 from tests.integration.tls import Contexts, contexts_in
 
@@ -294,7 +293,7 @@ async def until_busy(count: int) -> None:
 async def test_an_authorized_client_over_the_limit_is_answered_and_disconnected(catalog_store: CatalogStore) -> None:
     @web.middleware
     async def authorize(request: web.Request, handler: Handler) -> web.StreamResponse:
-        connection = connections.connection_of(request)
+        connection = connection_of(request)
         if connection is not None and "Authorization" in request.headers:
             connection.mark_authorized()
         return await handler(request)

@@ -16,7 +16,7 @@ from prometheus_client import REGISTRY
 
 from catalogd.storage.catalog_store import CatalogStore
 from devcluster.processes import REPOSITORY
-from olmkit.runtime.listener.connections import ConnectionLimits
+from olmkit.runtime.listener.listener import ConnectionLimits
 from tests.integration.catalogd.catalog_server import DIGEST, WHOLE, Site, put, serving
 from tests.integration.tls import Contexts, contexts_in
 

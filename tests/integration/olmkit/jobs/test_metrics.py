@@ -17,7 +17,7 @@ from olmkit.jobs.job import JobReason, Limits, Task
 from olmkit.jobs.memory_budget import MemoryBudget
 from olmkit.jobs.metrics import Outcome
 from olmkit.jobs.worker import Worker
-from tests.integration.olmkit.jobs import test_parse_process, test_scheduler
+from tests.integration.olmkit.jobs import test_child_parser, test_scheduler
 from tests.integration.olmkit.jobs.example_jobs import job
 from tests.integration.olmkit.jobs.test_scheduler import JobRunner, task
 
@@ -105,9 +105,9 @@ async def test_jobs_that_run_and_that_wait_are_counted(runner: JobRunner) -> Non
 
 
 async def test_a_job_that_waits_for_memory_to_parse_is_queued_again(tmp_path: Path) -> None:
-    limits = test_parse_process.LIMITS
+    limits = test_child_parser.LIMITS
     memory = MemoryBudget(limits.parser_memory_bytes + 2 * limits.fetch_memory_bytes)
-    runner = test_parse_process.JobRunner(tmp_path / "store", limits, memory)
+    runner = test_child_parser.JobRunner(tmp_path / "store", limits, memory)
     try:
         runner.start("first", "hang_in_parser")
         await runner.wait_for_progress("first")

@@ -11,10 +11,9 @@ from olmkit.jobs.job_functions import implement
 from olmkit.sources.access import Access
 from olmkit.sources.errors import BadContent
 from olmkit.sources.oci import image
-from olmkit.sources.open import open_source
+from olmkit.sources.open import Fetched, open_source, unpack
 from olmkit.sources.source import Source
 from olmkit.sources.tree import BUNDLE_LIMITS, CATALOG_LIMITS
-from olmkit.sources.unpack import Fetched, unpack
 from olmkit.store.store import Store
 
 

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from olmkit.errors import OlmError
 from olmkit.runtime.listener.application_server import ApplicationServer
-from olmkit.runtime.listener.connections import ConnectionLimits
+from olmkit.runtime.listener.listener import ConnectionLimits
 
 LIMITS = ConnectionLimits(max_connections=4)
 LOCALHOST = "127.0.0.1:0"

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from olmkit.runtime.listener.connections import ConnectionLimits, connection_of
-from olmkit.runtime.listener.listener import Listener
+from olmkit.runtime.listener.listener import ConnectionLimits, Listener, connection_of
 from olmkit.runtime.listener.slots import Slot, SlotState
 from tests.integration.tls import Contexts, contexts_in
 
