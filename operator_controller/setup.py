@@ -26,8 +26,8 @@ from operator_controller.operator.events import EventMapper, Informers, packages
 from operator_controller.operator.metrics import OperatorMetrics
 from operator_controller.operator.orphaned_holds import OrphanedHolds
 from operator_controller.operator.reconciler import OperatorReconciler
-from operator_controller.resolution.cluster_facts_reader import ClusterFactsReader
 from operator_controller.resolution.resolution_loop import MapFunc, Resolver
+from operator_controller.resolution.snapshot_inputs import ClusterFactsReader
 from operator_controller.resolution.solve_request import SOLVE, SOLVE_LIMITS
 from operator_controller.resolution.solver_process import SolverProcess
 

@@ -35,7 +35,6 @@ from olmkit.store.checksums import Integrity
 from olmkit.store.directories import remove_tree, write_atomically
 from olmkit.store.disk_errors import disk_errors_as_waiting
 from olmkit.store.store import STAGING_DIRECTORY, Store, fill_staging
-from operator_controller.catalog_cache.session import CatalogRequestError
 from operator_controller.catalog_cache.stored_documents import (
     DOCUMENTS_FILE,
     INDEX_FILE,
@@ -77,7 +76,7 @@ STATE_FILE = "catalogs.json"
 log = logging.getLogger(__name__)
 
 
-class ContentNotStored(CatalogRequestError):
+class ContentNotStored(Exception):
     """The content was read and cannot be stored; the message is for users."""
 
 

@@ -23,15 +23,15 @@ from olmkit.runtime.backoff import Backoff
 from olmkit.runtime.freshness import Freshness
 from olmkit.runtime.informer import Change, Informer
 from operator_controller.catalog_cache.client import CatalogClient
-from operator_controller.resolution.catalog_reads import (
+from operator_controller.resolution.held_answers import HeldAnswer, HeldAnswers
+from operator_controller.resolution.snapshot_inputs import (
     CATALOG_RETRY_DELAY,
     CatalogRead,
     CatalogReads,
+    ClusterFactsReader,
     is_outdated,
     resolution_inputs,
 )
-from operator_controller.resolution.cluster_facts_reader import ClusterFactsReader
-from operator_controller.resolution.held_answers import HeldAnswer, HeldAnswers
 from operator_controller.resolution.solver_process import NumberedSnapshot, Progress, Solution, SolverProcess
 from operator_controller.resolve.answers.answer import Answer, AnswerState
 from operator_controller.resolve.answers.deletion_answers import deletion_answers

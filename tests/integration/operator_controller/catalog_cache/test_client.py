@@ -15,16 +15,20 @@ import pytest
 from aiohttp import ClientSession, ClientTimeout, web
 
 from olmkit.api.catalogs import Catalog
-from operator_controller.catalog_cache.client import CONTENT_RETRY_DELAY_SECONDS, CatalogClient
+from operator_controller.catalog_cache.client import (
+    CONTENT_RETRY_DELAY_SECONDS,
+    REQUEST_TIMEOUT,
+    CatalogClient,
+    CatalogSession,
+)
 from operator_controller.catalog_cache.content_store import MAX_PACKAGES, STATE_FILE
-from operator_controller.catalog_cache.session import REQUEST_TIMEOUT, CatalogSession
 from operator_controller.catalog_cache.stored_documents import (
     DOCUMENTS_FILE,
     INDEX_FILE,
     MAX_DOCUMENT_BYTES,
     ContentDocuments,
 )
-from operator_controller.resolution.catalog_reads import catalog_source
+from operator_controller.resolution.snapshot_inputs import catalog_source
 from operator_controller.resolve.documents.catalog_documents import ParsedDocuments
 from operator_controller.resolve.package.package_content import MAX_CHANNEL_ENTRIES
 from operator_controller.resolve.snapshot.package_snapshot import CatalogOffer, CatalogState

@@ -23,8 +23,8 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from operator_controller.catalog_cache.client import CatalogClient
 from operator_controller.operator.world import World
-from operator_controller.resolution.cluster_facts_reader import ClusterFactsReader
 from operator_controller.resolution.resolution_loop import Resolver
+from operator_controller.resolution.snapshot_inputs import ClusterFactsReader
 from operator_controller.resolution.solver_process import SolverProcess
 from operator_controller.resolve.answers.answer import AnswerState
 from operator_controller.setup import make_controller, make_informers, make_reconciler, make_worker

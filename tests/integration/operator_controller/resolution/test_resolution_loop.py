@@ -24,7 +24,7 @@ from operator_controller.catalog_cache.client import CatalogClient
 from operator_controller.operator.decide import decide
 from operator_controller.operator.dependencies import deletion_hold
 from operator_controller.operator.world import DeleteBundleDeployment, HoldDeletion
-from operator_controller.resolution import catalog_reads, resolution_loop
+from operator_controller.resolution import resolution_loop, snapshot_inputs
 from operator_controller.resolution.solve_request import SOLVE
 from operator_controller.resolve.answers.answer import AnswerKind
 from operator_controller.resolve.package.package_content import MAX_CHANNEL_ENTRIES
@@ -348,7 +348,7 @@ async def test_a_catalog_that_cannot_be_read_is_requested_again(
     async def refuse(request: web.Request) -> web.StreamResponse:
         return web.Response(status=503)
 
-    monkeypatch.setattr(catalog_reads, "CATALOG_RETRY_DELAY", timedelta(seconds=0.1))
+    monkeypatch.setattr(snapshot_inputs, "CATALOG_RETRY_DELAY", timedelta(seconds=0.1))
     server.answer = refuse
     async with running(tmp_path) as cluster:
         cluster.add_catalog(catalog(server.address))
@@ -371,7 +371,7 @@ async def test_a_catalog_that_answers_late_delays_no_operator_for_long(
         await released.wait()
         return response(SECOND, document(SECOND, "2.0.0"))
 
-    monkeypatch.setattr(catalog_reads, "FIRST_READ_TIMEOUT", timedelta(seconds=0.2))
+    monkeypatch.setattr(snapshot_inputs, "FIRST_READ_TIMEOUT", timedelta(seconds=0.2))
     async with serving() as slow, running(tmp_path) as cluster:
         slow.answer = late
         cluster.add_catalog(catalog(server.address))

@@ -1,21 +1,27 @@
-"""Reads what each Catalog offers to resolution: its content once per digest, and again after a delay if it cannot be read.
+"""Reads the inputs of a Snapshot that are not requests: what each Catalog offers to resolution, and the facts of the cluster.
 
-A read never delays another one, and a new digest replaces what is known only once it is read. All calls from one event loop.
+The content of a Catalog is read once per digest, and again after a delay if it cannot be read. A read never delays another one,
+and a new digest replaces what is known only once it is read. All calls from one event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Set
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from olmkit.api.catalogs import Catalog, ConditionType, Reason
 from olmkit.api.conditions import find_condition, is_condition_true
+from olmkit.api.customresourcedefinitions import definition_of
 from olmkit.api.meta import Object
+from olmkit.errors import ApiError
+from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Change, Informer
 from operator_controller.catalog_cache.client import CatalogContentResult
+from operator_controller.resolve.requirements.cluster_facts import ClusterFacts, ClusterKind
 from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource, package_names, served_digest
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 
@@ -25,6 +31,8 @@ FIRST_READ_TIMEOUT = timedelta(seconds=10)
 """Time for which resolution waits for the first read of a Catalog; then the Catalog counts as unreadable until it is read."""
 MAX_CONCURRENT_READS = 4
 NOT_READ_YET = "it is being read"
+REFRESH_INTERVAL = timedelta(minutes=10)
+"""Time between two requests for the version and for discovery, which no event announces."""
 
 ReadContent = Callable[[Mapping[str, Any]], Awaitable[CatalogContentResult]]
 
@@ -200,3 +208,76 @@ def catalog_source(catalog: Catalog, result: CatalogContentResult) -> CatalogSou
         selected_packages=selected,
         withheld_names=() if result.state is CatalogState.UNAVAILABLE else withheld,
     )
+
+
+# --- the cluster
+
+
+class ClusterFactsReader:
+    """The facts of the cluster that bundles may require: its version, the kinds of CRDs, and those that discovery lists.
+
+    What cannot be read stays as it was last known. The kinds of CRDs are taken from `definitions`, their trimmed informer: a
+    CRD that is created or deleted counts at once and costs no request.
+    """
+
+    def __init__(self, client: Client, definitions: Informer) -> None:
+        self.definitions = definitions
+        self._client = client
+        self._kube_version = ""
+        self._discovered: frozenset[tuple[str, str, str]] | None = None
+        self._reads = 0
+        self._former_kinds: dict[tuple[str, str], int] = {}
+        """(group, kind) of CRDs that were changed or deleted -> how many reads had begun. Discovery of before may list them."""
+
+    @property
+    def facts(self) -> ClusterFacts:
+        """The facts as they are known."""
+        found = [one for one in map(definition_of, self.definitions.objects.values()) if one is not None]
+        kinds = [
+            ClusterKind(one.group, one.kind, one.served_versions, is_installed=one.is_installed)
+            for one in found
+            if one.is_served
+        ]
+        kinds.sort(key=lambda each: (each.group, each.kind))
+        custom = self._former_kinds.keys() | {one.group_kind for one in found}
+        return ClusterFacts(self._kube_version, tuple(kinds), self._native_kinds(kinds, custom))
+
+    def on_change(self, change: Change) -> bool:
+        """A CustomResourceDefinition changed: whether that matters."""
+        before = definition_of(change.old)
+        if before is not None:
+            self._former_kinds[before.group_kind] = self._reads
+        return before != definition_of(change.new)
+
+    def _native_kinds(
+        self, served: Iterable[ClusterKind], custom: Collection[tuple[str, str]]
+    ) -> tuple[str, ...] | None:
+        if self._discovered is None:
+            return None
+        found = {f"{one.group}/{version}/{one.kind}" for one in served for version in one.versions}
+        found.update(
+            f"{group}/{version}/{kind}" for group, version, kind in self._discovered if (group, kind) not in custom
+        )
+        return tuple(sorted(found))
+
+    async def read(self) -> None:
+        """Request the version and discovery once."""
+        self._reads += 1
+        number = self._reads
+        try:
+            self._kube_version = await self._client.version()
+            discovery = await self._client.discover()
+        except ApiError as error:
+            log.warning("the version and the kinds of the cluster cannot be read", extra={"error": str(error)})
+            return
+        self._discovered = None if discovery.failed_groups else frozenset(discovery.served)
+        self._former_kinds = {kind: begun for kind, begun in self._former_kinds.items() if begun >= number}
+
+    async def keep_reading(self, changed: Callable[[], None]) -> None:
+        """Request them again periodically, until cancelled. `changed` is called when they differ."""
+        while True:
+            await asyncio.sleep(REFRESH_INTERVAL.total_seconds())
+            before = self.facts
+            await self.read()
+            if before != self.facts:
+                changed()

@@ -13,7 +13,7 @@ from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.ownership import MANAGER_PREFIX
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change, Informer
-from operator_controller.resolution.cluster_facts_reader import ClusterFactsReader
+from operator_controller.resolution.snapshot_inputs import ClusterFactsReader
 from tests.cluster.olmkit.conftest import running, until
 from tests.cluster.rukpak.harness import definition
 

@@ -10,7 +10,12 @@ import pytest
 from devcluster.cluster import Cluster
 from olmkit.runtime.client import Client
 from olmkit.tls.client_tls import ClientTls
-from tests.integration.operator_controller.catalog_cache.test_session import create_tls, get, serving, session_with
+from tests.integration.operator_controller.catalog_cache.test_client_session import (
+    create_tls,
+    get,
+    serving,
+    session_with,
+)
 
 
 @pytest.mark.parametrize("scheme", ["https", "http"])

@@ -8,7 +8,7 @@ import pytest
 
 from olmkit.api.catalogs import Catalog
 from operator_controller.catalog_cache.client import CatalogContentResult
-from operator_controller.resolution.catalog_reads import catalog_source, is_outdated, resolution_inputs
+from operator_controller.resolution.snapshot_inputs import catalog_source, is_outdated, resolution_inputs
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 from tests.unit.operator_controller.operator.worlds import catalog
 

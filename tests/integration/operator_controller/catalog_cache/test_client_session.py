@@ -18,7 +18,7 @@ from olmkit.runtime.client import Client
 from olmkit.tls.certificate_authority import CertificateSet, create
 from olmkit.tls.client_tls import ClientTls
 from olmkit.tls.server_tls import ServerTls
-from operator_controller.catalog_cache.session import (
+from operator_controller.catalog_cache.client import (
     MAX_REPLICA_ATTEMPTS,
     MAX_RETRY_AFTER_SECONDS,
     UNTRUSTED_CERTIFICATE,
