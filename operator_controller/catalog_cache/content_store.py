@@ -46,8 +46,7 @@ from operator_controller.catalog_cache.stored_documents import (
     GroupKind,
 )
 from operator_controller.resolve.documents.catalog_documents import ContentMissing
-from operator_controller.resolve.documents.document_reader import DocumentEnvelope, read_envelope
-from operator_controller.resolve.documents.package_index import group_kind_of
+from operator_controller.resolve.documents.document_reader import DocumentEnvelope, group_kind_of, read_envelope
 
 SPLIT_HINT = "ask its publisher to split it or to remove old entries"
 MAX_CONTENT_BYTES = 128 * 1024 * 1024

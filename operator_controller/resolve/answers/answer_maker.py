@@ -23,13 +23,13 @@ from operator_controller.resolve.explain.refusal import Refusals
 from operator_controller.resolve.formatting import join_names, plain_value
 from operator_controller.resolve.package.bundle_identity import is_same_image
 from operator_controller.resolve.requirements.constraints import Constraint, describe
-from operator_controller.resolve.selection.candidates import Candidate
 from operator_controller.resolve.selection.dependants import Dependants
 from operator_controller.resolve.selection.move_order import MoveOrder, find_order
 from operator_controller.resolve.selection.package_domain import PackageDomain
 from operator_controller.resolve.selection.package_graph import reachable
 from operator_controller.resolve.selection.package_resolution import (
     AmbiguousCatalogs,
+    Candidate,
     Chosen,
     Kept,
     NoDirectUpgrade,

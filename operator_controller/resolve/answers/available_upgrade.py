@@ -11,8 +11,8 @@ from operator_controller.resolve.answers.answer import AvailableUpgrade, KeptOut
 from operator_controller.resolve.explain.spec_hints import ignored_policy, no_edge
 from operator_controller.resolve.explain.suggestions import unreadable_skip_ranges
 from operator_controller.resolve.formatting import quoted_value
-from operator_controller.resolve.selection.candidates import Candidate, CatalogCandidates
 from operator_controller.resolve.selection.package_domain import PackageDomain
+from operator_controller.resolve.selection.package_resolution import Candidate, CatalogCandidates
 
 
 def available_upgrade(domain: PackageDomain, selected: Candidate, conflict: str) -> AvailableUpgrade | None:

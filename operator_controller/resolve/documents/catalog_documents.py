@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from olmkit.gocompat.text import quoted
-from operator_controller.resolve.documents.document_reader import InvalidDocument, ReadDocument
-from operator_controller.resolve.documents.package_index import (
+from operator_controller.resolve.documents.document_reader import (
     EMPTY_INDEX,
+    InvalidDocument,
     PackageIndex,
+    ReadDocument,
     index_properties,
     refuse_many_names,
 )

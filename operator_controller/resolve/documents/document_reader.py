@@ -4,7 +4,9 @@ The document is decoded in one step, without the values of properties: publisher
 properties are read once, and a bundle is made when the solver or an explanation first needs it; dependency_versions.py ranks the
 bundles without making them. catalogd writes the document itself (olmkit/fbc/resolution_document.py), so that one of another form
 is an error of the whole document. A bundle that cannot be read is kept with its problem and never selected. The format is in
-docs/catalogd-http.md. Pure.
+docs/catalogd-http.md.
+
+The index is made from properties as their publisher wrote them. What cannot be read requires and owns nothing. Pure.
 """
 
 from __future__ import annotations
@@ -18,12 +20,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from olmkit.fbc.schemas import DEPRECATED, GVK, GVK_REQUIRED, PACKAGE_REQUIRED
+from olmkit.gocompat.fields import canonical_keys
 from olmkit.gocompat.versions import BadRange, BadVersion, BlangRange, Order, parse_bundle_version, plain_order
-from operator_controller.resolve.documents.package_index import INDEXED_TYPES, PackageIndex, index_properties
 from operator_controller.resolve.package.package_content import (
     DEFAULT_MEDIA_TYPE,
     DEPENDENCY_TYPES,
     MAX_CHANNEL_ENTRIES,
+    SHRINK_HINT,
     Bundle,
     Channel,
     GroupKind,
@@ -34,7 +37,15 @@ from operator_controller.resolve.package.package_content import (
     recording_problem,
     refuse_too_large,
 )
+from operator_controller.resolve.requirements.bundle_constraints import read_constraints
+from operator_controller.resolve.requirements.constraints import rules_of
 
+MAX_REQUIRED_NAMES = 1_000
+"""Packages and kinds that all bundles of one package require, each counted once. Real packages require some tens."""
+
+INDEXED_TYPES = frozenset({GVK, *DEPENDENCY_TYPES})
+"""The types of properties that count; others require and own nothing."""
+_GVK_FIELDS = frozenset(GroupVersionKind._fields)
 MAX_SMALL_BYTES = 3 * MAX_CHANNEL_ENTRIES
 """A document of fewer bytes cannot exceed a limit of its entries: each takes at least three, and so does each named edge."""
 MAX_PLAIN_PROPERTIES = 32
@@ -45,6 +56,87 @@ MAX_KEPT_RANGES = 4_096
 
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class PackageIndex:
+    """The requirements and the owned kinds of the bundles of a package, all versions together."""
+
+    packages: frozenset[str] = frozenset()
+    """Packages that they require."""
+    kinds: frozenset[GroupKind] = frozenset()
+    """Kinds that they require."""
+    owned: frozenset[GroupKind] = frozenset()
+    requires_any: bool = False
+    """A requirement may be met by a bundle of any package."""
+    native_kinds: frozenset[str] = frozenset()
+    """Native APIs that the cluster must serve, as `<group>/<version>/<kind>`."""
+    requires_version: bool = False
+    """A bundle has a minKubeVersion."""
+    rules_length: int = 0
+    """Characters of the different rules in CEL of the bundles."""
+
+    def merged(self, other: PackageIndex) -> PackageIndex:
+        """Both together."""
+        return PackageIndex(
+            self.packages | other.packages,
+            self.kinds | other.kinds,
+            self.owned | other.owned,
+            self.requires_any or other.requires_any,
+            self.native_kinds | other.native_kinds,
+            self.requires_version or other.requires_version,
+            self.rules_length + other.rules_length,
+        )
+
+
+EMPTY_INDEX = PackageIndex()
+
+
+def refuse_many_names(index: PackageIndex) -> None:
+    """Raises PackageTooLarge if the bundles require more than MAX_REQUIRED_NAMES packages and kinds."""
+    count = len(index.packages) + len(index.kinds)
+    if count > MAX_REQUIRED_NAMES:
+        raise PackageTooLarge(
+            f"its bundles require {count:,} different packages and kinds, and at most {MAX_REQUIRED_NAMES:,} are resolved; "
+            f"{SHRINK_HINT}"
+        )
+
+
+def index_properties(properties: Iterable[tuple[str, Any]]) -> PackageIndex:
+    """The index of properties, given as types and values."""
+    packages: set[str] = set()
+    kinds: set[GroupKind] = set()
+    owned: set[GroupKind] = set()
+    rules: set[str] = set()
+    requires_any = False
+    for kind, value in properties:
+        if kind == GVK:
+            owned |= group_kind_of(value)
+        elif kind == GVK_REQUIRED and (known := group_kind_of(value)):
+            kinds |= known
+        elif kind == PACKAGE_REQUIRED and isinstance(value, dict) and isinstance(value.get("packageName"), str):
+            packages.add(value["packageName"])
+        elif kind in INDEXED_TYPES:
+            constraints = read_constraints([Property(kind, value)], checks_rules=False)
+            scope = constraints.scope
+            rules.update(rules_of([*constraints.required, *constraints.exclusions]))
+            packages |= scope.packages
+            kinds |= scope.kinds
+            requires_any = requires_any or scope.any_package
+    length = sum(map(len, rules))
+    return PackageIndex(frozenset(packages), frozenset(kinds), frozenset(owned), requires_any, rules_length=length)
+
+
+def group_kind_of(value: Any) -> set[GroupKind]:
+    """The group and kind of the value of an olm.gvk property, or of a requirement of one, if it has them."""
+    if not isinstance(value, dict):
+        return set()
+    fields = value if value.keys() <= _GVK_FIELDS else canonical_keys(value, GroupVersionKind._fields)
+    group, kind = fields.get("group") or "", fields.get("kind")
+    return {(group, kind)} if isinstance(group, str) and isinstance(kind, str) else set()
+
+
+# --- documents
 
 
 class InvalidDocument(ValueError):

@@ -36,9 +36,9 @@ from operator_controller.resolve.formatting import (
 )
 from operator_controller.resolve.package.bundle_identity import has_same_name_and_version
 from operator_controller.resolve.package.package_content import Channel
-from operator_controller.resolve.selection.candidates import Candidate
 from operator_controller.resolve.selection.package_resolution import (
     AmbiguousCatalogs,
+    Candidate,
     Chosen,
     Kept,
     NoDirectUpgrade,

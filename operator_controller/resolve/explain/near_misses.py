@@ -20,8 +20,8 @@ from operator_controller.resolve.requirements.constraints import (
     KindConstraint,
     PackageConstraint,
 )
-from operator_controller.resolve.selection.candidates import Candidate
 from operator_controller.resolve.selection.package_domain import PackageDomain
+from operator_controller.resolve.selection.package_resolution import Candidate
 from operator_controller.resolve.selection.universe import ComponentUniverse
 from operator_controller.resolve.selection.withheld_packages import bundles_in_channels
 from operator_controller.resolve.snapshot.cluster_snapshot import OperatorRequest

@@ -22,8 +22,7 @@ from operator_controller.resolve.formatting import (
 )
 from operator_controller.resolve.package.package_content import Channel
 from operator_controller.resolve.package.upgrade_graph import unreadable_ranges
-from operator_controller.resolve.selection.candidates import CatalogCandidates, MissingPart
-from operator_controller.resolve.selection.package_resolution import PackageResolution
+from operator_controller.resolve.selection.package_resolution import CatalogCandidates, MissingPart, PackageResolution
 from operator_controller.resolve.snapshot.package_snapshot import (
     STATES_WITH_CONTENT,
     CatalogOffer,

@@ -1,8 +1,8 @@
 """Finds the Operators that may affect each other, the components that are solved apart, and the part of a Snapshot that is one's.
 
-The index of each package (package_index.py) says what its bundles require and own. From the package of an Operator, requirements
-lead to all packages that may become its dependencies, whatever the versions. Two Operators are in one component if these packages
-meet, or if two of them may own the same kind. Pure.
+The PackageIndex of each package says what its bundles require and own. From the package of an Operator, requirements lead to all
+packages that may become its dependencies, whatever the versions. Two Operators are in one component if these packages meet, or if
+two of them may own the same kind. Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 import msgspec
 
 from operator_controller.resolve.documents.catalog_documents import CatalogIndex
-from operator_controller.resolve.documents.package_index import PackageIndex
+from operator_controller.resolve.documents.document_reader import PackageIndex
 from operator_controller.resolve.package.package_content import GroupKind
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts, ClusterKind
 from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource, ClusterSnapshot, OperatorRequest

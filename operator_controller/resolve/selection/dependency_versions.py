@@ -15,15 +15,14 @@ from olmkit.gocompat.versions import Order, Precedence
 from operator_controller.resolve.documents.document_reader import DocumentBundles
 from operator_controller.resolve.package.package_content import PackageContent
 from operator_controller.resolve.requirements.constraints import KnownCluster, known_cluster
-from operator_controller.resolve.selection.candidates import (
-    Candidate,
+from operator_controller.resolve.selection.package_resolution import Candidate, Chosen
+from operator_controller.resolve.selection.package_version import PackageVersion
+from operator_controller.resolve.selection.permitted_bundles import (
     default_channel,
     deprecation_of,
     in_order_of_search,
     installation_problem,
 )
-from operator_controller.resolve.selection.package_resolution import Chosen
-from operator_controller.resolve.selection.package_version import PackageVersion
 from operator_controller.resolve.snapshot.package_snapshot import CatalogOffer, PackageSnapshot
 
 

@@ -20,11 +20,10 @@ from operator_controller.resolve.package.package_content import (
     parse_recorded_properties,
 )
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
-from operator_controller.resolve.selection.candidates import is_same_bundle
 from operator_controller.resolve.selection.dependency_versions import DependencyVersions, dependency_versions
 from operator_controller.resolve.selection.package_resolution import Chosen
 from operator_controller.resolve.selection.package_version import PackageVersion
-from operator_controller.resolve.selection.permitted_bundles import Permitted, permitted
+from operator_controller.resolve.selection.permitted_bundles import Permitted, is_same_bundle, permitted
 from operator_controller.resolve.snapshot.cluster_snapshot import OperatorRequest, RecordedBundle, parsed_version
 from operator_controller.resolve.snapshot.package_snapshot import PackageSnapshot
 from operator_controller.resolve.solver.solver_problem import Interval, VersionSet

@@ -1,4 +1,4 @@
-"""The result of resolution: an outcome, and the trace that explains it.
+"""The result of resolution: an outcome, the candidates of each catalog, and the trace that explains it.
 
 Values alone. Pure.
 """
@@ -7,15 +7,72 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from olmkit.gocompat.versions import Version
-from operator_controller.resolve.selection.candidates import Candidate, CatalogCandidates
+from operator_controller.resolve.package.package_content import Bundle, Channel
 from operator_controller.resolve.snapshot.package_snapshot import (
     STATES_WITH_CONTENT,
+    CatalogOffer,
     CatalogState,
     PackageSnapshot,
     RunningBundle,
 )
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A bundle that may be installed. `channel` is where it was found; `deprecation` is its message, empty if not deprecated."""
+
+    bundle: Bundle
+    version: Version
+    catalog: str
+    priority: int
+    channel: str
+    deprecation: str = ""
+    is_preferred: bool = True
+    """False for a possible dependency that is not in the default channel of its package."""
+
+    @property
+    def rank(self) -> tuple[bool, int, bool, Version, str, str]:
+        """The better candidate has the greater rank. The names only make the order total."""
+        return not self.deprecation, self.priority, self.is_preferred, self.version, self.bundle.name, self.catalog
+
+    @property
+    def tier(self) -> tuple[bool, int]:
+        """The part of the rank that catalogs are compared by: versions of different catalogs are not."""
+        return not self.deprecation, self.priority
+
+
+class MissingPart(StrEnum):
+    """The reason why a catalog has no candidates."""
+
+    NONE = ""
+    PACKAGE = "package"
+    CHANNEL = "channel"
+    DEFAULT_CHANNEL = "default"  # no channel was requested, and the package's default channel does not exist
+
+
+@dataclass(frozen=True)
+class RuledOut:
+    """A bundle that matches the request and cannot be installed: the cluster lacks what it requires, or that is invalid."""
+
+    candidate: Candidate
+    reason: str
+    """The end of a sentence about the bundle."""
+
+
+@dataclass(frozen=True)
+class CatalogCandidates:
+    """One catalog's offer: its selected channels, the candidates in them, and those that match the requested versions."""
+
+    offer: CatalogOffer
+    missing: MissingPart
+    channels: tuple[Channel, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    matching: tuple[Candidate, ...] = ()
+    ruled_out: tuple[RuledOut, ...] = ()
+    """They match too, and are not in `matching`."""
 
 
 @dataclass(frozen=True)

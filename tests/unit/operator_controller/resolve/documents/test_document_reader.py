@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 from operator_controller.resolve.answers.component_solver import SolverMemory, solve_components
 from operator_controller.resolve.documents import catalog_documents as documents_module
 from operator_controller.resolve.documents.document_reader import (
+    EMPTY_INDEX,
     DocumentBundles,
     InvalidDocument,
     MalformedDocument,
     ReadDocument,
+    index_properties,
     read_document,
     read_envelope,
     read_package,
 )
-from operator_controller.resolve.documents.package_index import EMPTY_INDEX, index_properties
 from operator_controller.resolve.package.package_content import (
     Channel,
     Entry,
