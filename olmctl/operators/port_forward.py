@@ -22,9 +22,8 @@ from olmctl.operators.operator_state import is_true, part, text_at
 from olmctl.operators.session import Session
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import Forbidden, NotFound, Unavailable
-from olmkit.runtime.client import HANDSHAKE_FAILED
+from olmkit.runtime.client import HANDSHAKE_FAILED, parse_failure, parse_object
 from olmkit.runtime.lease_holder import LEASE, holder_host
-from olmkit.runtime.wire import parse_failure, parse_object
 from olmkit.tls.service import CA_KEY, CATALOG_SERVICE, CONFIG_MAP, OPERATOR_SERVICE, TlsService
 
 POD = Kind("", "v1", "Pod", "pods", namespaced=True)

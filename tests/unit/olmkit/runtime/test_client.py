@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from olmkit.errors import ApiError, Conflict, Gone, Invalid, NotFound, Unavailable
-from olmkit.runtime.wire import apply_body, lines, parse_event, parse_failure, parse_items, parse_object
+from olmkit.runtime.client import apply_body, lines, parse_event, parse_failure, parse_items, parse_object
 
 
 def read_lines(chunks: Sequence[bytes]) -> list[bytes]:
