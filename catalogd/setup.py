@@ -9,13 +9,12 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from catalogd.catalog import package_diff
-from catalogd.catalog.act import FIELD_MANAGER, CatalogActions
+from catalogd.catalog.act import CONFIG_MAPS, FIELD_MANAGER, CatalogActions, SourceInputs
 from catalogd.catalog.desired_source import CONFIG_MAP, SECRET
 from catalogd.catalog.events import EventMapper
 from catalogd.catalog.metrics import CatalogMetrics
 from catalogd.catalog.package_sync import PackageSync
 from catalogd.catalog.reconciler import CatalogReconciler
-from catalogd.catalog.source_inputs import CONFIG_MAPS, SourceInputs
 from catalogd.http.compression import CompressedFiles
 from catalogd.http.server import CatalogServer
 from catalogd.ingest.load_task import LOAD, LOAD_LIMITS, LoadResult, LoadTaskFactory
