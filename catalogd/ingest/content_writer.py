@@ -30,6 +30,7 @@ from catalogd.ingest.package_index import BlobReader, PackageIndexWriter
 from catalogd.ingest.serialized_blobs import SerializedBlob, serialize_blob
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.errors import BadCatalog
+from olmkit.gocompat.numbers import read_json
 from olmkit.store.checksums import HASH_CHUNK_SIZE, FileChecksums
 
 WRITE_BATCH_BYTES = 1024 * 1024
@@ -171,7 +172,7 @@ class _WrittenBlobs(BlobReader):
 
     def value(self, number: int) -> Any:
         """Read a blob."""
-        return orjson.loads(self._file.read(*self.index.byte_range(number)))
+        return read_json(self._file.read(*self.index.byte_range(number)))
 
     def bundle_part(self, number: int) -> Any:
         return self._part(self._numbers[number])

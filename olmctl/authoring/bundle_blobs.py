@@ -21,6 +21,7 @@ from olmkit.fbc.schemas import GVK, GVK_REQUIRED, PACKAGE_REQUIRED
 from olmkit.gocompat.go_decode_errors import decode_error
 from olmkit.gocompat.go_encoding import round_trip
 from olmkit.gocompat.go_types import STRUCTS
+from olmkit.gocompat.numbers import read_json
 from olmkit.gocompat.text import quoted
 
 PLAIN_V0 = "plain+v0"
@@ -133,7 +134,7 @@ def _annotated(csv: Body) -> tuple[Property, ...]:
         return ()
     place = "the ClusterServiceVersion's annotation olm.properties"
     try:
-        return properties_of(orjson.loads(text), place)
+        return properties_of(read_json(text), place)
     except orjson.JSONDecodeError as error:
         raise BadBundleFiles(f"{place} is not valid JSON: {error}") from error
 

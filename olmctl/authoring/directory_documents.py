@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-import orjson
+import msgspec
 
 from olmctl.authoring.directory import read_directory
 from olmkit.fbc import catalog
@@ -80,4 +80,4 @@ def _document(name: str, found: _Package) -> Any:
     parts = ResolutionBlobs(
         name, found.package, [*found.channels.values()], [*found.bundles.values()], found.deprecations, errors
     )
-    return orjson.loads(build_document(parts, ""))
+    return msgspec.json.decode(build_document(parts, ""))  # orjson refuses integers beyond float64

@@ -10,10 +10,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import orjson
-
 from olmkit.fbc.documents import CATALOG_YAML
 from olmkit.gocompat import yaml_reader
+from olmkit.gocompat.numbers import read_json
 
 CSV = "ClusterServiceVersion"
 _KIND_CHARACTERS = 512
@@ -46,7 +45,7 @@ def _csv_text(data: Any) -> bytes:
 
 def _manifest(text: bytes) -> Mapping[str, Any] | None:
     try:
-        found = orjson.loads(text) if text.lstrip().startswith(b"{") else yaml_reader.load(text, CATALOG_YAML)
+        found = read_json(text) if text.lstrip().startswith(b"{") else yaml_reader.load(text, CATALOG_YAML)
     except ValueError:
         return None
     return found if isinstance(found, dict) else None

@@ -17,6 +17,7 @@ import orjson
 from olmkit.fbc.catalog import Bundle, Channel, Deprecations, Package, Property
 from olmkit.fbc.errors import BadBlob
 from olmkit.fbc.schemas import BUNDLE_OBJECT, CONSTRAINT, DEPRECATED, GVK, GVK_REQUIRED, PACKAGE, PACKAGE_REQUIRED
+from olmkit.gocompat.numbers import read_json
 
 RESOLUTION_PROPERTY_TYPES = frozenset(
     {GVK, GVK_REQUIRED, PACKAGE_REQUIRED, CONSTRAINT, DEPRECATED, "olm.maxOpenShiftVersion"}
@@ -131,7 +132,7 @@ def _without_common_names(part: dict[str, Any], common: Mapping[str, str]) -> di
 def provided_kinds(document: bytes) -> set[str]:
     """The kinds that the bundles of a document provide, as `<group>/<kind>`. Invalid olm.gvk properties are ignored."""
     kinds = set()
-    for bundle in orjson.loads(document)["bundles"] if orjson.dumps(GVK) in document else ():
+    for bundle in read_json(document)["bundles"] if orjson.dumps(GVK) in document else ():
         for each in bundle["properties"]:
             value = each["value"] if each["type"] == GVK else None
             if (

@@ -29,6 +29,7 @@ import orjson
 
 from olmkit.api.names import is_digest
 from olmkit.errors import OlmError
+from olmkit.gocompat.numbers import read_json
 from olmkit.gocompat.text import quoted
 from olmkit.jobs.staging import run_in_thread
 from olmkit.store.checksums import Integrity
@@ -445,7 +446,7 @@ def _scanned_kinds(line: bytes) -> Iterator[GroupKind]:
     """The kinds that a large document provides, and possibly others that occur in it, one at a time."""
     for match in _GVK_PROPERTY.finditer(line):
         with suppress(orjson.JSONDecodeError):
-            yield from group_kind_of(orjson.loads(match[1]))
+            yield from group_kind_of(read_json(match[1]))
 
 
 def _catalog_digest_field(catalog_digest: str) -> bytes:

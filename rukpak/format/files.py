@@ -17,6 +17,7 @@ import orjson
 
 from olmkit.gocompat.fields import canonical_keys, canonical_object
 from olmkit.gocompat.go_encoding import Mismatch, round_trip
+from olmkit.gocompat.numbers import read_json
 from olmkit.gocompat.parse_errors import ParseError
 from rukpak.format import documents
 from rukpak.format.bundle import MAX_BUNDLE_BYTES, MAX_OBJECT_BYTES, PlainBundle, RegistryBundle
@@ -284,7 +285,7 @@ def _copies_problem(annotations: Mapping[str, str], spec: Mapping[str, Any]) -> 
 def _merged_properties(reading: _Reading, found: _Manifest, text: str, properties: tuple[dict[str, Any], ...]) -> str:
     """The CSV's olm.properties followed by those of metadata/properties.yaml, as a JSON text of Go: `null` if there are none."""
     try:
-        own = orjson.loads(text)
+        own = read_json(text)
     except orjson.JSONDecodeError:
         own = None
     if not isinstance(own, list):

@@ -174,3 +174,12 @@ def test_wrong_input(arguments: list[str], message: str, guide: str, capsys: pyt
         main(["resolve", "--catalog", guide, *arguments])
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
+
+
+def test_an_integer_beyond_float64_in_a_catalog_affects_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a = blobs("a", {"0.1.0": []})
+    a[2]["properties"].append({"type": "other", "value": int("1" * 400)})
+    assert main(["resolve", "--catalog", catalog(tmp_path / "community", a), "-o", "json", "a"]) == 0
+    assert [each["version"] for each in json.loads(capsys.readouterr().out)["bundles"]] == ["0.1.0"]

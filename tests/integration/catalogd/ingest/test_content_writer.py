@@ -314,6 +314,33 @@ def test_large_numbers_and_floats_are_unchanged_in_all_files(tmp_path: Path) -> 
     assert expected in (tmp_path / "resolution.jsonl").read_bytes()
 
 
+BEYOND = "1" * 400
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('{"schema":"olm.package","name":"bad","x":%s}', id="a package"),
+        pytest.param('{"schema":"olm.channel","package":"bad","name":"c","entries":[],"x":%s}', id="a channel"),
+        pytest.param('{"schema":"olm.deprecations","package":"bad","entries":[],"x":%s}', id="deprecations"),
+        pytest.param(
+            '{"schema":"olm.bundle","package":"bad","name":"b","image":"i","properties":[{"type":"olm.gvk","value":'
+            '{"group":"g","kind":"K","version":"v1","x":%s}}]}',
+            id="a property of a bundle",
+        ),
+    ],
+)
+def test_an_integer_beyond_float64_is_kept_and_affects_no_other_package(tmp_path: Path, text: str) -> None:
+    with ContentWriter(tmp_path, DIGEST) as writer:
+        for each in blobs(GOOD):
+            writer.add(each)
+        for document in documents.read_documents(io.BytesIO((text % BEYOND).encode())):
+            writer.add(parse_blob(document))
+        writer.finish()
+    assert BEYOND.encode() in (tmp_path / BLOBS_FILE).read_bytes()
+    assert resolution(Content(tmp_path), "p")["bundles"][0]["name"] == "p.v1.0.0"
+
+
 def test_icons_are_decoded_and_found(tmp_path: Path) -> None:
     first = {"base64data": "PHN2Zy8+", "mediatype": "image/svg+xml"}
     second = {"base64data": "iVBORw==", "mediatype": "image/png"}

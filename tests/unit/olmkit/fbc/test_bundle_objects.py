@@ -33,6 +33,12 @@ def test_a_csv_is_found_behind_other_objects(text: str) -> None:
     assert found["spec"] == {"a": 1}
 
 
+def test_a_csv_with_an_integer_beyond_float64_is_found() -> None:
+    found = find_csv([value(CSV.replace("{", '{"x":%s,' % ("1" * 400), 1))])
+    assert found is not None
+    assert found["spec"] == {"a": 1}
+
+
 @pytest.mark.parametrize(
     "held",
     [

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olmkit.gocompat.numbers import decimal, exact_json, float_text, integer
+from olmkit.gocompat.numbers import decimal, exact_json, float_text, integer, read_json
 
 
 @pytest.mark.parametrize(
@@ -75,3 +75,17 @@ VALUES = st.recursive(
     lambda children: st.lists(children, max_size=4) | st.dictionaries(st.text(max_size=4), children, max_size=4),
     max_leaves=6,
 )
+
+
+@pytest.mark.parametrize("text", ["1" * 400, "-" + "9" * 309, "1" * 5000])
+def test_an_integer_beyond_float64_is_read_exactly(text: str) -> None:
+    found = read_json(f'{{"a":[{text},0.5]}}'.encode())
+    assert orjson.dumps(found) == f'{{"a":[{text},0.5]}}'.encode()
+
+
+@pytest.mark.parametrize(
+    "text", ["1e400", "NaN", "[1", '{"a":%s,"b":"\\ud800"}' % ("1" * 400), "[" * 2000 + "1" * 400 + "]" * 2000]
+)
+def test_what_orjson_refuses_for_another_reason_stays_refused(text: str) -> None:
+    with pytest.raises(orjson.JSONDecodeError):
+        read_json(text)
