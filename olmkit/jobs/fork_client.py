@@ -1,11 +1,13 @@
 """The controller's side of the fork server: starts it, asks it for children, reads how they end.
 
-The server is started at the first job; a server that died is started again at the next.
+The server is started at the first job; a server that died is started again at the next, and so is one that was killed because
+it does not end a child in time.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import subprocess
@@ -24,6 +26,8 @@ from olmkit.jobs.job import Limits, Role, Task
 from olmkit.jobs.protocol import ChildSpec
 from olmkit.jobs.sandbox import Sandbox
 from olmkit.store.directories import create_locked_directory, remove_if_unlocked, remove_tree
+
+log = logging.getLogger(__name__)
 
 DIRECTORY_PREFIX = "olm-suite-jobs-"
 
@@ -57,6 +61,11 @@ FIXED_VARIABLES = {"HOME": "/nonexistent", "USER": "olm-suite"}
 
 SERVER_EXIT_TIMEOUT_SECONDS = 10.0
 """The fork server has this long to end after the controller closed the socket; then it is killed."""
+KILL_TIMEOUT_SECONDS = 10.0
+"""The fork server has this long to report the end of a child that it is to kill; then it is killed itself. A server that is busy
+reports within a second. One that is stopped never does, and what the child holds would never be free."""
+KILL_RETRY_SECONDS = 0.1
+"""The pause before a kill is sent again that did not fit into the socket."""
 
 
 class ForkServerLost(Exception):
@@ -74,7 +83,7 @@ class OpenedChild:
 
     async def end(self) -> int:
         """Kill it, unless it has ended; its wait status. Raises ForkServerLost, and OSError if it could not be started."""
-        self._forks.kill(self._number)
+        await self._forks.kill(self._number, self._exited)
         return await self._exited
 
 
@@ -144,8 +153,8 @@ class ForkServerClient:
                 await conversation
             return await asyncio.shield(exited)
         except BaseException:
-            self.kill(child)
-            await asyncio.wait([exited])
+            await self.kill(child, exited)
+            exited.exception()  # retrieved, or asyncio logs it; why the child was to end is raised
             raise
         finally:
             del self._exits[child]
@@ -170,11 +179,35 @@ class ForkServerClient:
         with suppress(OSError):
             self._connected()
 
-    def kill(self, child: int) -> None:
-        """Kill that child, if it exists."""
+    async def kill(self, child: int, exited: asyncio.Future[int]) -> None:
+        """Kill that child, unless it has ended, and wait until `exited`, the future of its end, is done.
+
+        A server that does not report the end in time is killed: that ends all its children, and the next one that is asked for
+        starts another server.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + KILL_TIMEOUT_SECONDS
+        while not exited.done() and (left := deadline - loop.time()) > 0:
+            await asyncio.wait([exited], timeout=left if self._send_kill(child) else min(left, KILL_RETRY_SECONDS))
+        if not exited.done():
+            self._kill_server()
+
+    def _send_kill(self, child: int) -> bool:
+        """Report False if the socket is full."""
         if self._control is not None:
-            with suppress(OSError):
+            try:
                 self._control.send(orjson.dumps({"kill": child}))
+            except BlockingIOError:
+                return False
+            except OSError:
+                pass  # the server has ended, and its children with it: _read_exit() reads that
+        return True
+
+    def _kill_server(self) -> None:
+        log.warning("the fork server does not answer, and is killed: all jobs that it runs are lost")
+        if self._process is not None:
+            self._process.kill()
+        self._disconnect()
 
     def _connected(self) -> socket.socket:
         if self._control is not None:

@@ -20,6 +20,7 @@ import pytest
 import pytest_asyncio
 
 from olmkit.errors import Blocked, Waiting
+from olmkit.jobs import fork_client
 from olmkit.jobs.job import Limits, Task
 from olmkit.jobs.memory_budget import MemoryBudget
 from olmkit.jobs.sandbox import Sandbox
@@ -369,6 +370,29 @@ async def test_closing_does_not_block_the_event_loop(runner: JobRunner) -> None:
     os.kill(server, signal.SIGCONT)
     await closing
     assert parent_of(server) == 0
+
+
+async def test_a_fork_server_that_is_stopped_is_replaced(
+    runner: JobRunner, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(fork_client, "KILL_TIMEOUT_SECONDS", 1)
+    runner.jobs.ensure("key", "hang", task("hang"))
+    runner.jobs.ensure("other", "hang", task("hang"))
+    pids = [await runner.wait_for_pid(key) for key in ("key", "other")]
+    server = parent_of(pids[0])
+    os.kill(server, signal.SIGSTOP)
+    runner.jobs.cancel("key")
+    async with asyncio.timeout(30):
+        lost = await runner.wait_for_end("other")
+        assert isinstance(lost, Failed)
+        assert isinstance(lost.error, Waiting)
+        assert lost.error.message == "the process of the job was lost"
+        for pid in (*pids, server):
+            await process_end(pid)
+        again = await runner.run("report_process", again=True)
+    assert isinstance(again, Finished)
+    assert again.result["parent"] != server
+    assert "the fork server does not answer" in caplog.text
 
 
 async def test_a_fork_server_that_cannot_be_started(

@@ -15,6 +15,7 @@ import pytest_asyncio
 
 from devcluster.processes import children
 from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.jobs import fork_client
 from olmkit.jobs.fork_client import ForkServerClient
 from olmkit.jobs.job import JobReason, Limits, Task
 from olmkit.jobs.memory_budget import MemoryBudget
@@ -241,6 +242,28 @@ async def test_the_process_waits_for_memory_that_jobs_hold() -> None:
             await asyncio.wait([waiting], timeout=0.1)
             assert not waiting.done()
         assert await waiting > 0
+    finally:
+        await worker.close()
+    assert memory.held == 0
+
+
+async def test_a_fork_server_that_is_stopped_keeps_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fork_client, "KILL_TIMEOUT_SECONDS", 1)
+    memory, before = MemoryBudget(2 * LIMITS.memory_bytes), set(children(os.getpid()))
+    limits = Limits(memory_bytes=LIMITS.memory_bytes, timeout=timedelta(seconds=2))
+    worker = Worker(ForkServerClient([WORK]), limits=limits, memory=memory)
+    try:
+        pid = await pid_of(worker)
+        (server,) = set(children(os.getpid())) - before
+        os.kill(server, signal.SIGSTOP)
+        worker.retire()
+        async with asyncio.timeout(30):
+            error = await error_of(worker, "report_process")
+            assert (type(error), error.reason) == (Waiting, JobReason.UNEXPECTED)
+            assert await pid_of(worker) != pid
+            await process_end(pid)
+            await process_end(server)
+        assert memory.held == limits.memory_bytes
     finally:
         await worker.close()
     assert memory.held == 0
