@@ -67,7 +67,7 @@ async def wait_for_operator(
         return None if is_over else last.message
 
     late = f"not within {seconds:g} seconds: {{}} (olm why {name})"
-    await _follow(session, name, _deadline(seconds), message, late)
+    await _follow(session, name, session.time.deadline(seconds), message, late)
     if last.needs_a_person:
         raise ended_by(name, last)
     print(f"{RESOURCE}/{name} installed: {clean(last.message)}")
@@ -94,14 +94,10 @@ async def wait_until_gone(session: Session, names: Sequence[str], seconds: float
             return NOT_SEEN
         return text_at(condition(found, "Ready"), "message")
 
-    deadline = _deadline(seconds)
+    deadline = session.time.deadline(seconds)
     for name in names:
         await _follow(session, name, deadline, message, f"not deleted within {seconds:g} seconds: {{}}")
         print(f"{RESOURCE}/{name} deleted", flush=True)
-
-
-def _deadline(seconds: float) -> float:
-    return asyncio.get_running_loop().time() + seconds
 
 
 async def _follow(

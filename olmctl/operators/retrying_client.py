@@ -31,12 +31,15 @@ class RetryingClient(Client):
     """A Client that repeats requests which the API server refuses with Retry-After: all that it has not carried out (429), and
     idempotent ones also after a 5xx."""
 
+    unanswered = 0
+    """The number of requests that have no answer, also after they were cancelled."""
+
     async def request(self, method: str, path: str, **options: Any) -> Object:
         """As Client.request. Raises Unavailable when a repetition would come after MAX_WAIT_SECONDS."""
         waited = 0.0
         for failures in itertools.count(1):
             try:
-                return await super().request(method, path, **options)
+                return await self._request_once(method, path, options)
             except Unavailable as error:
                 delay = retry_delay(error, BACKOFF.delay(failures))
                 waited += delay
@@ -44,6 +47,16 @@ class RetryingClient(Client):
                     raise
             await asyncio.sleep(delay)
         raise AssertionError("a request is repeated without end")
+
+    async def _request_once(self, method: str, path: str, options: dict[str, Any]) -> Object:
+        self.unanswered += 1
+        try:
+            answer = await super().request(method, path, **options)
+        except Exception:
+            self.unanswered -= 1
+            raise
+        self.unanswered -= 1
+        return answer
 
 
 def _may_repeat(error: Unavailable, method: str, path: str, content_type: str | None) -> bool:

@@ -53,6 +53,7 @@ async def uninstall(
             raise CommandError(REFUSED, f"{operator} is not deleted: confirm it with --yes")
         if not click.confirm("Delete all of this?", err=True):
             raise CommandError(REFUSED, f"{operator} is not deleted")
+        session.time.begin()
     await session.client.delete(operators.KIND, operator, uid=found["metadata"]["uid"])
     if wait:
         await wait_until_gone(session, (operator, *removal.dependencies), seconds)

@@ -68,14 +68,22 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
     leftovers = await find_leftovers(client, manifests)
     if is_waiting:
         await _wait(client, manifests.deployments, deadline, seconds)
-        await delete_leftovers(client, leftovers)
-        found = await with_leaders(client, namespace, await states(client, manifests.all), LeaseDurations.duration)
-        print_states(found)
-        return exit_status(found)
+        return await _finish(session, manifests, leftovers)
     if leftovers:
         text = f"controllers of another version may still need {', '.join(map(name_of, leftovers))}"
         click.echo(f"{text}: `olm suite install` deletes them when those of this version are available", err=True)
     return 0
+
+
+async def _finish(session: Session, manifests: Manifests, leftovers: Sequence[Object]) -> int:
+    """Delete what no controller needs, and print the state with the leaders, which have a time of their own. Returns the exit
+    status."""
+    session.time.lift()
+    await delete_leftovers(session.client, leftovers)
+    now = await states(session.client, manifests.all)
+    found = await with_leaders(session.client, session.system_namespace, now, LeaseDurations.duration)
+    print_states(found)
+    return exit_status(found)
 
 
 async def _wait_for_deletions(client: Client, manifests: Manifests, deadline: float, seconds: float) -> None:

@@ -48,9 +48,11 @@ async def uninstall(session: Session, is_orphan: bool, is_removal: bool, **optio
     _confirm([*_consequences(manifests, found, kept, is_orphan=is_orphan), *counts], options)
     if options["dry_run"]:
         return 0
+    session.time.begin()
     async with Watched(client) as watched:
         namespace, seconds = session.system_namespace, options["seconds"]
         removal = await Removal.open(client, watched, namespace, seconds, is_forced=options["is_forced"])
+        session.time.lift()  # what remains after it with --force has a time of its own
         await _remove(session, removal, manifests, is_orphan=is_orphan)
     return 0
 
