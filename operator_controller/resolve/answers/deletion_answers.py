@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from operator_controller.resolve.answers.answer import Answer, AnswerKind
-from operator_controller.resolve.package.package_content import Bundle, GroupKind
+from operator_controller.resolve.package.package_content import Bundle, GroupKind, is_recorded_list
 from operator_controller.resolve.requirements.bundle_constraints import read_constraints
 from operator_controller.resolve.requirements.constraints import (
     AllConstraint,
@@ -24,7 +24,7 @@ from operator_controller.resolve.requirements.constraints import (
 )
 from operator_controller.resolve.selection.package_domain import recorded_bundle
 from operator_controller.resolve.selection.package_graph import reachable
-from operator_controller.resolve.snapshot.cluster_snapshot import OperatorRequest, RecordedBundle
+from operator_controller.resolve.snapshot.cluster_snapshot import OperatorRequest
 
 MAX_COMPARISONS = 200_000
 """Constraints that are compared with bundles: about half a second."""
@@ -88,17 +88,14 @@ def _answer(
 
 def _read(operator: OperatorRequest) -> _Running:
     providing = [each for each in (operator.running, operator.installing) if each is not None]
-    recorded = [*providing, *([operator.requested] if operator.requested is not None else [])]
+    recorded = operator.recorded
     bundles = tuple(map(recorded_bundle, recorded))
     constraints = [read_constraints(each.properties, checks_rules=False) for each in bundles]
     required = dict.fromkeys(each for found in constraints for each in found.required)
-    is_readable = all(map(_is_list, recorded, bundles)) and not any(each.problem for each in constraints)
+    is_readable = all(is_recorded_list(each.properties) for each in recorded) and not any(
+        each.problem for each in constraints
+    )
     return _Running(bundles[: len(providing)], tuple(required), is_readable)
-
-
-def _is_list(recorded: RecordedBundle, bundle: Bundle) -> bool:
-    """Report whether the annotation contains a list of properties, which may be empty."""
-    return bool(bundle.properties) or recorded.properties.strip() in ("", "[]")
 
 
 class _Search:

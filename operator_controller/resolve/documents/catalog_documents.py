@@ -26,8 +26,8 @@ from operator_controller.resolve.package.package_content import (
     GroupKind,
     PackageContent,
     PackageTooLarge,
-    parse_recorded_properties,
 )
+from operator_controller.resolve.requirements.bundle_constraints import are_requirements_known, recorded_properties_of
 from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource, OperatorRequest, RecordedBundle
 from operator_controller.resolve.snapshot.package_snapshot import (
     IGNORED_STATES,
@@ -200,10 +200,14 @@ class CatalogIndex:
         self._contents = {name: digests for name, digests in whole.items() if digests is not self._digests[name]}
         self._recorded = {}
         known, self._by_properties = self._by_properties, {}
+        operators = tuple(operators)
+        running = frozenset(each.held_package for each in operators if each.running is not None)
         for operator in operators:
-            for recorded in filter(None, (operator.running, operator.installing, operator.requested)):
+            for recorded in operator.recorded:
                 text, own = recorded.properties, self._recorded.get(operator.held_package)
                 index = self._by_properties[text] = known.get(text) or _index_recorded(recorded)
+                if index.is_unknown:  # one component with all that it may require
+                    index = replace(index, packages=index.packages | running)
                 self._recorded[operator.held_package] = index if own is None else own.merged(index)
         self._refresh()
 
@@ -344,5 +348,6 @@ def packages_by_kind(owned: Mapping[str, Collection[GroupKind]]) -> Mapping[Grou
 
 def _index_recorded(recorded: RecordedBundle) -> PackageIndex:
     """The index of the properties in an annotation."""
-    listed = parse_recorded_properties(recorded.properties)
-    return index_properties((kind, each.get("value")) for each in listed if isinstance(kind := each.get("type"), str))
+    text = recorded.properties
+    found = index_properties((each.type, each.value) for each in recorded_properties_of(text))
+    return found if are_requirements_known(text) else replace(found, is_unknown=True)

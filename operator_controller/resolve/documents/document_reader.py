@@ -75,6 +75,8 @@ class PackageIndex:
     """A bundle has a minKubeVersion."""
     rules_length: int = 0
     """Characters of the different rules in CEL of the bundles."""
+    is_unknown: bool = False
+    """True if the record of a bundle that runs cannot be read: it may require any package that runs."""
 
     def merged(self, other: PackageIndex) -> PackageIndex:
         """Both together."""
@@ -86,6 +88,7 @@ class PackageIndex:
             self.native_kinds | other.native_kinds,
             self.requires_version or other.requires_version,
             self.rules_length + other.rules_length,
+            self.is_unknown or other.is_unknown,
         )
 
 

@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
-import orjson
 
 from olmkit.fbc.schemas import CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE, PACKAGE_REQUIRED
 from olmkit.gocompat.fields import canonical_keys
@@ -153,12 +152,25 @@ def parse_recorded_properties(text: str) -> list[dict[str, Any]]:
 
     A person can edit the annotation: empty if it is no JSON list, names characters that UTF-8 cannot hold, or nests too deep.
     """
-    try:
-        found = orjson.loads(text) if text else []
-    except ValueError:
+    return [each for each in _recorded_list(text) or () if isinstance(each, dict)]
+
+
+def is_recorded_list(text: str) -> bool:
+    """Report whether the text can be read as Bundle.recorded_properties writes it. If not, the requirements are not known."""
+    found = _recorded_list(text)
+    return found is not None and all(isinstance(each, dict) and isinstance(each.get("type"), str) for each in found)
+
+
+def _recorded_list(text: str) -> list[Any] | None:
+    """The list in the text, empty without an annotation; None if there is no list that can be read."""
+    if not text.strip():
         return []
+    try:
+        found = msgspec.json.decode(text)  # the reader of candidates: it accepts integers of the same length
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
     is_deep = text.count("[") + text.count("{") > MAX_RECORDED_DEPTH and _is_deep(found)
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) and not is_deep else []
+    return found if isinstance(found, list) and not is_deep else None
 
 
 def _is_deep(value: Any) -> bool:
@@ -214,11 +226,12 @@ def recording_problem(properties: Iterable[Property]) -> str:
     if all(map(_is_short, dependencies)) and len(dependencies) <= _MAX_SHORT_DEPENDENCIES:
         return ""
     try:
-        size = 2 + sum(len(_as_json(each)) + 1 for each in dependencies)
+        texts = [_as_json(each) for each in dependencies]
     except RecursionError:
         return "its requirements are nested too deep"
+    size = 2 + sum(len(each) + 1 for each in texts)
     if size <= MAX_RECORDED_PROPERTIES_BYTES:
-        return ""
+        return "" if is_recorded_list(f"[{','.join(texts)}]") else "its requirements are nested too deep"
     return (
         f"its requirements take {size:,} bytes, and at most {MAX_RECORDED_PROPERTIES_BYTES:,} are recorded; "
         "ask its publisher to shorten them"

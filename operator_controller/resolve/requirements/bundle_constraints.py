@@ -17,7 +17,14 @@ from olmkit.fbc.schemas import GVK_REQUIRED, PACKAGE_REQUIRED
 from olmkit.gocompat.fields import canonical_keys
 from olmkit.gocompat.versions import BadRange, BlangRange
 from operator_controller.resolve.formatting import MAX_VALUE_BYTES, quoted_value
-from operator_controller.resolve.package.package_content import DEPENDENCY_TYPES, Bundle, GroupVersionKind, Property
+from operator_controller.resolve.package.package_content import (
+    DEPENDENCY_TYPES,
+    Bundle,
+    GroupVersionKind,
+    Property,
+    is_recorded_list,
+    parse_recorded_properties,
+)
 from operator_controller.resolve.requirements import cel
 from operator_controller.resolve.requirements.constraints import (
     AllConstraint,
@@ -102,6 +109,17 @@ def constraints_of(bundle: Bundle) -> BundleConstraints:
     if known is None:
         known = vars(bundle)[_KEPT] = read_constraints(bundle.properties)
     return known
+
+
+def recorded_properties_of(text: str) -> tuple[Property, ...]:
+    """The properties in an annotation, as far as they can be read: a person can edit it."""
+    listed = parse_recorded_properties(text)
+    return tuple(Property(kind, each.get("value")) for each in listed if isinstance(kind := each.get("type"), str))
+
+
+def are_requirements_known(text: str) -> bool:
+    """Report whether all that an annotation records as required can be read. If not, what runs may require anything."""
+    return is_recorded_list(text) and not read_constraints(recorded_properties_of(text), checks_rules=False).problem
 
 
 def split(constraint: Constraint) -> tuple[Constraint, ...]:

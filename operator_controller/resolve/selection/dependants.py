@@ -85,6 +85,7 @@ class Dependants:
             package: [
                 *(universe.holders(package, each) for each in universe.required(package, 0)),
                 *self._holders_for_request(package),
+                *self._holders_of_unknown(package),
             ]
             for package in universe.running
         }
@@ -94,6 +95,12 @@ class Dependants:
         for each in self._universe.required_by_request(package):
             with suppress(RulesTooCostly):
                 yield self._universe.holders(package, each)
+
+    def _holders_of_unknown(self, package: str) -> list[list[str]]:
+        """Every other package that runs, each alone, if what the recorded bundles require cannot be read."""
+        if self._universe.domain(package).is_requiring_known:
+            return []
+        return [[each] for each in self._universe.running if each != package]
 
     @cached_property
     def _leaving_dependants(self) -> dict[str, set[str]]:

@@ -16,9 +16,8 @@ from olmkit.gocompat.versions import BlangRange, Precedence
 from operator_controller.resolve.package.package_content import (
     Bundle,
     GroupVersionKind,
-    Property,
-    parse_recorded_properties,
 )
+from operator_controller.resolve.requirements.bundle_constraints import are_requirements_known, recorded_properties_of
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
 from operator_controller.resolve.selection.dependency_versions import DependencyVersions, dependency_versions
 from operator_controller.resolve.selection.package_resolution import Chosen
@@ -46,6 +45,11 @@ class PackageDomain:
     def permitted(self) -> Permitted:
         """The bundles that are permitted for the Snapshot."""
         return self.known_permitted or permitted(self.snapshot)
+
+    @cached_property
+    def is_requiring_known(self) -> bool:
+        """True if all that the recorded bundles of the Operator require can be read."""
+        return self.operator is None or all(are_requirements_known(each.properties) for each in self.operator.recorded)
 
     @property
     def first(self) -> int:
@@ -181,14 +185,8 @@ def recorded_bundle(recorded: RecordedBundle) -> Bundle:
         name=recorded.name,
         image=recorded.image,
         version=parsed_version(recorded.version),
-        properties=tuple(_properties(recorded.properties)),
+        properties=recorded_properties_of(recorded.properties),
     )
-
-
-def _properties(text: str) -> Iterable[Property]:
-    for entry in parse_recorded_properties(text):
-        if isinstance(entry.get("type"), str):
-            yield Property(entry["type"], entry.get("value"))
 
 
 class DomainCache:

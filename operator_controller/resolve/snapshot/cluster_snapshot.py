@@ -104,6 +104,11 @@ class OperatorRequest:
         return (self.running.package if self.running else "") or self.package
 
     @property
+    def recorded(self) -> tuple[RecordedBundle, ...]:
+        """The bundles that run, or of which a part may be installed."""
+        return tuple(each for each in (self.running, self.installing, self.requested) if each is not None)
+
+    @property
     def seniority(self) -> tuple[bool, str, str]:
         """Of several Operators the one with the least value comes first: installed, then older, then by name."""
         return self.running is None, self.created, self.name

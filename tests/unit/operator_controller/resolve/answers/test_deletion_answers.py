@@ -51,6 +51,19 @@ def recorded(operator: OperatorRequest, text: str) -> OperatorRequest:
     return replace(operator, running=replace(operator.running, properties=text))
 
 
+UNKNOWN = [
+    pytest.param([leaves("a"), recorded(runs("b"), "{")], id="an annotation that is no JSON"),
+    pytest.param([leaves("a"), recorded(runs("b"), "[" * 100_000)], id="one that is nested too deep"),
+    pytest.param([leaves("a"), recorded(runs("b"), '[2,{"type":"t"}]')], id="one with an item that is no property"),
+    pytest.param([leaves("a"), runs("b", package_required("c", "?"))], id="an invalid range"),
+    pytest.param([leaves("a"), runs("b", constraint({"cel": {"rule": ""}}))], id="an invalid rule"),
+    pytest.param(
+        [leaves("a"), runs("b", requested=recorded(runs("b"), "{").running)],
+        id="an annotation of what is requested next",
+    ),
+]
+"""Cases in which it is not known what b requires."""
+
 Found = dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
 """By Operator: what stays and requires it, and what is deleted before it."""
 FREE: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
@@ -203,3 +216,26 @@ def test_a_large_cluster_is_within_the_limit() -> None:
     ]
     operators[500] = replace(operators[500], is_deleting=True)
     assert found(*operators) == {"p500": (tuple(f"p{number}" for number in range(490, 500)), ())}
+
+
+@pytest.mark.parametrize("operators", UNKNOWN)
+def test_requirements_that_cannot_be_read_are_not_known_and_count_as_required(operators: list[OperatorRequest]) -> None:
+    answers = solve_components(ClusterSnapshot(tuple(operators), ()), DocumentsInMemory())
+    (answer,) = (each for each in answers if each.kind is AnswerKind.DELETING)
+    assert answer.needed_by == ("b",)
+    assert found(*operators)["a"] == (("b",), ())
+
+
+@pytest.mark.parametrize("text", ["{", '[{"type":"olm.package.required","value":{"packageName":"a"}}]'])
+def test_a_dependency_is_required_by_what_recorded_requirements_that_cannot_be_read(text: str) -> None:
+    operators = (runs("a", is_dependency=True), recorded(runs("b"), text))
+    answers = {each.operator: each for each in solve_components(ClusterSnapshot(operators, ()), DocumentsInMemory())}
+    assert answers["a"].needed_by == ("b",)
+    assert answers["a"].removed_with == answers["b"].needed_by == ()
+
+
+def test_an_integer_of_any_length_in_a_recorded_requirement_changes_nothing() -> None:
+    properties = package_required("a")
+    text = orjson.dumps([properties]).decode().replace('"packageName"', '"x":%s,"packageName"' % ("1" * 400))
+    assert found(leaves("a"), recorded(runs("b"), text), runs("c")) == {"a": (("b",), ())}
+    assert found(leaves("c"), recorded(runs("b"), text), runs("a")) == {"c": FREE}

@@ -11,6 +11,7 @@ from operator_controller.resolve.documents.document_reader import read_package
 from operator_controller.resolve.package.package_content import (
     Bundle,
     Property,
+    is_recorded_list,
     parse_recorded_properties,
     recorded_display_names,
 )
@@ -74,9 +75,24 @@ def test_the_most_dependencies_that_can_be_recorded_are_permitted() -> None:
             id="a long rule",
         ),
         pytest.param(
-            [{"type": "olm.constraint", "value": json.loads("[" * 900 + "]" * 900)}] * 1,
+            [{"type": "olm.constraint", "value": json.loads("[" * 248 + "]" * 248)}],
             "",
+            id="the deepest nesting that can be read again",
+        ),
+        pytest.param(
+            [{"type": "olm.constraint", "value": json.loads("[" * 249 + "]" * 249)}],
+            "its requirements are nested too deep",
+            id="nesting that cannot be read again",
+        ),
+        pytest.param(
+            [{"type": "olm.constraint", "value": json.loads("[" * 900 + "]" * 900)}],
+            "its requirements are nested too deep",
             id="nesting that JSON permits",
+        ),
+        pytest.param(
+            [{"type": "olm.package.required", "value": {**required("q")["value"], "x": int("1" * 4300)}}],
+            "",
+            id="the longest integer",
         ),
     ],
 )
@@ -85,6 +101,7 @@ def test_a_bundle_whose_dependencies_cannot_be_recorded_has_a_problem(
 ) -> None:
     bundle = bundle_with(properties)
     assert bundle.problem == problem
+    assert problem or parse_recorded_properties(bundle.recorded_properties) == properties
     assert (bundle.version is None) == bool(problem)
 
 
@@ -102,6 +119,7 @@ def test_a_bundle_whose_dependencies_cannot_be_recorded_has_a_problem(
 )
 def test_what_a_person_wrote_into_the_annotation_is_read_as_far_as_it_can_be(text: str, expected: list[Any]) -> None:
     assert parse_recorded_properties(text) == expected
+    assert is_recorded_list(text) == (not text)
 
 
 def test_values_as_deep_as_catalogs_permit_are_read() -> None:
