@@ -117,7 +117,7 @@ class Tilt:
             "k8s_context": lambda: self.context,
             "fail": self._fail,
             "kustomize": self._kustomize,
-            "decode_yaml_stream": lambda text: list(yaml.safe_load_all(text)),
+            "decode_yaml_stream": lambda text: list(yaml.load_all(text, yaml.CSafeLoader)),
             "encode_yaml_stream": lambda objs: yaml.safe_dump_all(objs),
             "k8s_yaml": self._k8s_yaml,
             "k8s_kind": lambda kind, api_version, pod_readiness: self._kinds.add((api_version, kind)),
@@ -172,7 +172,7 @@ class Tilt:
     def _k8s_yaml(self, text: str | list[str]) -> None:
         if isinstance(text, list):
             text = "---\n".join((DIRECTORY / path).read_text() for path in self._named(*text))
-        for obj in yaml.safe_load_all(text):
+        for obj in yaml.load_all(text, yaml.CSafeLoader):
             if _fragment(obj) in {_fragment(each) for each in self._objects}:
                 raise TiltfileError(f"duplicate YAML: {_fragment(obj)}")
             self._objects.append(obj)

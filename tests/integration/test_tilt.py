@@ -57,7 +57,7 @@ def deployment(tilt: Tilt, name: str) -> dict[str, Any]:
 
 def rendered(kubectl: Path, path: str) -> set[tuple[str, str, str]]:
     """(kind, namespace, name) of the objects of a kustomization."""
-    found = yaml.safe_load_all(kustomize(kubectl, DIRECTORY / path))
+    found = yaml.load_all(kustomize(kubectl, DIRECTORY / path), yaml.CSafeLoader)
     objects = [each["metadata"] | {"kind": each["kind"]} for each in found]
     return {(each["kind"], each.get("namespace", ""), each["name"]) for each in objects}
 

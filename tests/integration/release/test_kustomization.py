@@ -38,7 +38,7 @@ def objects_of_kubectl(programs: Path, directory: Path) -> dict[tuple[str, str, 
     """The objects that kubectl prints for a directory."""
     command = [str(programs / "kubectl"), "kustomize", str(directory)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return by_name(each for each in yaml.safe_load_all(done.stdout) if each)
+    return by_name(each for each in yaml.load_all(done.stdout, yaml.CSafeLoader) if each)
 
 
 @pytest.mark.parametrize("directory", ["default", "prometheus"])
