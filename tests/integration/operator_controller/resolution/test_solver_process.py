@@ -72,10 +72,7 @@ def large_packages(package: str) -> list[dict[str, Any]]:
     """A package that requires others, each of which takes little memory; all together take more than a process may use."""
     others = [f"{package}-{number}" for number in range(14)]
     required = [package_required(other) for other in others]
-    large = [
-        bundles_of(other, 6_000, lambda n: [{"type": f"t{n}-{i}", "value": {"a": i}} for i in range(8)])
-        for other in others
-    ]
+    large = [bundles_of(other, 800, lambda n: [{"type": f"t{n}", "value": "x" * 10_000}]) for other in others]
     return [bundles_of(package, 1, lambda _: required), *large]
 
 
