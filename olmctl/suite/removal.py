@@ -7,8 +7,9 @@ while its controller may run.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Self
 
 from olmctl.commands import REFUSED, TIMED_OUT, CommandError, warn
@@ -33,7 +34,7 @@ from olmkit.api import bundledeployments, bundles, catalogs, operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition, custom_resource_definition
 from olmkit.api.meta import Kind, Object
-from olmkit.errors import Conflict, NotFound
+from olmkit.errors import Conflict, NotFound, Unavailable
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.lease_holder import LEASE
@@ -46,6 +47,10 @@ STOP_SECONDS = 60.0
 """The time to wait for the end of a controller when the time is over: its pods have 30 seconds, and its Lease expires."""
 FORCED_SECONDS = 30.0
 """The time to wait for objects after their finalizers were removed."""
+_SERVER_ERRORS = 500
+"""HTTP codes from here on are errors of the API server, or of what it asks."""
+REPEAT_SECONDS = 1.0
+"""The delay before a change that the API server could not carry out is requested again."""
 _SELECTOR = f"{PART_OF_LABEL}={PART_OF}"
 _NO_OBJECT = f"{PART_OF_LABEL},!{PART_OF_LABEL}"
 """A selector that selects nothing."""
@@ -71,6 +76,8 @@ class Removal:
         self._objects: Mapping[Kind, Informer] = {}
         self._stopped: set[str] = set()
         """Controllers that this command has stopped."""
+        self._repeat_at = math.inf
+        """The time at which a change is requested again that the API server could not carry out."""
 
     @classmethod
     async def open(cls, client: Client, watched: Watched, namespace: str, seconds: float, *, is_forced: bool) -> Self:
@@ -203,7 +210,8 @@ class Removal:
             return
         metadata = obj["metadata"]
         name, namespace, uid = metadata["name"], metadata.get("namespace"), metadata["uid"]
-        with suppress(NotFound, Conflict):  # it is gone, or another one has its name: a change follows
+        # It is gone, or another one has its name: a change follows.
+        with suppress(NotFound, Conflict), self._repeated():
             left = await self._client.delete(informer.kind, name, namespace, uid=uid)
             if left is None:
                 informer.record_deletion(name, uid, namespace or "")
@@ -216,22 +224,32 @@ class Removal:
         for name in sorted({name for obj in chosen for name in controllers_of(obj)}):
             await self._controllers.check_stopped(name)
         for obj in chosen:
-            try:
+            with suppress(NotFound, Conflict), self._repeated():  # it has changed: a change follows
                 await remove_own_finalizers(self._client, kind, obj)
-            except (Conflict, NotFound):  # it has changed: a change follows
-                continue
-            self._line.end()
-            text = "its finalizers of the suite are removed"
-            if kind == bundledeployments.KIND:
-                text += f"; its objects stay: those with the label {OWNER_UID_LABEL}={obj['metadata']['uid']}"
-            warn(f"{resource_name(kind, obj)}: {text}")
+                self._line.end()
+                text = "its finalizers of the suite are removed"
+                if kind == bundledeployments.KIND:
+                    text += f"; its objects stay: those with the label {OWNER_UID_LABEL}={obj['metadata']['uid']}"
+                warn(f"{resource_name(kind, obj)}: {text}")
+
+    @contextmanager
+    def _repeated(self) -> Iterator[None]:
+        """Repeat a change later that the API server could not carry out: it asks a webhook for a moment after the configuration
+        of the webhook is deleted. Raises Unavailable when the time is over, or if there was no answer."""
+        try:
+            yield
+        except Unavailable as error:
+            if error.status < _SERVER_ERRORS or _now() > self._deadline:
+                raise
+            self._repeat_at = _now() + REPEAT_SECONDS
 
     def _has_stopped(self, names: set[str]) -> bool:
         return bool(names) and names <= self._stopped
 
     async def _pause(self, text: str, count: int) -> None:
         self._line.show(f"waiting for the deletion of {text}" + (f" ({count - 1} more)" if count > 1 else ""))
-        await self._watched.change(self._deadline)
+        await self._watched.change(min(self._deadline, self._repeat_at))
+        self._repeat_at = math.inf
 
     def _fail(self, texts: Iterable[str]) -> None:
         self._line.end()

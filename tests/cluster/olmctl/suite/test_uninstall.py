@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -13,12 +16,13 @@ from devcluster.demo.full_catalog import catalog_object, operator_object
 from devcluster.processes import REPOSITORY
 from olmctl.suite.objects import CRD
 from olmkit.api.crd import CRD_DEFINITIONS
-from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION
+from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION, KIND
 from olmkit.runtime.client import Client
 from tests.cluster.conftest import read_kind, serve_definitions
 from tests.cluster.olmctl.suite.conftest import INSTALL, Olm, is_installed
 
 OPERATORS = "operators.operators.operatorframework.io"
+MOMENTARY = "momentary"
 REMOVE = ("suite", "uninstall", "--remove", "--yes")
 
 
@@ -145,3 +149,46 @@ def test_crds_of_another_program_stay_with_their_objects(olm: Olm, bare_cluster:
         for each in CRD_DEFINITIONS:
             read_kind(bare_cluster, each.kind.path())
         bare_cluster.kubectl("delete", "-k", str(REPOSITORY / "config" / "crd"), "--ignore-not-found")
+
+
+@contextmanager
+def webhook_of_a_moment(cluster: Cluster, failures: int) -> Iterator[list[int]]:
+    """Answer the first questions of a webhook about the deletion of Operators with a cut connection, then delete its
+    configuration. Yields the number of each question."""
+    questions: list[int] = []
+    server = socket.create_server(("127.0.0.1", 0))
+    server.settimeout(60)
+
+    def answer() -> None:
+        while len(questions) < failures:
+            server.accept()[0].close()
+            questions.append(len(questions) + 1)
+        cluster.kubectl("delete", "validatingwebhookconfiguration", MOMENTARY)
+        server.close()
+
+    webhook = {
+        "name": f"{MOMENTARY}.example.com",
+        "clientConfig": {"url": f"https://127.0.0.1:{server.getsockname()[1]}/"},
+        "rules": [
+            {"apiGroups": [KIND.group], "apiVersions": ["*"], "operations": ["DELETE"], "resources": [KIND.plural]}
+        ],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    meta = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
+    obj = {**meta, "metadata": {"name": MOMENTARY}, "webhooks": [webhook]}
+    cluster.kubectl("create", "-f", "-", input=json.dumps(obj))
+    thread = threading.Thread(target=answer)
+    thread.start()
+    try:
+        yield questions
+    finally:
+        thread.join()
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_webhook_that_fails_for_a_moment_does_not_end_it(olm: Olm, bare_cluster: Cluster) -> None:
+    bare_cluster.kubectl("create", "-f", "-", input=json.dumps(operator_object("asked")))
+    with webhook_of_a_moment(bare_cluster, 2) as questions:
+        status, _, err = olm(*REMOVE, "--force", "--timeout", "60s")
+    assert (status, questions, is_installed(olm)) == (0, [1, 2], False), err
