@@ -22,7 +22,7 @@ from olmkit.errors import ApiError, NotFound
 from rukpak.crd_safety.compare import Definition
 from rukpak.crd_safety.evidence import Check, Evidence
 from rukpak.crd_safety.forms import wanted_forms
-from rukpak.crd_safety.page import evaluate
+from rukpak.crd_safety.object_evaluation import evaluate
 from rukpak.crd_safety.verdict import Verdict, judge
 from rukpak.crds.collector import Collector, Subject
 from rukpak.format.objects import BundleObject

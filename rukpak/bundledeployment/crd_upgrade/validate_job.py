@@ -8,7 +8,7 @@ from __future__ import annotations
 from olmkit.jobs.job import JobContext
 from olmkit.jobs.job_functions import implement
 from rukpak.bundledeployment.crd_upgrade.validate_request import VALIDATE, ValidateRequest, ValidateResult
-from rukpak.crd_safety.page import evaluate
+from rukpak.crd_safety.object_evaluation import evaluate
 
 
 def validate(request: ValidateRequest, context: JobContext) -> ValidateResult:

@@ -12,7 +12,7 @@ from rukpak.crd_safety.compare import compare
 from rukpak.crd_safety.dropped_fields import dropped
 from rukpak.crd_safety.evidence import Check, Evidence, Form
 from rukpak.crd_safety.forms import wanted_forms
-from rukpak.crd_safety.page import evaluate
+from rukpak.crd_safety.object_evaluation import evaluate
 from rukpak.crds.collector import Collector, Subject
 from tests.cluster.rukpak.harness import Harness, definition, kind_of, namespace, thing
 

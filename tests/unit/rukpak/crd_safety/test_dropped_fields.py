@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rukpak.crd_safety.compare import compare
 from rukpak.crd_safety.evidence import Check
 from rukpak.crd_safety.forms import MAY_DROP
-from rukpak.crd_safety.page import evaluate
+from rukpak.crd_safety.object_evaluation import evaluate
 from rukpak.crd_safety.schemas import PRESERVES
 from tests.unit.rukpak.crd_safety.definitions import definition, schema
 

@@ -11,7 +11,7 @@ from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
 from rukpak.crd_safety.compare import compare
 from rukpak.crd_safety.evidence import Check, Evidence, Form
 from rukpak.crd_safety.forms import check_of, form_of, is_concerned, listed_version, wanted_forms
-from rukpak.crd_safety.page import evaluate
+from rukpak.crd_safety.object_evaluation import evaluate
 from rukpak.crd_safety.problem import InvalidObject, Problem
 from rukpak.crd_safety.verdict import NOT_EVALUATED, judge, noticed
 from tests.unit.rukpak.crd_safety.definitions import definition, schema

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rukpak.crd_safety.evidence import Check, Evidence
-from rukpak.crd_safety.page import evaluate
+from rukpak.crd_safety.object_evaluation import evaluate
 from rukpak.crd_safety.problem import InvalidObject
 
 GO_PATTERNS = ["[[:alnum:]]+", "^(?i)(abort|warn)?$", "^[^\\0]+$"]
