@@ -2,17 +2,28 @@
 
 Used wherever something is due an interval after a stored time: by decisions, and by what keeps files. A clock may have been wrong
 when the time was stored, so that it lies ahead. Such a time says nothing: the interval counts as over, and never as one that ends
-when the wrong clock would have said so. Where the end of an interval is a failure, as a progress deadline is, the interval begins
+when the wrong clock would have said so. A text that is no time, as a person may write one into a status, counts as a time that
+lies ahead. Where the end of an interval is a failure, as a progress deadline is, the interval begins
 anew instead: is_ahead(). Pure.
 """
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 MAX_CLOCK_SKEW = timedelta(minutes=5)
 """Clocks that differ by no more than this are right."""
 NO_TIME = timedelta(0)
+_UNREADABLE = datetime.max.replace(tzinfo=UTC)
+
+
+def stored_time(text: str) -> datetime:
+    """The time that an RFC 3339 text names; of any other text, and of one without an offset, a time that lies ahead."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return _UNREADABLE
+    return found if found.tzinfo is not None else _UNREADABLE
 
 
 def is_ahead(stored: datetime, now: datetime) -> bool:

@@ -15,7 +15,7 @@ from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.api.deployed_objects import FailedObject
 from olmkit.api.meta import Condition
-from olmkit.stored_times import has_passed, is_ahead, time_left
+from olmkit.stored_times import has_passed, is_ahead, stored_time, time_left
 from rukpak.bundledeployment.drift import is_contested
 from rukpak.bundledeployment.health.health import has_health
 from rukpak.bundledeployment.health.health_result import PROGRESS_DEADLINE, Health, progress
@@ -127,7 +127,7 @@ def _reported(world: World) -> _Reported:
     since, failed, known = _in_progress_since(world), world.deployment.status.failed, _healthy(world)
     if since is not None or failed is None or known is None:
         return _Reported(since)
-    if datetime.fromisoformat(known.last_transition_time) <= _installed_since(world):
+    if stored_time(known.last_transition_time) <= _installed_since(world):
         return _Reported()
     return _Reported(None, {_key(one): one for one in failed.objects}, bool(failed.truncated))
 
@@ -151,12 +151,12 @@ def _installed_since(world: World) -> datetime:
     """The time since which the objects are those of the target: what was reported before was about others."""
     newest = next(iter(world.deployment.status.history or ()), None)
     text = (newest.finished_at if world.target.is_rolled_back else newest.installed_at) if newest is not None else None
-    return min(datetime.fromisoformat(text), world.now) if text else _LONG_AGO
+    return min(stored_time(text), world.now) if text else _LONG_AGO
 
 
 def _stored(world: World, text: str) -> datetime:
     """A time in the status; one that a wrong clock gave does not count."""
-    found = datetime.fromisoformat(text)
+    found = stored_time(text)
     return _LONG_AGO if is_ahead(found, world.now) else found
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import accumulate
+from itertools import accumulate, count
 from typing import Any
 
 from olmkit.api.bundledeployments import (
@@ -31,7 +31,7 @@ from olmkit.api.bundledeployments import (
 from olmkit.api.conditions import DesiredCondition, format_timestamp, truncate
 from olmkit.errors import Blocked
 from olmkit.gocompat.text import one_line
-from olmkit.stored_times import has_passed, is_ahead, time_left
+from olmkit.stored_times import has_passed, is_ahead, stored_time, time_left
 from rukpak.bundledeployment.bundle_info import described
 from rukpak.bundledeployment.health.health_result import PROGRESS_DEADLINE
 from rukpak.bundledeployment.plan import Activate, BeginRevision, Done, RollBack
@@ -41,6 +41,8 @@ from rukpak.bundledeployment.world import ApplyRejected, World
 
 OPEN = (RevisionOutcome.IN_PROGRESS, RevisionOutcome.FAILED)
 """Outcomes that may still become another one."""
+_MAX_NUMBER = 2**63 - 1
+"""The highest number that the API server stores in an integer field."""
 DEFAULT_DEADLINE_TEXT = f"{PROGRESS_DEADLINE // timedelta(minutes=1)}m"
 
 
@@ -88,7 +90,7 @@ def time_to_deadline(revisions: Sequence[Revision], deadline: timedelta | None, 
     newest = next(iter(revisions), None)
     if newest is None or newest.outcome != RevisionOutcome.IN_PROGRESS or (newest.installed_at and deadline is None):
         return None
-    since = datetime.fromisoformat(newest.installed_at or newest.started_at)
+    since = stored_time(newest.installed_at or newest.started_at)
     return time_left(since, deadline or PROGRESS_DEADLINE, now) or None
 
 
@@ -115,11 +117,18 @@ def _new(world: World, revisions: Sequence[Revision]) -> Revision:
         **known,
         bundle=world.target_bundle,
         spec=world.deployment.spec.template.spec,
-        revision=max((one.revision for one in revisions), default=0) + 1,
+        revision=_next_number(revisions),
         install=install_text(world.raw),
         outcome=RevisionOutcome.IN_PROGRESS,
         started_at=format_timestamp(world.now),
     )
+
+
+def _next_number(revisions: Sequence[Revision]) -> int:
+    """One more than the highest number; the lowest unused one where the API server would refuse that."""
+    used = {one.revision for one in revisions}
+    following = max(used, default=0) + 1
+    return following if following <= _MAX_NUMBER else next(number for number in count(1) if number not in used)
 
 
 def _superseded(world: World, revision: Revision) -> Revision:
@@ -165,7 +174,7 @@ def _changed(
     # Its deadline begins anew if it began at a time that a wrong clock gave: nobody knows how long it has taken.
     for name in ("started_at", "installed_at"):
         stored = getattr(revision, name)
-        if stored is not None and is_ahead(datetime.fromisoformat(stored), world.now):
+        if stored is not None and is_ahead(stored_time(stored), world.now):
             changes[name] = now
     revision = revision.model_copy(update=changes)
     failure = _failure(world, revision, outcome, healthy, is_installed=is_installed)
@@ -186,9 +195,7 @@ def _failure(
     deadline = world.progress_deadline
     if healthy is not None and is_installed and deadline is None:
         return healthy.message if healthy.reason == Reason.UNHEALTHY else ""
-    since = datetime.fromisoformat(
-        revision.installed_at or format_timestamp(world.now) if is_installed else revision.started_at
-    )
+    since = stored_time(revision.installed_at or format_timestamp(world.now) if is_installed else revision.started_at)
     if not has_passed(since, deadline or PROGRESS_DEADLINE, world.now):
         return ""
     within = f"within {world.deployment.spec.progress_deadline or DEFAULT_DEADLINE_TEXT}"

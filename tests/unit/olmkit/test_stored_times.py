@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from olmkit.stored_times import MAX_CLOCK_SKEW, NO_TIME, has_passed, is_ahead, time_left
+from olmkit.stored_times import MAX_CLOCK_SKEW, NO_TIME, has_passed, is_ahead, stored_time, time_left
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOUR, DAY, SECOND = timedelta(hours=1), timedelta(days=1), timedelta(seconds=1)
@@ -31,6 +31,18 @@ def test_the_interval_after_a_stored_time(since: datetime, left: timedelta) -> N
     assert time_left(since, HOUR, NOW) == left
     assert has_passed(since, HOUR, NOW) is (left == NO_TIME)
     assert is_ahead(since, NOW) is (since - NOW > MAX_CLOCK_SKEW)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "soon", "0000-01-01T00:00:00Z", "2026-01-01T12:00:00+24:00", "2026-01-01T12:00:00"]
+)
+def test_a_text_that_is_no_time_counts_as_one_that_lies_ahead(text: str) -> None:
+    assert is_ahead(stored_time(text), NOW)
+    assert has_passed(stored_time(text), HOUR, NOW)
+
+
+def test_a_time_is_read_with_its_offset() -> None:
+    assert stored_time("2026-01-01T14:00:00.5+02:00") == NOW + SECOND / 2
 
 
 KNOWN = {

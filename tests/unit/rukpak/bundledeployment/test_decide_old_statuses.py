@@ -199,6 +199,16 @@ def test_what_missed_its_deadline_has_failed_until_it_is_healthy_whatever_the_se
     )
 
 
+@pytest.mark.parametrize("written", ["2026-01-01t11:50:00z", "0000-01-01T00:00:00Z", "2026-01-01T11:50:00,5", "soon"])
+def test_a_time_that_a_person_wrote_says_as_little_as_one_of_a_wrong_clock(written: str) -> None:
+    seen = long_installed(unwell(ROLLOUT))
+    (ahead,) = [condition("Healthy", "Unknown", "Progressing", f"{WORKLOAD}: 0 of 1 run", ago(minutes=-60))]
+    edited = ahead.model_copy(update={"last_transition_time": written})
+    reports = [after(with_conditions(seen, [began]), Done(Keep())) for began in (ahead, edited)]
+    assert brief(reports[1])["Healthy"] == brief(reports[0])["Healthy"]
+    assert step_of(with_conditions(seen, [edited])) == step_of(with_conditions(seen, [ahead]))
+
+
 @pytest.mark.parametrize("reword", REWORDINGS)
 def test_what_was_deleted_has_its_deadline_again_whatever_the_sentences_say(reword: Rewording) -> None:
     seen = long_installed(installed())

@@ -14,6 +14,7 @@ from rukpak.bundledeployment.health.health_result import Health
 from rukpak.bundledeployment.plan import Activate, Apply, BeginRevision, Done, Keep, PhaseStep
 from rukpak.bundledeployment.ready_message import Outcome
 from rukpak.bundledeployment.rendered_bundle import MissingContent
+from rukpak.bundledeployment.revisions.history import time_to_deadline
 from rukpak.bundledeployment.world import ApplyRejected, World
 from tests.unit.rukpak.bundledeployment.worlds import (
     NOW,
@@ -230,8 +231,25 @@ def test_a_revision_tells_what_it_installs_and_why_it_failed() -> None:
     assert failed.finished_at == "2026-01-01T12:00:00Z"
 
 
-def test_the_deadline_of_a_revision_that_began_by_a_wrong_clock_begins_anew() -> None:
-    ahead = {"startedAt": "2026-03-02T12:00:00Z"}
-    seen = with_history(upgrading(), {**revision(2, V2, "InProgress"), **ahead}, revision(1, V1))
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param("2026-03-02T12:00:00Z", id="by a wrong clock"),
+        pytest.param("0000-01-01T00:00:00Z", id="in a year that does not exist"),
+        pytest.param("2026-01-01T10:00:00+99:99", id="at an offset that does not exist"),
+        pytest.param("2026-01-01T10:00:00", id="without an offset"),
+        pytest.param("a while ago", id="in words"),
+    ],
+)
+def test_the_deadline_of_a_revision_that_began_at_no_known_time_begins_anew(written: str) -> None:
+    seen = with_history(upgrading(), {**revision(2, V2, "InProgress"), "startedAt": written}, revision(1, V1))
+    assert time_to_deadline(seen.deployment.status.history or (), None, seen.now) is None
     new = next(iter(report_of(seen, Waiting("Retrying", "no quota", MINUTE)).status.history or ()))
     assert (new.outcome, new.started_at) == ("InProgress", "2026-01-01T12:00:00Z")
+
+
+def test_a_revision_after_the_highest_number_has_the_lowest_unused_one() -> None:
+    highest = 2**63 - 1
+    seen = begun(revision(highest, V1), revision(1, V1, "Superseded"))
+    new = next(iter(report_of(seen, Done(BeginRevision())).status.history or ()))
+    assert (new.bundle, new.revision) == (upgrading().target_bundle, 2)
