@@ -31,7 +31,7 @@ class TimeLimit:
     """The time of --timeout, for a whole command: `limits` ends what runs in it when the time is over."""
 
     def __init__(self, seconds: float = math.inf) -> None:
-        self.limits = asyncio.timeout(None)
+        self.limits = asyncio.Timeout(None)
         self._seconds = seconds
         self._end = math.inf
 
