@@ -194,7 +194,8 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
     client, limit = manager.client, asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
 
     inventory = Inventory(manager, rest_mapper, informers.crds, _by_uid(event_mapper, enqueue))
-    rules = ProgressRules(enqueue_after, frozenset({"announced", "failed", "history", "installNamespace", "leftOut"}))
+    fields = frozenset({"announced", "failed", "history", "installNamespace", "leftOut", "leftOutTruncated"})
+    rules = ProgressRules(enqueue_after, fields)
     publisher = Publisher(client, bundledeployments.KIND, FIELD_MANAGER, informers.deployments, rules)
     usage = UsageReader(client, rest_mapper, informers.crds, limit)
     checker = ExistingObjectsChecker(client, render_cache, memory, enqueue)

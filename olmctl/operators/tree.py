@@ -118,6 +118,8 @@ async def _deployment(session: Session, found: Object) -> Node:
         warn(clean(problem))
     node.children += [_node(each) for each in objects.objects]
     node.children += [_left_out(each) for each in part(found, "status", "leftOut") or ()]
+    if part(found, "status", "leftOutTruncated"):
+        warn(f"{node.name}: more objects are left out than its status names")
     return node
 
 

@@ -43,6 +43,8 @@ ABANDON_ANNOTATION = "core.rukpak.io/abandon"
 DELETION_HOLD_ANNOTATION = "core.rukpak.io/deletion-hold"
 """The annotation of a BundleDeployment whose deletion waits: while the value is not empty, nothing is deleted, and the status
 reports the value, which is the reason."""
+MAX_REFERENCES = 200
+"""Objects that a list of the status names: a larger status could not be stored."""
 MAX_LOSSES = 20
 """Entries of status.losses."""
 MAX_DELETION_HOLD_LENGTH = 1024
@@ -334,12 +336,18 @@ class BundleDeploymentStatus(ConditionedStatus):
         default=None,
         description=(
             "Objects that are not applied because the cluster does not have their kind. They are applied when it appears."
+            f" At most {MAX_REFERENCES}, sorted."
         ),
     )
+    left_out_truncated: bool | None = Field(default=None, description="True if more objects are left out.")
     released: list[ObjectReference] | None = Field(
         default=None,
-        description="Objects that are not in the bundle any more and were kept because they are in use. They are not managed.",
+        description=(
+            "Objects that are not in the bundle any more and were kept because they are in use. They are not managed."
+            f" At most {MAX_REFERENCES}, sorted."
+        ),
     )
+    released_truncated: bool | None = Field(default=None, description="True if more objects were kept.")
     failed: FailedObjects | None = Field(
         default=None,
         description=(

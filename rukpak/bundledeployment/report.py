@@ -5,12 +5,12 @@ A failed attempt changes the report about progress, never the report about the i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from olmkit.api.bundledeployments import BundleDeploymentStatus, ConditionType, Reason, RejectedBundle
+from olmkit.api.bundledeployments import MAX_REFERENCES, BundleDeploymentStatus, ConditionType, Reason, RejectedBundle
 from olmkit.api.conditions import (
     Cause,
     DesiredCondition,
@@ -104,8 +104,7 @@ def report(
 
 
 def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDeploymentReport:
-    status = world.deployment.status
-    generation = world.deployment.metadata.generation
+    status, generation = world.deployment.status, world.deployment.metadata.generation
     since = (world.brief_wait_since or world.now) if isinstance(outcome, BriefWait) else None
     events = pass_events(world, evaluation, outcome)
     is_new = isinstance(outcome, BriefWait) and status.observed_generation < 0
@@ -116,7 +115,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
     ):
         return BundleDeploymentReport(status, events=events, brief_wait_since=since)
     active = world.target_bundle if _is_activated(outcome) else world.active_bundle
-    released, failed = _released(world), status.failed
+    (released, released_truncated), failed = _released(world), status.failed
     if world.deployment.metadata.deleting:
         wanted = _removing(world, evaluation, outcome)
     else:
@@ -135,8 +134,9 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         refused=_refused(world),
         install_namespace=_install_namespace(world, active),
         created_namespaces=created_namespaces.reported(world, outcome),
-        left_out=_left_out(world),
+        **_left_out(world),
         released=released,
+        released_truncated=released_truncated,
         failed=failed,
         announced=announcements.reported(world, evaluation, outcome),
         losses=losses(world, outcome),
@@ -327,25 +327,34 @@ def _refused(world: World) -> RejectedBundle | None:
     return RejectedBundle(image=bundle.image, message="; ".join(content.unsupported))
 
 
-def _left_out(world: World) -> list[ObjectReference] | None:
+def _left_out(world: World) -> dict[str, Any]:
+    """leftOut and leftOutTruncated."""
+    status = world.deployment.status
     if not isinstance(world.content, RenderedBundle):
-        return world.deployment.status.left_out
-    return [_reference(key) for key in sorted(world.content.left_out)] or None
+        return {"left_out": status.left_out, "left_out_truncated": status.left_out_truncated}
+    named, truncated = _references(sorted(world.content.left_out))
+    return {"left_out": named, "left_out_truncated": truncated}
+
+
+def _references(keys: Sequence[ObjectKey]) -> tuple[list[ObjectReference] | None, bool | None]:
+    """The first objects as a list of the status, and True if there are more of them."""
+    return [_reference(key) for key in keys[:MAX_REFERENCES]] or None, len(keys) > MAX_REFERENCES or None
 
 
 def _reference(key: ObjectKey) -> ObjectReference:
     return ObjectReference(group=key.group, kind=key.kind, namespace=key.namespace or None, name=key.name)
 
 
-def _released(world: World) -> list[ObjectReference] | None:
-    """The objects whose annotation says that this BundleDeployment released them, unless they have an owner again."""
+def _released(world: World) -> tuple[list[ObjectReference] | None, bool | None]:
+    """released and releasedTruncated: the objects whose annotation says that this BundleDeployment released them, unless they
+    have an owner again."""
     namespaces = [
         entry.name for entry in world.namespaces.values() if entry.released_by == world.name and not entry.members
     ]
     crds = [crd.name for crd in world.crds.values() if crd.released_by == world.name and not crd.owner_uid]
     keys = [ObjectKey(*NAMESPACE, "", name) for name in sorted(namespaces)]
     keys += [ObjectKey(*CRD, "", name) for name in sorted(crds)]
-    return [_reference(key) for key in keys] or None
+    return _references(keys)
 
 
 def _counts(world: World) -> dict[str, Any]:

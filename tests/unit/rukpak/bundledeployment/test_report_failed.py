@@ -7,10 +7,12 @@ from datetime import timedelta
 
 import pytest
 
+from olmkit.api.bundledeployments import MAX_REFERENCES
 from olmkit.api.conditions import format_timestamp
 from olmkit.api.deployed_objects import MAX_FAILED_OBJECTS, FailedObject, FailedObjects
 from rukpak.bundledeployment.health.health_result import Health
 from rukpak.bundledeployment.plan import Done, Keep
+from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.world import LastApplied, World
 from rukpak.format.objects import ObjectKey
 from tests.unit.rukpak.bundledeployment.worlds import (
@@ -19,6 +21,7 @@ from tests.unit.rukpak.bundledeployment.worlds import (
     SECRET,
     WORKLOAD,
     ago,
+    crd,
     deleting,
     installed,
     long_installed,
@@ -110,3 +113,16 @@ def test_it_stays_with_the_condition_while_it_is_deleted() -> None:
     gone = seen.deployment.metadata.model_copy(update={"deletion_timestamp": "2026-01-01T11:00:00Z"})
     seen = replace(deleting(seen), deployment=seen.deployment.model_copy(update={"metadata": gone}))
     assert failed(seen) == FailedObjects(objects=[ENGINE])
+
+
+def test_the_status_names_as_many_objects_as_can_be_stored_and_says_if_there_are_more() -> None:
+    keys = [ObjectKey("a.x", "Boat", "n", f"b{number:04}") for number in range(MAX_REFERENCES + 1)]
+    crds = [crd(f"c{number:04}.x", owner_uid="", released_by="ship") for number in range(MAX_REFERENCES + 1)]
+    seen = installed()
+    assert isinstance(seen.content, RenderedBundle)
+    for count, more in ((MAX_REFERENCES, None), (MAX_REFERENCES + 1, True)):
+        content = replace(seen.content, left_out=tuple(keys[:count]))
+        released = {each.name: each for each in crds[:count]}
+        status = report_of(replace(seen, content=content, crds=released), Done(Keep())).status
+        assert (len(status.left_out or ()), status.left_out_truncated) == (MAX_REFERENCES, more)
+        assert (len(status.released or ()), status.released_truncated) == (MAX_REFERENCES, more)
