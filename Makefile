@@ -100,8 +100,8 @@ test: setup ## check, unit, cases, integration, cluster, e2e, corpus, and the su
 	@mkdir -p .cache && rm -f .cache/seconds
 	$(call timed,check,$(MAKE) --no-print-directory --jobs 2 check-types compiled $(filter-out check-types,$(CHECKS)))
 	$(if $(OLM_KUBECONFIG),,$(call timed,programs of the cluster,$(MAKE) --no-print-directory programs))
-	$(call timed,tests but e2e,$(BIN)/pytest $(call workers,4) $(SHORT) $(foreach tier,e2e $(OWN_TIERS),--ignore=tests/$(tier)) tests)
-	$(call timed,e2e,$(BIN)/pytest $(call workers,3) $(SHORT) tests/e2e)
+	$(call timed,tests but e2e,$(BIN)/pytest $(call workers,5) $(SHORT) $(foreach tier,e2e $(OWN_TIERS),--ignore=tests/$(tier)) tests)
+	$(call timed,e2e,$(BIN)/pytest $(call workers,4) $(SHORT) tests/e2e)
 	$(call timed,node,$(MAKE) --no-print-directory short-node)
 	@awk '{ all += $$1 } { printf "%s%d:%02d %s", (NR > 1 ? ", " : ""), $$1 / 60, $$1 % 60, substr($$0, index($$0, " ") + 1) } \
 	END { printf "; make test took %d:%02d\n", all / 60, all % 60 }' .cache/seconds
