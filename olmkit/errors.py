@@ -65,9 +65,11 @@ class Waiting(OlmError):
 
 class ApiError(Exception):
     """The answer of the API server to a request that failed. `status` is the HTTP code, 0 when there was no answer; `reason` is
-    metav1.Status.reason; `retry_after` are the seconds of the header Retry-After, None without it."""
+    metav1.Status.reason; `retry_after` are the seconds of the header Retry-After, None without it; `is_about_fields` is True if
+    each cause in metav1.Status.details names a field, as validation does and no admission policy."""
 
     retry_after: int | None = None
+    is_about_fields: bool = False
 
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(message or reason)

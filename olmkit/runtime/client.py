@@ -437,6 +437,12 @@ def parse_failure(code: int, phrase: str, raw: bytes, retry_after: str = "") -> 
     return error
 
 
+def _names_fields(status: Mapping[str, Any]) -> bool:
+    details = status.get("details")
+    causes = (details.get("causes") if isinstance(details, dict) else None) or []
+    return bool(causes) and all(isinstance(each, dict) and each.get("field") for each in causes)
+
+
 def _parse_status(code: int, phrase: str, raw: bytes) -> ApiError:
     try:
         status = orjson.loads(raw)
@@ -444,7 +450,9 @@ def _parse_status(code: int, phrase: str, raw: bytes) -> ApiError:
         status = None
     if isinstance(status, dict) and status.get("kind") == "Status":
         message = status.get("message") or ""
-        return api_error(422 if message.startswith(_UNDECLARED) else code, status.get("reason") or "", message)
+        error = api_error(422 if message.startswith(_UNDECLARED) else code, status.get("reason") or "", message)
+        error.is_about_fields = _names_fields(status)
+        return error
     text = raw[:_MAX_QUOTED_CHARACTERS].decode(errors="replace").strip()
     return api_error(code, phrase, text or f"HTTP {code}")
 

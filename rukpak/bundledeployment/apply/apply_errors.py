@@ -183,10 +183,12 @@ class ApplyErrors:
     async def _advise_deletion(self, uid: str, kind: Kind, body: Object, error: ApiError) -> str:
         """That deleting the object lets the change go on, if a new object of the same content would be accepted; else empty.
 
-        The API server is asked, with a dry run under a name that is free: it alone knows which fields of a kind are immutable.
+        The API server is asked, with a dry run under a name that is free: it alone knows which fields of a kind are immutable. An
+        admission policy may judge another name differently, so its denial has no advice.
         """
         live = body["metadata"].get("uid")
-        if not isinstance(error, Invalid) or not live or kind.group_kind in NEVER_ADVISED:
+        is_validated = isinstance(error, Invalid) and error.is_about_fields
+        if not is_validated or not live or kind.group_kind in NEVER_ADVISED:
             return ""
         known = {name: value for name, value in body["metadata"].items() if name not in ("uid", "resourceVersion")}
         metadata = {**known, "name": f"dry-run-{live}", **apply_precondition(None)}

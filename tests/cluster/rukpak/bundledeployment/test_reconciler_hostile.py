@@ -12,9 +12,7 @@ from devcluster.services import free_address
 from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import ABANDON_ANNOTATION
-from olmkit.api.meta import Kind
 from olmkit.api.ownership import manager_name
-from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.cluster.namespace_info import member_label
 from rukpak.bundledeployment.cluster.rest_mapper import NAMESPACES
@@ -36,12 +34,11 @@ from tests.cluster.rukpak.harness import (
     says,
     thing,
 )
+from tests.cluster.rukpak.policies import BINDINGS, POLICIES, until_denied
 from tests.conditions import triple
 from tests.integration.disk import fill_up, small_disk
 
 GROUP = "admissionregistration.k8s.io"
-POLICIES = Kind(GROUP, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies")
-BINDINGS = Kind(GROUP, "v1", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings")
 CREATED_OR_DRY_RUN = "request.operation == 'CREATE' || request.dryRun"
 ABANDON = {"metadata": {"annotations": {ABANDON_ANNOTATION: "true"}}}
 
@@ -158,7 +155,7 @@ async def test_what_admission_forbids_to_delete_is_named_and_can_be_left(at: Har
     }
     await at.create(POLICIES, policy)
     await at.create(BINDINGS, binding)
-    await _until_forbidden(at)
+    await until_denied(at, "DELETE", CONFIG_MAPS.path(at.name, "held"), {})
     await at.remove()
     raw = await at.until(says("Ready", "False", "Removing", "it is held"))
     text = triple(raw, "Ready")[2]
@@ -168,18 +165,6 @@ async def test_what_admission_forbids_to_delete_is_named_and_can_be_left(at: Har
     await at.until(gone)
     assert await at.find(CONFIG_MAPS, "log", at.name) is None
     await at.client.delete(BINDINGS, at.name)
-
-
-async def _until_forbidden(at: Harness) -> None:
-    """A policy counts some time after it was made, and no event reports when."""
-    path = CONFIG_MAPS.path(at.name, "held")
-    async with asyncio.timeout(60):
-        while True:
-            try:
-                await at.client.request("DELETE", path, query={"dryRun": "All"}, body={})
-            except ApiError:
-                return
-            await asyncio.sleep(0.2)
 
 
 @pytest.mark.parametrize(
@@ -235,7 +220,7 @@ async def test_what_cannot_be_repaired_is_not_ready(at: Harness, running: Client
     }
     body: Object = {"apiVersion": f"{GROUP}/v1", "kind": WEBHOOK_CONFIGURATIONS.kind, "metadata": {"name": at.name}}
     await at.create(WEBHOOK_CONFIGURATIONS, {**body, "webhooks": [webhook]})
-    await _until_forbidden(at)
+    await until_denied(at, "DELETE", CONFIG_MAPS.path(at.name, "held"), {})
     await at.client.delete(CONFIG_MAPS, "log", at.name)
     raw = await at.until(says("Ready", "False", "Retrying", "failed calling webhook"))
     assert triple(raw, "Ready")[2].startswith("cannot repair: ")
