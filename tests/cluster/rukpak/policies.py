@@ -1,4 +1,4 @@
-"""Admission policies that tests create."""
+"""An admission policy that tests create."""
 
 from __future__ import annotations
 
@@ -10,16 +10,32 @@ from olmkit.errors import ApiError
 from tests.cluster.rukpak.harness import Harness
 
 _GROUP = "admissionregistration.k8s.io"
-POLICIES = Kind(_GROUP, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies")
+_POLICIES = Kind(_GROUP, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies")
 BINDINGS = Kind(_GROUP, "v1", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings")
 
 
-async def until_denied(at: Harness, method: str, path: str, body: Any) -> None:
-    """Wait until such a request is denied. A policy counts some time after it was made, and no event reports when."""
+async def create_policy(at: Harness, operation: str, expression: str, message: str) -> None:
+    """Deny this operation on ConfigMaps for which the expression is false, until the binding with the name of `at` is deleted."""
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": [operation], "resources": ["configmaps"]}]
+    validations = [{"expression": expression, "message": message}]
+    specs = {
+        _POLICIES: {"matchConstraints": {"resourceRules": rules}, "validations": validations},
+        BINDINGS: {"policyName": at.name, "validationActions": ["Deny"]},
+    }
+    for kind, spec in specs.items():
+        head = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": at.name}}
+        await at.create(kind, {**head, "spec": spec})
+
+
+async def until_denied(at: Harness, message: str, method: str, path: str, body: Any) -> None:
+    """Wait until such a request is denied with the message of the policy. A policy counts some time after it was made, no event
+    reports when, and until then the API server may refuse the request for another reason."""
+    content_type = "application/merge-patch+json" if method == "PATCH" else None
     async with asyncio.timeout(60):
         while True:
             try:
-                await at.client.request(method, path, query={"dryRun": "All"}, body=body)
-            except ApiError:
-                return
+                await at.client.request(method, path, query={"dryRun": "All"}, body=body, content_type=content_type)
+            except ApiError as error:
+                if message in error.message:
+                    return
             await asyncio.sleep(0.2)

@@ -34,7 +34,7 @@ from tests.cluster.rukpak.harness import (
     says,
     thing,
 )
-from tests.cluster.rukpak.policies import BINDINGS, POLICIES, until_denied
+from tests.cluster.rukpak.policies import BINDINGS, create_policy, until_denied
 from tests.conditions import triple
 from tests.integration.disk import fill_up, small_disk
 
@@ -136,26 +136,9 @@ async def test_a_namespace_that_a_bundle_writes_into_does_not_go_with_the_one_th
 async def test_what_admission_forbids_to_delete_is_named_and_can_be_left(at: Harness, running: Client) -> None:
     await at.install(at.push(plain(namespace(at.name), config_map("held", at.name), config_map("log", at.name))))
     await at.until(READY)
-    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["configmaps"]}]
     expression = f"oldObject.metadata.name != 'held' || oldObject.metadata.namespace != '{at.name}'"
-    policy: Object = {
-        "apiVersion": POLICIES.api_version,
-        "kind": POLICIES.kind,
-        "metadata": {"name": at.name},
-        "spec": {
-            "matchConstraints": {"resourceRules": rules},
-            "validations": [{"expression": expression, "message": "it is held"}],
-        },
-    }
-    binding: Object = {
-        "apiVersion": BINDINGS.api_version,
-        "kind": BINDINGS.kind,
-        "metadata": {"name": at.name},
-        "spec": {"policyName": at.name, "validationActions": ["Deny"]},
-    }
-    await at.create(POLICIES, policy)
-    await at.create(BINDINGS, binding)
-    await until_denied(at, "DELETE", CONFIG_MAPS.path(at.name, "held"), {})
+    await create_policy(at, "DELETE", expression, "it is held")
+    await until_denied(at, "it is held", "DELETE", CONFIG_MAPS.path(at.name, "held"), {})
     await at.remove()
     raw = await at.until(says("Ready", "False", "Removing", "it is held"))
     text = triple(raw, "Ready")[2]
@@ -220,7 +203,7 @@ async def test_what_cannot_be_repaired_is_not_ready(at: Harness, running: Client
     }
     body: Object = {"apiVersion": f"{GROUP}/v1", "kind": WEBHOOK_CONFIGURATIONS.kind, "metadata": {"name": at.name}}
     await at.create(WEBHOOK_CONFIGURATIONS, {**body, "webhooks": [webhook]})
-    await until_denied(at, "DELETE", CONFIG_MAPS.path(at.name, "held"), {})
+    await until_denied(at, "it is held", "DELETE", CONFIG_MAPS.path(at.name, "held"), {})
     await at.client.delete(CONFIG_MAPS, "log", at.name)
     raw = await at.until(says("Ready", "False", "Retrying", "failed calling webhook"))
     assert triple(raw, "Ready")[2].startswith("cannot repair: ")

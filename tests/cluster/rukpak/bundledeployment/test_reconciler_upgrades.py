@@ -37,7 +37,7 @@ from tests.cluster.rukpak.harness import (
     thing,
     version_of,
 )
-from tests.cluster.rukpak.policies import BINDINGS, POLICIES, until_denied
+from tests.cluster.rukpak.policies import BINDINGS, create_policy, until_denied
 from tests.conditions import triple
 
 ROLE_BINDINGS = Kind("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings", namespaced=True)
@@ -273,23 +273,14 @@ async def test_a_denial_of_a_policy_has_no_advice_to_delete_the_object(at: Harne
     space = namespace(at.name)
     await at.install(at.push(plain(space, {**config_map("log", at.name), "data": {"v": "one"}})))
     await at.until(READY)
-    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["configmaps"]}]
     expression = f"object.metadata.namespace != '{at.name}' || !has(object.data) || object.data.v != 'two'"
-    validations = [{"expression": expression, "message": "it is not approved"}]
-    spec = {"matchConstraints": {"resourceRules": rules}, "validations": validations}
-    await at.create(POLICIES, {**_policy(POLICIES, at.name), "spec": spec})
-    bound = {"policyName": at.name, "validationActions": ["Deny"]}
-    await at.create(BINDINGS, {**_policy(BINDINGS, at.name), "spec": bound})
-    await until_denied(at, "PATCH", CONFIG_MAPS.path(at.name, "log"), {"data": {"v": "two"}})
+    await create_policy(at, "UPDATE", expression, "it is not approved")
+    await until_denied(at, "it is not approved", "PATCH", CONFIG_MAPS.path(at.name, "log"), {"data": {"v": "two"}})
     await at.install(at.push(plain(space, {**config_map("log", at.name), "data": {"v": "two"}}), "v2"))
     raw = await at.until(lambda raw: "it is not approved" in refused(raw))
     assert "would be accepted" not in refused(raw)
     assert "would be accepted" not in triple(raw, "Ready")[2]
     await at.client.delete(BINDINGS, at.name)
-
-
-def _policy(kind: Kind, name: str) -> Object:
-    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}}
 
 
 def refused(raw: Object | None) -> str:
