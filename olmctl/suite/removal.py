@@ -10,6 +10,7 @@ import asyncio
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from http import HTTPStatus
 from typing import Self
 
 from olmctl.commands import REFUSED, TIMED_OUT, CommandError, warn
@@ -47,8 +48,6 @@ STOP_SECONDS = 60.0
 """The time to wait for the end of a controller when the time is over: its pods have 30 seconds, and its Lease expires."""
 FORCED_SECONDS = 30.0
 """The time to wait for objects after their finalizers were removed."""
-_SERVER_ERRORS = 500
-"""HTTP codes from here on are errors of the API server, or of what it asks."""
 REPEAT_SECONDS = 1.0
 """The delay before a change that the API server could not carry out is requested again."""
 _SELECTOR = f"{PART_OF_LABEL}={PART_OF}"
@@ -239,7 +238,7 @@ class Removal:
         try:
             yield
         except Unavailable as error:
-            if error.status < _SERVER_ERRORS or _now() > self._deadline:
+            if error.status < HTTPStatus.INTERNAL_SERVER_ERROR or _now() > self._deadline:
                 raise
             self._repeat_at = _now() + REPEAT_SECONDS
 
