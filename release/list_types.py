@@ -7,6 +7,7 @@ whose version of Kubernetes the table has; tests/cluster/release compares the fi
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -15,6 +16,8 @@ from devcluster.processes import REPOSITORY
 
 FILE = REPOSITORY / "rukpak" / "format" / "list_types.py"
 _INDEX = "/openapi/v3"
+_BUILT_IN = re.compile(r"api/v1$|apis/([a-z]+|[a-z.]+\.k8s\.io)/")
+"""The paths of the groups of Kubernetes. Those of CustomResourceDefinitions have names with other domains."""
 _METADATA = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _NOT_APPLIED = frozenset({"status"})
 _REQUEST_GROUPS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
@@ -144,7 +147,7 @@ def render(get: Callable[[str], Mapping[str, Any]]) -> str:
     schemas: dict[str, Mapping[str, Any]] = {}
     paths = get(_INDEX)["paths"]
     for path in sorted(paths):
-        if path == "api/v1" or path.startswith("apis/"):
+        if path == "api/v1" or _BUILT_IN.match(path):
             schemas.update(get(paths[path]["serverRelativeURL"]).get("components", {}).get("schemas", {}))
     own = {name: schema for name, schema in schemas.items() if name.startswith("io.k8s.")}
     version = get("/version")

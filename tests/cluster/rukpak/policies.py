@@ -27,9 +27,10 @@ async def create_policy(at: Harness, operation: str, expression: str, message: s
         await at.create(kind, {**head, "spec": spec})
 
 
-async def until_denied(at: Harness, message: str, method: str, path: str, body: Any) -> None:
+async def until_denied(at: Harness, message: str, method: str, path: str, body: Any = None) -> None:
     """Wait until such a request is denied with the message of the policy. A policy counts some time after it was made, no event
-    reports when, and until then the API server may refuse the request for another reason."""
+    reports when, and until then the API server may refuse the request for another reason. A DELETE has no body:
+    one would take the place of the parameters, and the object would be deleted."""
     content_type = "application/merge-patch+json" if method == "PATCH" else None
     async with asyncio.timeout(60):
         while True:

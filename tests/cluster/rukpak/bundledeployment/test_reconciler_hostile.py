@@ -138,7 +138,7 @@ async def test_what_admission_forbids_to_delete_is_named_and_can_be_left(at: Har
     await at.until(READY)
     expression = f"oldObject.metadata.name != 'held' || oldObject.metadata.namespace != '{at.name}'"
     await create_policy(at, "DELETE", expression, "it is held")
-    await until_denied(at, "it is held", "DELETE", CONFIG_MAPS.path(at.name, "held"), {})
+    await until_denied(at, "it is held", "DELETE", CONFIG_MAPS.path(at.name, "held"))
     await at.remove()
     raw = await at.until(says("Ready", "False", "Removing", "it is held"))
     text = triple(raw, "Ready")[2]
@@ -203,7 +203,7 @@ async def test_what_cannot_be_repaired_is_not_ready(at: Harness, running: Client
     }
     body: Object = {"apiVersion": f"{GROUP}/v1", "kind": WEBHOOK_CONFIGURATIONS.kind, "metadata": {"name": at.name}}
     await at.create(WEBHOOK_CONFIGURATIONS, {**body, "webhooks": [webhook]})
-    await until_denied(at, "it is held", "DELETE", CONFIG_MAPS.path(at.name, "held"), {})
+    await until_denied(at, "failed calling webhook", "DELETE", CONFIG_MAPS.path(at.name, "held"))
     await at.client.delete(CONFIG_MAPS, "log", at.name)
     raw = await at.until(says("Ready", "False", "Retrying", "failed calling webhook"))
     assert triple(raw, "Ready")[2].startswith("cannot repair: ")
