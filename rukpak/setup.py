@@ -28,7 +28,8 @@ from rukpak.bundle import events as bundle_events
 from rukpak.bundle.act import BundleActions
 from rukpak.bundle.garbage_collector import GarbageCollector
 from rukpak.bundle.reconciler import BundleReconciler
-from rukpak.bundle.unpack_request import UNPACK, UnpackResult
+from rukpak.bundle.unpack_request import UNPACK
+from rukpak.bundle.unpack_result import UnpackResult
 from rukpak.bundledeployment.act import BundleDeploymentActions
 from rukpak.bundledeployment.apply.applier import Applier
 from rukpak.bundledeployment.apply.certificate_secrets import CertificateSecrets

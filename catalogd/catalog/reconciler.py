@@ -32,8 +32,9 @@ from catalogd.catalog.world import (
 )
 from catalogd.storage.catalog_store import ServedCatalog
 from olmkit.api.catalogs import MAX_REFRESH_LENGTH, REFRESH_ANNOTATION, Catalog, CatalogStatus
-from olmkit.api.conditions import StatusReport, truncate
+from olmkit.api.conditions import StatusReport
 from olmkit.errors import Blocked, OlmError
+from olmkit.gocompat.text import truncate
 from olmkit.jobs.job import JobReason
 from olmkit.jobs.state import Failed, Finished, Queued, Running
 from olmkit.runtime.reconciler import Reconciler

@@ -30,11 +30,10 @@ from olmkit.api.conditions import (
     causes_of,
     is_condition_true,
     merge_conditions,
-    truncate,
 )
 from olmkit.api.content import Phase, ResolvedImage, ResolvedSource, SourceType
 from olmkit.errors import Blocked
-from olmkit.gocompat.text import printable
+from olmkit.gocompat.text import printable, truncate
 
 MAX_PACKAGE_NAMES_CHARACTERS = 65_536
 UNAVAILABLE_MESSAGE = "Catalog availability mode is set to Unavailable"

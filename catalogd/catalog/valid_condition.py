@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from catalogd.catalog.package_diff import Difference
 from catalogd.catalog.world import World
 from olmkit.api.catalogs import ConditionType, Reason
-from olmkit.api.conditions import Cause, DesiredCondition, truncate
+from olmkit.api.conditions import Cause, DesiredCondition
 from olmkit.api.meta import MAX_MESSAGE_BYTES
-from olmkit.gocompat.text import printable
+from olmkit.gocompat.text import printable, truncate
 from olmkit.sources.errors import quoted
 
 MAX_QUOTED_PROBLEMS = 10

@@ -22,7 +22,7 @@ from operator_controller.resolve.explain.unread_catalogs import unread_note
 from operator_controller.resolve.formatting import join_names
 from operator_controller.resolve.selection.package_resolution import PackageResolution
 from operator_controller.resolve.selection.permitted_bundles import permitted
-from operator_controller.resolve.snapshot.cluster_snapshot import not_served_message, package_names, served_digest
+from operator_controller.resolve.snapshot.catalog_status import not_served_message, package_names, served_digest
 from operator_controller.resolve.snapshot.package_snapshot import (
     CatalogOffer,
     CatalogState,

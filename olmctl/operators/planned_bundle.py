@@ -20,9 +20,9 @@ from olmctl.operators.session import Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import VERSION_ANNOTATION, BundleDeployment, BundleDeploymentSpec
-from olmkit.api.bundles import PLAIN
 from olmkit.api.meta import Object
 from olmkit.api.operators import ConditionType, Install, Operator
+from olmkit.api.provisioner_classes import PLAIN
 from olmkit.runtime.discovery import Discovery
 from operator_controller.resolve.documents.document_reader import InvalidDocument, read_package
 from operator_controller.resolve.package.package_content import PackageTooLarge

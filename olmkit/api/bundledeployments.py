@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from olmkit.api.bundles import PROVISIONER_PATTERN, BundleSpec
+from olmkit.api.bundles import BundleSpec
 from olmkit.api.deployed_objects import Announcement, FailedObjects, ObjectReference
 from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.install_settings import INSTALL_NAMESPACE_DESCRIPTION, InstallNamespace, InstallSettings
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource, without_nulls
+from olmkit.api.provisioner_classes import PROVISIONER_PATTERN
 
 KIND = Kind("core.rukpak.io", "v1alpha1", "BundleDeployment", "bundledeployments")
 MAX_NAME_LENGTH = 45

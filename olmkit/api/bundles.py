@@ -9,21 +9,17 @@ from pydantic import Field
 from olmkit.api.content import PULL_SECRET_DESCRIPTION, PullSecret, ResolvedSource, SourceType
 from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
-from olmkit.api.patterns import DNS_LABEL
+from olmkit.api.names import digest_of_reference
+from olmkit.api.provisioner_classes import PROVISIONER_PATTERN
 
 KIND = Kind("core.rukpak.io", "v1alpha1", "Bundle", "bundles")
 MAX_NAME_LENGTH = 52
 
-PLAIN = "core-rukpak-io-plain"
-"""Provisioner of plain+v0 bundles, and of every BundleDeployment."""
-REGISTRY = "core-rukpak-io-registry"
-"""Provisioner of registry+v1 bundles."""
 IMAGE_BY_DIGEST_ANNOTATION = "core.rukpak.io/image-by-digest"
 """The annotation of a Bundle that was recreated from the record of its BundleDeployment: the image by digest that it has to use.
 
 It is used only if the record has the same value.
 """
-PROVISIONER_PATTERN = rf"^{DNS_LABEL}$"
 
 
 class ConditionType(DescribedEnum):
@@ -96,8 +92,3 @@ def resolved_digest(raw: dict[str, Any]) -> str:
     source = (raw.get("status") or {}).get("resolvedSource") or {}
     ref: str = (source.get("image") or {}).get("ref") or ""
     return digest_of_reference(ref)
-
-
-def digest_of_reference(ref: str) -> str:
-    """The digest of an image reference; empty when it has none."""
-    return ref.rpartition("@")[2] if "@" in ref else ""

@@ -11,15 +11,14 @@ from datetime import UTC, datetime
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 from olmkit.api.meta import MAX_MESSAGE_BYTES, Condition, ConditionedStatus
-from olmkit.errors import ApiError, OlmError, encodable
-from olmkit.gocompat.text import one_line
+from olmkit.errors import ApiError, OlmError
+from olmkit.gocompat.text import one_line, truncate
 
 ConditionValue = Literal["True", "False", "Unknown"]
 MAX_SUMMARY_BYTES = 1024
 """Bytes of the messages of the three conditions that kstatus and `kubectl get` show."""
 MAX_MESSAGE_BYTES_BY_TYPE = dict.fromkeys(("Ready", "Reconciling", "Stalled"), MAX_SUMMARY_BYTES)
 """Bytes of a message by the type of its condition; MAX_MESSAGE_BYTES for all others."""
-_ELLIPSIS = "…"
 
 
 class Cause(NamedTuple):
@@ -107,19 +106,6 @@ class StatusReport(Generic[StatusModel]):
 def format_timestamp(moment: datetime) -> str:
     """RFC 3339 in UTC, to the second, as in the API server."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def truncate(message: str, limit: int = MAX_MESSAGE_BYTES) -> str:
-    """The text cut to at most `limit` bytes of UTF-8, without a partial character; an ellipsis marks a truncated text.
-
-    Lone surrogates, as an OSError has for a file name that is no UTF-8, become escapes.
-    """
-    message = encodable(message)
-    data = message.encode()
-    if len(data) <= limit:
-        return message
-    dots = _ELLIPSIS if limit >= len(_ELLIPSIS.encode()) else ""
-    return data[: limit - len(dots.encode())].decode(errors="ignore") + dots
 
 
 def find_condition(conditions: Iterable[Condition], name: str) -> Condition | None:

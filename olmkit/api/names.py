@@ -51,6 +51,11 @@ def is_digest(text: str) -> bool:
     return _DIGEST.fullmatch(text) is not None
 
 
+def digest_of_reference(ref: str) -> str:
+    """The digest of an image reference; empty when it has none."""
+    return ref.rpartition("@")[2] if "@" in ref else ""
+
+
 def pluralize(number: int, noun: str, plural: str = "") -> str:
     """`1 replica`, `2 replicas`; `plural` if it is not the noun with an s."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"

@@ -9,10 +9,13 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
+from olmkit.errors import encodable
+
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|ms|s|m|h)")
 
 
+_ELLIPSIS = "…"
 _VERB = re.compile("%[qsd]")
 _UNPRINTABLE = re.compile(r"[^ !#-\[\]-~]")
 _ESCAPES = {
@@ -67,6 +70,19 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """The same for a text of sentences: whitespace with a line end, a tab or the like becomes one blank."""
     return text if text.isprintable() else printable(" ".join(text.split()))
+
+
+def truncate(text: str, limit: int) -> str:
+    """The text cut to at most `limit` bytes of UTF-8, without a partial character; an ellipsis marks a truncated text.
+
+    Lone surrogates, as an OSError has for a file name that is no UTF-8, become escapes.
+    """
+    text = encodable(text)
+    data = text.encode()
+    if len(data) <= limit:
+        return text
+    dots = _ELLIPSIS if limit >= len(_ELLIPSIS.encode()) else ""
+    return data[: limit - len(dots.encode())].decode(errors="ignore") + dots
 
 
 def parse_duration(text: str) -> timedelta:

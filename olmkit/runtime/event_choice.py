@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from olmkit.api.conditions import Cause, PendingEvent, Severity, Transition, format_timestamp, truncate
+from olmkit.api.conditions import Cause, PendingEvent, Severity, Transition, format_timestamp
 from olmkit.api.meta import Kind, Object
-from olmkit.gocompat.text import one_line
+from olmkit.gocompat.text import one_line, truncate
 
 EVENT = Kind("", "v1", "Event", "events", namespaced=True)
 """Events of core/v1, because only these may have firstTimestamp, lastTimestamp and count, by which kubectl sorts and shows

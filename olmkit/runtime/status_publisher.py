@@ -19,9 +19,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from olmkit.api.conditions import MAX_SUMMARY_BYTES, PendingEvent, StatusReport, Transition, truncate
+from olmkit.api.conditions import MAX_SUMMARY_BYTES, PendingEvent, StatusReport, Transition
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, Conflict, NotFound
+from olmkit.gocompat.text import truncate
 from olmkit.runtime.client import Client
 from olmkit.runtime.event_choice import (
     EVENT,

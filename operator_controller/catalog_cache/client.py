@@ -42,7 +42,7 @@ from operator_controller.catalog_cache.content_store import (
     too_large_message,
 )
 from operator_controller.catalog_cache.stored_documents import CatalogContent
-from operator_controller.resolve.snapshot.cluster_snapshot import not_served_message, served_digest
+from operator_controller.resolve.snapshot.catalog_status import not_served_message, served_digest
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 
 HINT_BY_STATUS = {

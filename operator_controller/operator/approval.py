@@ -9,9 +9,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from olmkit.api.bundledeployments import VERSION_ANNOTATION
-from olmkit.api.conditions import truncate
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, AvailableBundle, Operator, ProvidedApi, Reason
-from olmkit.gocompat.text import one_line
+from olmkit.gocompat.text import one_line, truncate
 from operator_controller.operator.bundle_deployment import requests_bundle
 from operator_controller.operator.running_bundle import provided_apis
 from operator_controller.operator.world import World

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
-from olmkit.api.bundles import digest_of_reference
+from olmkit.api.names import digest_of_reference
 from olmkit.api.operators import Reason
 from olmkit.errors import Blocked, OlmError, Waiting
 from operator_controller.operator.adoption import adopt_command, is_of_package

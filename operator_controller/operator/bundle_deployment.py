@@ -20,9 +20,9 @@ from olmkit.api.bundledeployments import (
     install_fields,
     template_spec,
 )
-from olmkit.api.bundles import PLAIN, REGISTRY
 from olmkit.api.meta import controller_reference
 from olmkit.api.operators import Install, Operator
+from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from operator_controller.operator.world import ObservedBundleDeployment, World, image_reference
 from operator_controller.resolve.answers.answer import FollowedCatalog, SelectedBundle
 from operator_controller.resolve.package.bundle_identity import is_same_image

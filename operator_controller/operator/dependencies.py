@@ -13,10 +13,10 @@ from typing import Any
 
 from olmkit.api import operators
 from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION, CustomResourceCount
-from olmkit.api.conditions import truncate
 from olmkit.api.meta import apply_precondition
 from olmkit.api.operators import INSTALLED_FOR_LABEL, MAX_DEPENDENCIES, Reason, RequiredPackage
 from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.gocompat.text import truncate
 from olmkit.stored_times import has_passed
 from operator_controller.operator.timing import RESOLUTION_GRACE_PERIOD, RESYNC_DELAY
 from operator_controller.operator.world import (

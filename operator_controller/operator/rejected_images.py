@@ -10,8 +10,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 
 from olmkit.api.bundledeployments import BundleDeployment, ConditionType
-from olmkit.api.bundles import digest_of_reference
 from olmkit.api.conditions import is_condition_true
+from olmkit.api.names import digest_of_reference
 from olmkit.runtime.informer import Change
 
 MAX_REJECTED_IMAGES = 1000

@@ -24,12 +24,11 @@ from olmkit.api.conditions import (
     cause_of,
     causes_of,
     merge_conditions,
-    truncate,
 )
 from olmkit.api.meta import Condition
 from olmkit.api.operators import FINALIZER, AvailableBundle, ConditionType, OperatorStatus, Reason
 from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
-from olmkit.gocompat.text import one_line
+from olmkit.gocompat.text import one_line, truncate
 from operator_controller.operator.approval import kept_out, requested_version
 from operator_controller.operator.dependencies import DeletionEvaluation
 from operator_controller.operator.evaluation import (

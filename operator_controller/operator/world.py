@@ -9,10 +9,11 @@ from typing import Any
 
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, BundleDeployment
-from olmkit.api.conditions import find_condition, is_condition_true, truncate
+from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.api.meta import ORPHAN_FINALIZER, Condition, OwnerReference
 from olmkit.api.operators import KIND, InstalledBundle, Operator
 from olmkit.api.ownership import is_dependency
+from olmkit.gocompat.text import truncate
 from operator_controller.resolve.answers.answer import AnswerState
 from operator_controller.resolve.snapshot.package_snapshot import RunningBundle
 

@@ -22,7 +22,8 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change, Informer
 from operator_controller.catalog_cache.client import CatalogContentResult
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts, ClusterKind
-from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource, package_names, served_digest
+from operator_controller.resolve.snapshot.catalog_status import package_names, served_digest
+from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 
 CATALOG_RETRY_DELAY = timedelta(seconds=10)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from olmkit.api.conditions import truncate
-from olmkit.gocompat.text import quoted
+from olmkit.gocompat.text import quoted, truncate
 from olmkit.gocompat.versions import Version
 
 MAX_ITEMS_SHOWN = 10

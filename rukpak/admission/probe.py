@@ -10,6 +10,7 @@ import re
 import time
 
 from olmkit.api import bundles
+from olmkit.api.provisioner_classes import PLAIN
 from olmkit.errors import ApiError, Forbidden
 from olmkit.runtime.client import Client
 from rukpak.admission.bundles import PROBE_ANNOTATION, PROBE_ANSWERED
@@ -28,7 +29,7 @@ _BODY = {
     "kind": bundles.KIND.kind,
     "metadata": {"name": "admission-probe", "annotations": {PROBE_ANNOTATION: "true"}},
     "spec": {
-        "provisionerClassName": bundles.PLAIN,
+        "provisionerClassName": PLAIN,
         "source": {"type": "image", "image": {"ref": "registry.invalid/admission-probe"}},
     },
 }

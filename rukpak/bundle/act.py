@@ -18,7 +18,8 @@ from olmkit.store.store import Store
 from rukpak.bundle.garbage_collector import GarbageCollector
 from rukpak.bundle.storage import publish_job_output
 from rukpak.bundle.unpack_request import UNPACK, UnpackRequest
-from rukpak.bundle.world import Done, Keep, Plan, Release, Unpack, UnpackResult, World
+from rukpak.bundle.unpack_result import UnpackResult
+from rukpak.bundle.world import Done, Keep, Plan, Release, Unpack, World
 
 PROGRESS_INTERVAL = timedelta(seconds=10)
 """The time between two updates of the status while a bundle is unpacked. The end of the job enqueues the Bundle."""

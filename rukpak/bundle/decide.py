@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
-from olmkit.api.bundles import PLAIN, REGISTRY, Bundle, ConditionType, Reason
+from olmkit.api.bundles import Bundle, ConditionType, Reason
 from olmkit.api.conditions import find_condition
+from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.jobs.state import Failed, Finished
 from olmkit.runtime.reconciler import Decision

@@ -17,7 +17,7 @@ from olmkit.jobs.scheduler import Jobs
 from olmkit.jobs.state import Finished
 from olmkit.runtime.informer import Informer
 from olmkit.store.store import Store
-from rukpak.bundle.world import UnpackResult
+from rukpak.bundle.unpack_result import UnpackResult
 
 RETRY_DELAY_SECONDS = 60.0
 """The time to the next attempt after the store could not be read or written."""

@@ -15,9 +15,10 @@ from datetime import UTC, datetime
 
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import BundleDeployment
-from olmkit.api.bundles import Bundle, BundleStatus, digest_of_reference, resolved_digest
+from olmkit.api.bundles import Bundle, BundleStatus, resolved_digest
 from olmkit.api.conditions import StatusReport
 from olmkit.api.meta import Object
+from olmkit.api.names import digest_of_reference
 from olmkit.errors import Waiting
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.reconciler import Reconciler

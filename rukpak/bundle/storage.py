@@ -10,7 +10,7 @@ from pathlib import Path
 
 from olmkit.sources.oci.reference import check_job_result
 from olmkit.store.store import Store, raise_unless_corrupt
-from rukpak.bundle.unpack_request import UnpackResult
+from rukpak.bundle.unpack_result import UnpackResult
 from rukpak.format import Bundle, from_json
 from rukpak.format.bundle import FORMAT_VERSION
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from olmkit.api.bundles import PLAIN as PLAIN_PROVISIONER
+from olmkit.api.provisioner_classes import PLAIN as PLAIN_PROVISIONER
 from olmkit.jobs.job import Job, JobContext
 from olmkit.jobs.job_functions import implement
 from olmkit.sources.errors import BadContent, SourceReason
@@ -23,7 +23,8 @@ from olmkit.sources.source import ImageSource
 from olmkit.sources.tree import BUNDLE_LIMITS
 from olmkit.store.store import Store, fill_staging
 from rukpak.bundle.storage import BUNDLE_FILE, FILES, PLAIN, REGISTRY, TYPE_FILE, is_intact, stored_type
-from rukpak.bundle.unpack_request import UNPACK, UnpackRequest, UnpackResult
+from rukpak.bundle.unpack_request import UNPACK, UnpackRequest
+from rukpak.bundle.unpack_result import UnpackResult
 from rukpak.format import BadBundle, Bundle, read_plain, read_registry, to_json
 from rukpak.format.bundle import FORMAT_VERSION, MAX_BUNDLE_BYTES, MAX_BUNDLE_VALUES
 from rukpak.render.refusals import check_files

@@ -11,9 +11,7 @@ from pathlib import Path
 from olmkit.jobs.job import Job
 from olmkit.sources.access import Access
 from olmkit.sources.errors import BadContent
-from rukpak.bundle.world import UnpackResult
-
-__all__ = ["UNPACK", "UnpackRequest", "UnpackResult"]
+from rukpak.bundle.unpack_result import UnpackResult
 
 
 @dataclass(frozen=True)

@@ -8,24 +8,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from olmkit.api import bundledeployments
-from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, PLAIN, REGISTRY, Bundle
+from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, Bundle
+from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from olmkit.errors import Waiting
 from olmkit.jobs.state import Finished, JobState
+from rukpak.bundle.unpack_result import UnpackResult
 
 CONTENT_TYPES: Mapping[str, str] = {REGISTRY: "registry+v1", PLAIN: "plain+v0"}
 """Provisioner class -> the type of its content."""
-
-
-@dataclass(frozen=True)
-class UnpackResult:
-    """The result of the unpack job: `ref` is the image by digest."""
-
-    ref: str
-    digest: str
-    staged: bool = False
-    """The content is in the staging directory of the job; otherwise it is in the store already."""
-    problem: str = ""
-    """The reason why the content can never be used, as a sentence for people; "" if it can be used."""
 
 
 UnpackState = JobState[UnpackResult]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from olmkit.api import bundles
 from olmkit.api.bundledeployments import FINALIZER, BundleRecord, Reason, RevisionOutcome
+from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.runtime.reconciler import Decision
 from rukpak.admission.bundles import WEBHOOK
@@ -82,17 +82,17 @@ def _plan(world: World, evaluation: Evaluation) -> Plan:
 
 def _provisioner(world: World, _: Evaluation) -> Plan | None:
     chosen = world.deployment.spec.provisioner_class_name
-    if chosen == bundles.PLAIN:
+    if chosen == PLAIN:
         return None
-    if chosen == bundles.REGISTRY:
+    if chosen == REGISTRY:
         text = (
-            f"spec.provisionerClassName must be {bundles.PLAIN}, which installs bundles of any format: "
+            f"spec.provisionerClassName must be {PLAIN}, which installs bundles of any format: "
             f"{chosen} belongs in spec.template.spec.provisionerClassName"
         )
         raise Blocked(Reason.BLOCKED, text, [chosen])
     raise Blocked(
         Reason.BLOCKED,
-        f'provisioner class "{chosen}" does not exist: set spec.provisionerClassName to {bundles.PLAIN}',
+        f'provisioner class "{chosen}" does not exist: set spec.provisionerClassName to {PLAIN}',
         [chosen],
     )
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import orjson
 
-from olmkit.api.bundles import PLAIN, REGISTRY
 from olmkit.api.names import is_dns1123_label
+from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from rukpak.format.bundle import MAX_OBJECT_BYTES, Bundle, RegistryBundle
 from rukpak.format.objects import BundleObject, ObjectKey, mapping, mappings
 from rukpak.format.text import list_names

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from olmkit.api.bundles import PLAIN, REGISTRY
+from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from tests.cluster.rukpak.harness import Object, config_map, definition, deployment, kind_of, namespace, plain, thing
 from tests.e2e.packages import group, registry_bundle
 

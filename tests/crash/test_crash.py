@@ -15,6 +15,7 @@ from devcluster.cluster import Cluster, ClusterOptions, start
 from devcluster.images import Registry
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.meta import Object
+from olmkit.api.provisioner_classes import PLAIN
 from olmkit.runtime.informer import Informer
 from rukpak.bundledeployment.cluster.rest_mapper import NAMESPACES
 from tests.cluster import proxy
@@ -132,7 +133,7 @@ class Run:
             "apiVersion": bundledeployments.KIND.api_version,
             "kind": bundledeployments.KIND.kind,
             "metadata": {"name": package.name},
-            "spec": {"provisionerClassName": bundles.PLAIN, "template": template, **package.fields},
+            "spec": {"provisionerClassName": PLAIN, "template": template, **package.fields},
         }
 
 

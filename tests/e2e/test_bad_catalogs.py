@@ -12,7 +12,7 @@ import pytest
 from devcluster.demo.full_catalog import catalog_object
 from devcluster.images import CONFIGS_LABEL, Registry
 from devcluster.watch import CATALOGS, PACKAGES, Object, condition, is_true
-from olmkit.api.bundles import PLAIN
+from olmkit.api.provisioner_classes import PLAIN
 from tests.bench.api_requests import metrics
 from tests.conditions import triple
 from tests.e2e.faulty_registry import ABSENT_HOST, HOST

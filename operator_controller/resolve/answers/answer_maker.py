@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from olmkit.api.conditions import truncate
+from olmkit.gocompat.text import truncate
 from operator_controller.resolve.answers.answer import (
     Answer,
     AnswerKind,

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from olmkit.api.conditions import truncate
-from olmkit.gocompat.text import quoted
+from olmkit.gocompat.text import quoted, truncate
 from operator_controller.resolve.answers.answer import Answer, AnswerKind
 from operator_controller.resolve.answers.answer_maker import AnswerMaker, ExplainedChoices
 from operator_controller.resolve.documents.catalog_documents import Documents, ParsedDocuments

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from olmkit.api.conditions import truncate
+from olmkit.gocompat.text import truncate
 from operator_controller.resolve.answers import component_answers
 from operator_controller.resolve.answers.answer import Answer, AnswerKind, Member
 from operator_controller.resolve.answers.answer_maker import ExplainedChoices

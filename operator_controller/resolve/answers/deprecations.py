@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from olmkit.api.conditions import truncate
+from olmkit.gocompat.text import truncate
 from operator_controller.resolve.selection.package_resolution import Chosen, PackageResolution
 
 MAX_DEPRECATION_BYTES = 1024

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from olmkit.api.conditions import truncate
-from olmkit.gocompat.text import quoted
+from olmkit.gocompat.text import quoted, truncate
 from olmkit.gocompat.versions import Version
 from operator_controller.resolve.explain.source_catalog import source_catalog_state
 from operator_controller.resolve.explain.spec_hints import (

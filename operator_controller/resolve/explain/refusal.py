@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from olmkit.api.conditions import truncate
+from olmkit.gocompat.text import truncate
 from operator_controller.resolve.explain.conflict import ConflictFinder
 from operator_controller.resolve.explain.conflict_sentences import ConflictSentences
 from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES

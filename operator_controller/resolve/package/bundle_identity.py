@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from olmkit.api.bundles import digest_of_reference
+from olmkit.api.names import digest_of_reference
 from olmkit.gocompat.versions import Version
 from operator_controller.resolve.package.package_content import Bundle, PackageContent
 

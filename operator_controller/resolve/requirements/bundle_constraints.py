@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from olmkit.api.conditions import truncate
 from olmkit.fbc.schemas import GVK_REQUIRED, PACKAGE_REQUIRED
 from olmkit.gocompat.fields import canonical_keys
+from olmkit.gocompat.text import truncate
 from olmkit.gocompat.versions import BadRange, BlangRange
 from operator_controller.resolve.formatting import MAX_VALUE_BYTES, quoted_value
 from operator_controller.resolve.package.package_content import (

@@ -21,7 +21,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from olmkit.api.conditions import truncate
+from olmkit.gocompat.text import truncate
 from olmkit.gocompat.versions import parse_tolerant_version
 
 if TYPE_CHECKING:

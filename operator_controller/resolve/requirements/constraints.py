@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from olmkit.api.conditions import truncate
+from olmkit.gocompat.text import truncate
 from olmkit.gocompat.versions import BadVersion, BlangRange, Version, parse_tolerant_version
 from operator_controller.resolve.formatting import MAX_VALUE_BYTES, join_names, plain_value, quoted_value
 from operator_controller.resolve.package.package_content import Bundle, GroupKind, GroupVersionKind

@@ -2,16 +2,13 @@
 
 The Resolver makes it from informers and the catalog client, `olm resolve` from its arguments. Values that olmkit.jobs.codec
 encodes: versions and ranges are texts, a package's document is named by the digest of its catalog's content and read through
-catalog_documents.py. Contains no status and no time. What the status of a Catalog says is read here, for the Resolver and `olm`
-alike. Pure.
+catalog_documents.py. Contains no status and no time. Pure.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from olmkit.api.catalogs import Catalog, ConditionType
-from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_bundle_version
 from operator_controller.resolve.package.version_range import MastermindsRange
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
@@ -192,26 +189,3 @@ def parsed_version(text: str) -> Version | None:
         return parse_bundle_version(text)
     except BadVersion:
         return None
-
-
-def served_digest(catalog: Catalog) -> str:
-    """The digest of the content that is served; "" if none is, or if none is to be used."""
-    is_serving = is_condition_true(catalog.status.conditions, ConditionType.SERVING)
-    is_wanted = not catalog.is_unavailable and not catalog.metadata.deleting
-    return catalog.status.content_digest or "" if is_serving and is_wanted and catalog.status.content_url else ""
-
-
-def package_names(catalog: Catalog) -> tuple[str, ...]:
-    """The packages that the status lists: all of them, unless there are too many for it."""
-    return tuple(filter(None, (name.strip() for name in (catalog.status.packages or "").split(","))))
-
-
-def not_served_message(catalog: Catalog) -> str:
-    """Explain why the Catalog is not served: the message of its own condition, if it has one."""
-    if catalog.metadata.deleting:
-        return "it is being deleted"
-    for name in (ConditionType.UNPACKED, ConditionType.READY):
-        condition = find_condition(catalog.status.conditions, name)
-        if condition is not None and condition.status != "True" and condition.message:
-            return condition.message
-    return "it has not been read yet"

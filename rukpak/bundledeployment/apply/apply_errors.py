@@ -18,10 +18,10 @@ from datetime import timedelta
 from typing import Any
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL, RELEASED_ANNOTATION, Reason
-from olmkit.api.conditions import truncate
 from olmkit.api.meta import Kind, apply_precondition, unchanged_precondition
 from olmkit.api.ownership import has_applied_since, is_applied_by, manager_name
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, OlmError, Unavailable, Waiting
+from olmkit.gocompat.text import truncate
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.apply.adoption import OLM_V0, SYSTEM, Claim, system_marks
 from rukpak.bundledeployment.apply.owner_lookup import Departed, Ownership, find_ownership

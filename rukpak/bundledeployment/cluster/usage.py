@@ -18,11 +18,11 @@ from olmkit.api.bundledeployments import (
     MAX_COUNTED_CUSTOM_RESOURCES,
     CustomResourceCount,
 )
-from olmkit.api.conditions import truncate
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition, definition_of
 from olmkit.api.meta import Kind, Object
 from olmkit.api.ownership import is_applied_by
 from olmkit.errors import ApiError
+from olmkit.gocompat.text import truncate
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from rukpak.bundledeployment.cluster import transforms

@@ -22,6 +22,7 @@ from olmkit.api.bundledeployments import (
 )
 from olmkit.api.meta import controller_reference
 from olmkit.api.operators import OperatorStatus
+from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from olmkit.fbc.schemas import GVK
 from rukpak.bundledeployment.bundle_info import BundleInfo
 from rukpak.bundledeployment.revisions.target import bundle_name
@@ -80,7 +81,7 @@ def derive_record(world: World, operator: OperatorStatus) -> BundleRecord | None
     template: Mapping[str, Any] = world.raw["spec"]["template"]
     if not image or known is None:
         return None
-    for provisioner in (template["spec"]["provisionerClassName"], bundles.REGISTRY, bundles.PLAIN):
+    for provisioner in (template["spec"]["provisionerClassName"], REGISTRY, PLAIN):
         spec = {"provisionerClassName": provisioner, "source": {"type": "image", "image": {"ref": image}}}
         if bundle_name(world.name, spec) == world.active_bundle:
             annotations = (template.get("metadata") or {}).get("annotations") or {}

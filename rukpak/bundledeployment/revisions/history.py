@@ -28,9 +28,9 @@ from olmkit.api.bundledeployments import (
     Revision,
     RevisionOutcome,
 )
-from olmkit.api.conditions import DesiredCondition, format_timestamp, truncate
+from olmkit.api.conditions import DesiredCondition, format_timestamp
 from olmkit.errors import Blocked
-from olmkit.gocompat.text import one_line
+from olmkit.gocompat.text import one_line, truncate
 from olmkit.stored_times import has_passed, is_ahead, stored_time, time_left
 from rukpak.bundledeployment.bundle_info import described
 from rukpak.bundledeployment.health.health_result import PROGRESS_DEADLINE

@@ -29,7 +29,7 @@ from olmkit.api.bundledeployments import (
     install_fields,
     template_spec,
 )
-from olmkit.api.bundles import PLAIN
+from olmkit.api.provisioner_classes import PLAIN
 from rukpak.render.install_options import InstallOptions
 
 HASH_LENGTH = 6

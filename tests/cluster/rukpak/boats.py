@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from olmkit.api import bundledeployments, bundles
+from olmkit.api import bundledeployments
+from olmkit.api.provisioner_classes import REGISTRY
 from olmkit.errors import ApiError
 from olmkit.runtime.source_secrets import SECRETS
 from rukpak.bundledeployment.cluster.webhook_endpoints import CONFIGURATIONS
@@ -90,7 +91,7 @@ def operator(
 
 
 async def install(at: Harness, bundle: dict[str, bytes], tag: str = "v1", **spec: Any) -> None:
-    body = at.body(at.push(bundle, tag), provisioner=bundles.REGISTRY)
+    body = at.body(at.push(bundle, tag), provisioner=REGISTRY)
     body["spec"] |= spec
     await at.client.apply(bundledeployments.KIND, body, "test")
 

@@ -18,6 +18,7 @@ from devcluster.images import Registry
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import ABANDON_ANNOTATION
 from olmkit.api.meta import Kind
+from olmkit.api.provisioner_classes import PLAIN
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change, Informer
@@ -146,7 +147,7 @@ class Harness:
         digest = Registry(self.cluster.registry).push(repository, tag, files, {})
         return f"{self.cluster.registry}/{repository}@{digest}"
 
-    def body(self, ref: str, name: str = "", provisioner: str = bundles.PLAIN) -> Object:
+    def body(self, ref: str, name: str = "", provisioner: str = PLAIN) -> Object:
         """A BundleDeployment of a plain bundle."""
         source = {"type": "image", "image": {"ref": ref}}
         return {
@@ -154,12 +155,12 @@ class Harness:
             "kind": "BundleDeployment",
             "metadata": {"name": name or self.name},
             "spec": {
-                "provisionerClassName": bundles.PLAIN,
+                "provisionerClassName": PLAIN,
                 "template": {"spec": {"provisionerClassName": provisioner, "source": source}},
             },
         }
 
-    async def install(self, ref: str, name: str = "", provisioner: str = bundles.PLAIN) -> str:
+    async def install(self, ref: str, name: str = "", provisioner: str = PLAIN) -> str:
         """Ask for a bundle (or for another one instead); returns the BundleDeployment's name."""
         body = self.body(ref, name, provisioner)
         await self.client.apply(bundledeployments.KIND, body, "test")

@@ -22,8 +22,8 @@ from devcluster.operators.content import write_bundle
 from devcluster.operators.images import push_images
 from devcluster.operators.manifests import Bundle, conversion_steps
 from devcluster.pod_suite import PodSuite
-from olmkit.api import bundles
 from olmkit.api.meta import Kind
+from olmkit.api.provisioner_classes import REGISTRY
 from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
 from release import image
@@ -138,7 +138,7 @@ async def test_an_upgrade_that_brings_or_moves_a_conversion_webhook_loses_no_req
     unexpected: list[str] = []
     async with harbour(cluster) as at:
         room = f"{at.name}-room"
-        await at.install(references[0], provisioner=bundles.REGISTRY)
+        await at.install(references[0], provisioner=REGISTRY)
         await at.until(READY, within=SECONDS)
         await _fill(at, room)
         steps = (
@@ -149,7 +149,7 @@ async def test_an_upgrade_that_brings_or_moves_a_conversion_webhook_loses_no_req
         for reference, (what, versions) in zip(references[1:], steps, strict=True):
             began = time.monotonic()
             async with requests(at.client, room, versions) as found:
-                await at.install(reference, provisioner=bundles.REGISTRY)
+                await at.install(reference, provisioner=REGISTRY)
                 await at.until(READY, within=SECONDS)
             print(f"\n{what}: {time.monotonic() - began:.1f} s")
             for name, one in found.items():

@@ -20,6 +20,7 @@ from devcluster.suite import WEBHOOKS
 from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.api import bundles
 from olmkit.api.meta import Kind
+from olmkit.api.provisioner_classes import PLAIN
 from olmkit.runtime.client import Client
 from rukpak.admission.probe import CONFIGURATION, AdmissionProbe
 from tests.cluster.rukpak.harness import Harness, rukpak
@@ -85,7 +86,7 @@ def has_ca(raw: Object | None) -> bool:
 
 
 def spec_of(ref: str) -> Object:
-    return {"provisionerClassName": bundles.PLAIN, "source": {"type": "image", "image": {"ref": ref}}}
+    return {"provisionerClassName": PLAIN, "source": {"type": "image", "image": {"ref": ref}}}
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 from devcluster.services import free_address
 from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.api import bundles
+from olmkit.api.provisioner_classes import PLAIN
 from olmkit.errors import Forbidden, Unavailable
 from rukpak.admission.bundles import IMMUTABLE, WEBHOOK
 from rukpak.admission.probe import CONFIGURATION
@@ -47,7 +48,7 @@ async def test_what_means_the_same_and_what_is_not_the_spec_may_be_written(place
         name = await place.create_bundle()
         before = await place.at.client.get(bundles.KIND, name)
         image = {"ref": "registry.example.com/ship:v1"}
-        spec = {"source": {"image": image, "type": "image"}, "provisionerClassName": bundles.PLAIN}
+        spec = {"source": {"image": image, "type": "image"}, "provisionerClassName": PLAIN}
         body = {"apiVersion": "core.rukpak.io/v1alpha1", "kind": "Bundle", "metadata": {"name": name}, "spec": spec}
         for verb in (["apply"], ["apply", "--server-side", "--force-conflicts"], ["replace"]):
             printed = await place.kubectl(*verb, "--filename=-", body=body)

@@ -26,7 +26,8 @@ from olmkit.runtime.controller import Controller
 from olmkit.runtime.manager import Manager, Settings
 from olmkit.store.store import Store
 from rukpak.bundle.storage import load
-from rukpak.bundle.unpack_request import UNPACK, UnpackResult
+from rukpak.bundle.unpack_request import UNPACK
+from rukpak.bundle.unpack_result import UnpackResult
 from rukpak.format import PlainBundle, RegistryBundle, from_json
 from rukpak.format.bundle import FORMAT_VERSION
 from rukpak.setup import bundle_controller, store_directory

@@ -9,6 +9,7 @@ import pytest
 from olmkit.api import bundles
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION
 from olmkit.api.meta import Kind
+from olmkit.api.provisioner_classes import REGISTRY
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.cluster.namespace_info import member_label
 from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
@@ -39,7 +40,7 @@ from tests.e2e.packages import registry_bundle
 
 async def test_a_registry_bundle_is_installed_upgraded_and_removed(at: Harness, running: Client) -> None:
     package = at.name
-    await at.install(at.push(registry_bundle(package, "1.0.0")), provisioner=bundles.REGISTRY)
+    await at.install(at.push(registry_bundle(package, "1.0.0")), provisioner=REGISTRY)
     first = await at.until(READY)
     uid = first["metadata"]["uid"]
     kinds = (CRDS, CLUSTER_ROLES, DEPLOYMENTS)
@@ -60,7 +61,7 @@ async def test_a_registry_bundle_is_installed_upgraded_and_removed(at: Harness, 
     assert member_label(uid) in space["metadata"]["labels"]
     assert first["status"]["createdNamespaces"] == [{"name": f"{package}-system", "uid": space["metadata"]["uid"]}]
 
-    await at.install(at.push(registry_bundle(package, "2.0.0"), "v2"), provisioner=bundles.REGISTRY)
+    await at.install(at.push(registry_bundle(package, "2.0.0"), "v2"), provisioner=REGISTRY)
     second = await at.until(READY)
     assert second["status"]["activeBundle"] != first["status"]["activeBundle"]
     workload = await at.find(DEPLOYMENTS, package, f"{package}-system")
@@ -79,10 +80,10 @@ async def test_a_registry_bundle_as_a_plain_one_is_stalled_and_installed_as_its_
 ) -> None:
     ref = at.push(registry_bundle(at.name, "1.0.0"))
     await at.install(ref)
-    advice = f"set spec.template.spec.provisionerClassName to {bundles.REGISTRY}"
+    advice = f"set spec.template.spec.provisionerClassName to {REGISTRY}"
     await at.until(says("Stalled", "True", "Blocked", advice))
     assert await at.find(CRDS, f"things.{at.name}.example.com") is None
-    await at.install(ref, provisioner=bundles.REGISTRY)
+    await at.install(ref, provisioner=REGISTRY)
     await at.until(READY)
 
 

@@ -12,7 +12,8 @@ import yaml
 
 from devcluster.operators.manifests import OLD
 from devcluster.operators.manifests import bundles as operator_bundles
-from olmkit.api import bundledeployments, bundles
+from olmkit.api import bundledeployments
+from olmkit.api.provisioner_classes import REGISTRY
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.cluster import rest_mapper
 from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
@@ -44,7 +45,7 @@ def required(group: str, version: str = "v1", kind: str = "Boat") -> Object:
 
 
 async def install(at: Harness, **spec: Any) -> None:
-    await at.install(at.push(files(at.name, **spec)), provisioner=bundles.REGISTRY)
+    await at.install(at.push(files(at.name, **spec)), provisioner=REGISTRY)
 
 
 async def test_all_that_is_missing_is_named_before_anything_is_written(at: Harness, running: Client) -> None:

@@ -23,7 +23,7 @@ from olmkit.jobs.state import Failed, Finished, JobState, Running
 from olmkit.store.store import Store
 from rukpak.bundle import storage
 from rukpak.bundle.storage import PLAIN, REGISTRY
-from rukpak.bundle.unpack_request import UnpackResult
+from rukpak.bundle.unpack_result import UnpackResult
 from rukpak.format.bundle import FORMAT_VERSION
 from tests.integration.olmkit.jobs.sandboxed_jobs import Values, job
 

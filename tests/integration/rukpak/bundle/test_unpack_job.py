@@ -33,7 +33,8 @@ from olmkit.sources.source import ImageSource, server_of
 from olmkit.store.store import Store
 from rukpak.bundle.storage import publish_job_output
 from rukpak.bundle.unpack_job import ReadRequest, read_bundle
-from rukpak.bundle.unpack_request import UNPACK, UnpackRequest, UnpackResult
+from rukpak.bundle.unpack_request import UNPACK, UnpackRequest
+from rukpak.bundle.unpack_result import UnpackResult
 from tests import images
 from tests.integration.disk import until_there_is_space
 from tests.integration.job_results import next_result, staged

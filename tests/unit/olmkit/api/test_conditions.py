@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.api.conditions import DesiredCondition, Transition, format_timestamp, merge_conditions, truncate
+from olmkit.api.conditions import DesiredCondition, Transition, format_timestamp, merge_conditions
 from olmkit.api.meta import MAX_MESSAGE_BYTES, Condition
+from olmkit.gocompat.text import truncate
 
 THEN = "2026-01-01T00:00:00Z"
 NOON = datetime(2026, 1, 1, 12, 0, 0, 900_000, tzinfo=UTC)
@@ -99,31 +100,6 @@ def test_a_duplicate_type_is_an_error() -> None:
 
 def test_times_are_utc_to_the_second() -> None:
     assert format_timestamp(datetime(2026, 1, 1, 1, 30, tzinfo=timezone(timedelta(hours=2)))) == "2025-12-31T23:30:00Z"
-
-
-@pytest.mark.parametrize(
-    ("message", "limit", "expected"),
-    [
-        pytest.param("short", 5, "short", id="what fits stays"),
-        pytest.param("longer", 5, "lo…", id="what does not fit is cut, and three dots say so"),
-        pytest.param("aéé", 4, "a…", id="a character that does not fit is removed completely"),
-        pytest.param("a😀bcd", 7, "a…", id="also one of four bytes"),
-        pytest.param("ab", 1, "a", id="without dots when they do not fit"),
-    ],
-)
-def test_cut(message: str, limit: int, expected: str) -> None:
-    assert truncate(message, limit) == expected
-
-
-@given(st.text(max_size=50), st.integers(3, 60))
-def test_cut_returns_the_longest_prefix_that_fits(message: str, limit: int) -> None:
-    result = truncate(message, limit)
-    assert len(result.encode()) <= limit
-    assert truncate(result, limit) == result
-    if result != message:
-        kept = result.removesuffix("…")
-        assert message.startswith(kept)
-        assert len(message[: len(kept) + 1].encode()) > limit - len("…".encode())
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.gocompat.text import quoted, sprintf
+from olmkit.gocompat.text import quoted, sprintf, truncate
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,28 @@ def test_arguments_are_formatted_in_order() -> None:
 
 def test_arguments_are_not_formatted_again() -> None:
     assert sprintf("%s and %q", "%q", "%s") == '%q and "%s"'
+
+
+@pytest.mark.parametrize(
+    ("message", "limit", "expected"),
+    [
+        pytest.param("short", 5, "short", id="what fits stays"),
+        pytest.param("longer", 5, "lo…", id="what does not fit is cut, and three dots say so"),
+        pytest.param("aéé", 4, "a…", id="a character that does not fit is removed completely"),
+        pytest.param("a😀bcd", 7, "a…", id="also one of four bytes"),
+        pytest.param("ab", 1, "a", id="without dots when they do not fit"),
+    ],
+)
+def test_cut(message: str, limit: int, expected: str) -> None:
+    assert truncate(message, limit) == expected
+
+
+@given(st.text(max_size=50), st.integers(3, 60))
+def test_cut_returns_the_longest_prefix_that_fits(message: str, limit: int) -> None:
+    result = truncate(message, limit)
+    assert len(result.encode()) <= limit
+    assert truncate(result, limit) == result
+    if result != message:
+        kept = result.removesuffix("…")
+        assert message.startswith(kept)
+        assert len(message[: len(kept) + 1].encode()) > limit - len("…".encode())

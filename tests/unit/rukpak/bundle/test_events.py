@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from olmkit.api.bundles import PLAIN, REGISTRY
+from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from olmkit.runtime.informer import Change, Informer
 from rukpak.bundle.events import EventMapper
 from tests.unit.rukpak.bundle.worlds import deployment

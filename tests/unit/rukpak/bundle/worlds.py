@@ -10,7 +10,8 @@ from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, Bundle
 from olmkit.errors import OlmError, Waiting
 from olmkit.jobs.state import Failed, Finished, Queued, Running
 from olmkit.store.store import unreadable_error
-from rukpak.bundle.world import UnpackResult, UnpackState, World
+from rukpak.bundle.unpack_result import UnpackResult
+from rukpak.bundle.world import UnpackState, World
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TAG = "registry.example.com/bundles/a:v1"

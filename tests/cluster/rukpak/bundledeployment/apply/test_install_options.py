@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from olmkit.api import bundledeployments, bundles
+from olmkit.api import bundledeployments
 from olmkit.api.meta import Kind
+from olmkit.api.provisioner_classes import REGISTRY
 from olmkit.errors import Invalid
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
@@ -37,7 +38,7 @@ def files(package: str, modes: Sequence[str], *, permissions: bool = True) -> di
 
 async def ask(at: Harness, ref: str, name: str = "", **spec: Any) -> None:
     """Ask for a registry+v1 bundle, installed so."""
-    body = at.body(ref, name, bundles.REGISTRY)
+    body = at.body(ref, name, REGISTRY)
     body["spec"] |= spec
     await at.client.apply(bundledeployments.KIND, body, "test")
 

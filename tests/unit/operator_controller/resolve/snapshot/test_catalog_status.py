@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from olmkit.api.catalogs import Catalog
-from operator_controller.resolve.snapshot.cluster_snapshot import package_names, served_digest
+from operator_controller.resolve.snapshot.catalog_status import package_names, served_digest
 from tests.unit.operator_controller.operator.worlds import catalog
 
 
