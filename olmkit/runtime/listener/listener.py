@@ -261,6 +261,7 @@ class Connection(web.RequestHandler):
     # The private attributes of the parent that are used: the number of requests received so far, and those not handled yet, each
     # with its body.
     _request_count: int
+    _request_in_progress: bool
 
     def __init__(self, listener: Listener, server: web.Server, slot: Slot) -> None:
         super().__init__(
@@ -426,11 +427,12 @@ class Connection(web.RequestHandler):
             self.abort()
 
     def _reject(self, status: int, text: str) -> None:
-        """Write a response directly, since aiohttp has no request yet, and close."""
+        """Write a response directly, since aiohttp has no request yet, and close. A response that is being written is not mixed
+        with it."""
         transport = self.transport
         if transport is None or transport.is_closing():
             return
-        if not self._is_responding:
+        if self._finished_count >= self._request_count and not self._request_in_progress:
             body = _error_body(text)
             head = (
                 f"HTTP/1.1 {status} {_REASON_PHRASES[status]}\r\nContent-Type: application/json\r\n"

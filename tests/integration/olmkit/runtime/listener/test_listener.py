@@ -16,6 +16,7 @@ from aiohttp import web
 
 from olmkit.runtime.listener.listener import ConnectionLimits, Listener, connection_of
 from olmkit.runtime.listener.slots import Slot, SlotState
+from olmkit.runtime.listener.sockets import SendProgress
 from tests.integration.tls import Contexts, contexts_in
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter, int]
@@ -184,6 +185,30 @@ async def test_a_body_arrives_whole_in_tls_records(
                 assert expected in await client.receive(expected)
             flood = b"".join(b"X-%d: %s\r\n" % (at, b"a" * 8000) for at in range(9))
             await client.send_records(b"POST / HTTP/1.1\r\nHost: c\r\n" + flood, max(record, 1000))
+            assert b" 431 " in await client.receive(b"too large")
+    finally:
+        client.socket.close()
+        await listener.stop()
+        listener.close()
+
+
+async def test_a_header_that_is_too_large_is_answered_while_the_last_response_is_not_acknowledged(
+    contexts: Contexts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client has read the response before its kernel acknowledges it to the kernel of the server."""
+    monkeypatch.setattr(SendProgress, "is_waiting", lambda self: True)
+    listener = Listener(web.Server(_hash_body), contexts[0], LIMITS)
+    _, port = await listener.start("127.0.0.1:0", "tests")
+    client = Handshake(contexts[1])
+    try:
+        async with asyncio.timeout(120):
+            await client.begin(port)
+            client.end()
+            await client.send_records(b"POST / HTTP/1.1\r\nHost: c\r\nContent-Length: 1\r\n\r\na", 1000)
+            expected = hashlib.sha256(b"a").hexdigest().encode()
+            assert expected in await client.receive(expected)
+            flood = b"".join(b"X-%d: %s\r\n" % (at, b"a" * 8000) for at in range(9))
+            await client.send_records(b"POST / HTTP/1.1\r\nHost: c\r\n" + flood, 1000)
             assert b" 431 " in await client.receive(b"too large")
     finally:
         client.socket.close()
