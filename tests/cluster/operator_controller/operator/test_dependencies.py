@@ -13,6 +13,7 @@ from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTAT
 from olmkit.api.operators import INSTALLED_FOR_LABEL
 from operator_controller.operator.timing import RESYNC_DELAY
 from tests.cluster.operator_controller.operator.site import CHAIN, WITHIN_SECONDS, Requirements, Site
+from tests.cluster.operator_controller.orphaning import delete_without_dependents
 from tests.e2e.packages import group
 
 CIRCLE: dict[str, Requirements] = {"a": {"1.0.0": ["b 1.0.0"]}, "b": {"1.0.0": ["a 1.0.0"]}}
@@ -82,8 +83,7 @@ async def test_a_circle_stays_whole_while_one_of_it_is_in_use(site: Site) -> Non
 async def test_what_is_left_without_its_operator_keeps_its_dependencies(site: Site) -> None:
     async with site.controller():
         await site.install(CHAIN)
-        arguments = ("delete", "operators.operators.operatorframework.io", site.package("a"), "--cascade=orphan")
-        await asyncio.to_thread(site.cluster.kubectl, *arguments)
+        await asyncio.to_thread(delete_without_dependents, site.cluster, site.package("a"))
         await site.until("b is nobody's dependency any more", lambda: INSTALLED_FOR_LABEL not in labels(site, "b"))
         assert site.operator("b") is not None
         assert not is_deleting(site, "b")
