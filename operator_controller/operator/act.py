@@ -9,6 +9,7 @@ import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import uuid4
 
 from olmkit.api import bundledeployments, operators
@@ -49,6 +50,8 @@ from operator_controller.operator.world import (
     World,
 )
 
+NO_DELAY = timedelta(0)
+
 log = logging.getLogger(__name__)
 
 
@@ -85,6 +88,9 @@ class OperatorActions:
                 return Done(plan)
             case Keep(after):
                 return Done(plan, after)
+            case CreateDependency() | RemoveDependencyLabel():
+                await self._act_on_dependencies(world, plan)
+                return Done(plan, NO_DELAY)  # the change of another Operator does not enqueue this one
             case _:
                 await self._act_on_dependencies(world, plan)
                 return Done(plan)

@@ -10,7 +10,7 @@ import pytest
 
 from olmkit.api import bundledeployments, customresourcedefinitions, operators
 from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION
-from olmkit.api.operators import INSTALLED_FOR_LABEL
+from olmkit.api.operators import FINALIZER, INSTALLED_FOR_LABEL
 from operator_controller.operator.timing import RESYNC_DELAY
 from tests.cluster.operator_controller.operator.site import CHAIN, WITHIN_SECONDS, Requirements, Site
 from tests.cluster.operator_controller.orphaning import delete_without_dependents
@@ -88,6 +88,23 @@ async def test_what_is_left_without_its_operator_keeps_its_dependencies(site: Si
         assert site.operator("b") is not None
         assert not is_deleting(site, "b")
         assert site.deployment("a") is not None
+    await site.delete("a", bundledeployments.KIND)
+
+
+@pytest.mark.timeout(400)
+async def test_an_operator_whose_bundle_the_garbage_collector_has_left_is_deleted_without_another_event(site: Site) -> None:
+    async with site.controller():
+        await site.install(CHAIN)
+    name = site.package("a")
+    arguments = ("delete", "operators.operators.operatorframework.io", name, "--cascade=orphan", "--wait=false")
+    await asyncio.to_thread(site.cluster.kubectl, *arguments)
+    # What the garbage collector does, which may take it minutes while definitions of other tests are created and deleted.
+    await site.client.patch(bundledeployments.KIND, name, {"metadata": {"ownerReferences": None}})
+    await site.client.patch(operators.KIND, name, {"metadata": {"finalizers": [FINALIZER]}})
+    async with site.controller():
+        await site.until("the Operator is gone", lambda: site.operator("a") is None)
+    assert INSTALLED_FOR_LABEL not in labels(site, "b")
+    assert site.deployment("a") is not None
     await site.delete("a", bundledeployments.KIND)
 
 
