@@ -23,7 +23,6 @@ from operator_controller.operator.world import (
 )
 from operator_controller.setup import make_informers
 from tests.cluster.operator_controller.operator.site import Site
-from tests.cluster.operator_controller.orphaning import delete_without_dependents
 
 
 @pytest.mark.timeout(400)
@@ -55,7 +54,8 @@ async def test_what_is_orphaned_is_neither_deleted_nor_owned_again_by_a_pass_tha
         await site.until(
             "it is the Operator's again", lambda: "ownerReferences" in (site.deployment("a") or {})["metadata"]
         )
-        await asyncio.to_thread(delete_without_dependents, site.cluster, site.package("a"))
+        arguments = ("delete", "operators.operators.operatorframework.io", site.package("a"), "--cascade=orphan")
+        await asyncio.to_thread(site.cluster.kubectl, *arguments)
         left = await site.client.get(bundledeployments.KIND, site.package("a"))
         assert left["metadata"]["uid"] == before["metadata"]["uid"]
         assert left["metadata"].keys() & {"deletionTimestamp", "ownerReferences"} == set()

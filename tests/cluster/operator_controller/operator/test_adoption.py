@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 from olmctl.main import main
 from tests.cluster.operator_controller.conftest import FINALIZER, Scene, wanted_version
-from tests.cluster.operator_controller.orphaning import delete_without_dependents
 from tests.conditions import triple
 
 ADOPT = "operators.operatorframework.io/adopt"
@@ -17,7 +16,7 @@ def test_what_an_operator_left_to_its_cluster_is_adopted_by_the_next_one_of_its_
     scene.install(name, "1.0.0")
     scene.ready_operator(name, "1.0.0")
     before = scene.deployment_when(name, "1.0.0")
-    delete_without_dependents(scene.cluster, name)
+    scene.cluster.kubectl("delete", "operators.operators.operatorframework.io", name, "--cascade=orphan")
     orphan = scene.deployment_when(name, "1.0.0")
     assert orphan["metadata"]["uid"] == before["metadata"]["uid"]
     assert not orphan["metadata"].get("ownerReferences")
@@ -39,7 +38,7 @@ def test_what_another_package_left_is_not_adopted(scene: Scene) -> None:
     name = scene.operator(scene.name)
     scene.install(name, "1.0.0")
     scene.ready_operator(name, "1.0.0")
-    delete_without_dependents(scene.cluster, name)
+    scene.cluster.kubectl("delete", "operators.operators.operatorframework.io", name, "--cascade=orphan")
     scene.operator("another", name)
     scene.condition_when(name, "Stalled", "True", "package 'another' not found")
     assert not scene.deployment_when(name, "1.0.0")["metadata"].get("ownerReferences")
@@ -74,7 +73,7 @@ def test_a_copy_with_the_field_managers_of_its_original_is_adopted_on_request_on
     name = scene.operator(scene.name)
     scene.install(name, "1.0.0")
     scene.ready_operator(name, "1.0.0")
-    delete_without_dependents(scene.cluster, name)
+    scene.cluster.kubectl("delete", "operators.operators.operatorframework.io", name, "--cascade=orphan")
     show = ("get", "bundledeployment", name, "-o", "json", "--show-managed-fields")
     original = json.loads(scene.cluster.kubectl(*show))
     scene.cluster.kubectl("delete", "bundledeployment", name)

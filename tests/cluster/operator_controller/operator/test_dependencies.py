@@ -13,7 +13,6 @@ from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTAT
 from olmkit.api.operators import FINALIZER, INSTALLED_FOR_LABEL
 from operator_controller.operator.timing import RESYNC_DELAY
 from tests.cluster.operator_controller.operator.site import CHAIN, WITHIN_SECONDS, Requirements, Site
-from tests.cluster.operator_controller.orphaning import delete_without_dependents
 from tests.e2e.packages import group
 
 CIRCLE: dict[str, Requirements] = {"a": {"1.0.0": ["b 1.0.0"]}, "b": {"1.0.0": ["a 1.0.0"]}}
@@ -83,7 +82,8 @@ async def test_a_circle_stays_whole_while_one_of_it_is_in_use(site: Site) -> Non
 async def test_what_is_left_without_its_operator_keeps_its_dependencies(site: Site) -> None:
     async with site.controller():
         await site.install(CHAIN)
-        await asyncio.to_thread(delete_without_dependents, site.cluster, site.package("a"))
+        arguments = ("delete", "operators.operators.operatorframework.io", site.package("a"), "--cascade=orphan")
+        await asyncio.to_thread(site.cluster.kubectl, *arguments)
         await site.until("b is nobody's dependency any more", lambda: INSTALLED_FOR_LABEL not in labels(site, "b"))
         assert site.operator("b") is not None
         assert not is_deleting(site, "b")
@@ -92,7 +92,7 @@ async def test_what_is_left_without_its_operator_keeps_its_dependencies(site: Si
 
 
 @pytest.mark.timeout(400)
-async def test_an_operator_whose_bundle_the_garbage_collector_has_left_is_deleted_without_another_event(site: Site) -> None:
+async def test_an_operator_is_gone_although_the_garbage_collector_was_faster(site: Site) -> None:
     async with site.controller():
         await site.install(CHAIN)
     name = site.package("a")
