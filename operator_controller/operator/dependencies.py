@@ -84,12 +84,13 @@ def dependency_blocker(world: World, answer: Answer) -> OlmError | None:
 
 
 def _is_installed(dependency: Dependency, neighbour: Neighbour | None) -> bool:
-    return neighbour is not None and not neighbour.is_deleting and neighbour.bundle == dependency.bundle
+    """Report whether the bundle runs. It does until the end of its deletion."""
+    return neighbour is not None and neighbour.bundle == dependency.bundle
 
 
 def _is_settled(dependency: Dependency, neighbour: Neighbour | None) -> bool:
-    """Report whether the package is installed, and no other bundle is to replace its bundle."""
-    is_kept = neighbour is not None and neighbour.requested in ("", dependency.bundle)
+    """Report whether the package is installed, and is neither deleted nor is another bundle to replace its bundle."""
+    is_kept = neighbour is not None and neighbour.requested in ("", dependency.bundle) and not neighbour.is_deleting
     return is_kept and _is_installed(dependency, neighbour)
 
 

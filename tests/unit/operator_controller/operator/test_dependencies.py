@@ -11,7 +11,7 @@ import pytest
 from olmkit.api import operators
 from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION
 from olmkit.api.operators import INSTALLED_FOR_LABEL, Operator
-from olmkit.errors import OlmError
+from olmkit.errors import OlmError, Waiting
 from operator_controller.operator.decide import decide
 from operator_controller.operator.dependencies import count_request, deletion_hold, is_unused
 from operator_controller.operator.report import report
@@ -68,6 +68,16 @@ def test_the_status_names_the_dependencies() -> None:
             "requirement": "p v1.1.0 requires q >=2.0.0",
         }
     ]
+
+
+def test_a_dependency_that_runs_while_it_is_being_deleted_is_installed_and_is_waited_for() -> None:
+    observed = with_neighbour(requiring(), bundle="q.v2.0.0", is_deleting=True)
+    decision = decide(observed)
+    assert isinstance(decision.plan, Waiting)
+    status_report = report(observed, decision.evaluation, decision.plan)
+    assert status_report is not None
+    (entry,) = status_report.status.dump()["dependencies"]
+    assert (entry["bundle"], entry["installed"]) == ("q.v2.0.0", True)
 
 
 def test_members_of_a_cycle_do_not_wait_for_each_other() -> None:
