@@ -195,7 +195,10 @@ class Watch:
                 stream.close()
             self._stream = stream
         for line in stream:
-            change = json.loads(line)
+            try:
+                change = json.loads(line)
+            except ValueError:
+                break  # kubectl's proxy writes the error as text when the API server ends the connection
             if change.get("type") not in ("ADDED", "MODIFIED", "DELETED"):
                 break
             found = change["object"]

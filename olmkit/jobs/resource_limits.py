@@ -1,6 +1,7 @@
 """Limits of the resources of a child process: memory, CPU time, open files, size of files.
 
-Set by the child itself before it runs anything; what it starts has them too. Never raises a limit that is there.
+Set by the child itself before it runs anything; what it starts has them too. Never raises a limit that is there. The numbers
+are those of Limits in olmkit.jobs.job.
 """
 
 from __future__ import annotations

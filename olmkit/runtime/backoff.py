@@ -2,8 +2,9 @@
 
 Each user has a constant of its own: olmkit.runtime.queue KEY_BACKOFF (keys whose pass failed), olmkit.runtime.informer
 WATCH_BACKOFF (watches that were cut), catalogd.replication.follower COPY_RETRY_BACKOFF (content that could not be copied).
-An API server that asks for more time with Retry-After is given it: retry_delay(). Pure except for the default source of random
-numbers; never sleeps.
+Attempts have no limit. Other delays: that of a Waiting error, that of a failed job (olmkit.jobs.scheduler), and that of a
+rejected apply (rukpak.bundledeployment.act). An API server that asks for more time with Retry-After is given it:
+retry_delay(). Pure except for the default source of random numbers; never sleeps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Decides the next step for one BundleDeployment by a list of rules: the first rule that returns a Plan wins.
 
-Each Plan is one step, and the next pass observes its result. So a process that is killed between any two writes leaves a World
-from which the same rules continue. Pure.
+Each Plan is one step, and the next pass observes its result. So a process that is killed between any two writes leaves a
+World from which the same rules continue. Pure.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from olmkit.api.bundledeployments import FINALIZER, BundleRecord, Reason, RevisionOutcome
+from olmkit.api.bundledeployments import FINALIZER, BundleRecord, Reason
 from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.runtime.reconciler import Decision
@@ -45,13 +45,13 @@ from rukpak.bundledeployment.plan import (
     Plan,
     RecordNamespaces,
     Release,
-    RollBack,
     UpdateInventory,
 )
 from rukpak.bundledeployment.ready_message import is_under_way
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.revisions.bundle_bodies import desired_bundle_body, differs, recorded_bundle_body
 from rukpak.bundledeployment.revisions.history import begins
+from rukpak.bundledeployment.revisions.rollback import rollback_plan
 from rukpak.bundledeployment.world import BriefWait, DeletedWorld, World
 from rukpak.format.text import list_names
 
@@ -139,9 +139,7 @@ def _restore(world: World, record: BundleRecord | None) -> Plan | None:
 
 
 def _roll_back(world: World, evaluation: Evaluation) -> Plan | None:
-    revision = world.target.revision
-    has_failed = revision is not None and revision.outcome == RevisionOutcome.FAILED
-    return RollBack() if has_failed and world.fallback is not None and not evaluation.rollback_obstacle else None
+    return rollback_plan(world, evaluation.rollback_obstacle)
 
 
 def _apply_bundle(world: World, _: Evaluation) -> Plan | None:

@@ -2,7 +2,8 @@
 
 Namespaces, CRDs, accounts and roles, configuration, workloads, webhooks and API services, custom resources. An unknown kind
 counts as a custom resource, because a CRD of the bundle may define it. Certificates of cert-manager are configuration: pods
-do not start before their Secrets are there. The same objects give the same order. Pure.
+do not start before their Secrets are there. The same objects give the same order. The order of their deletion is that of
+rukpak.bundledeployment.deletion.finalize. Pure.
 """
 
 from __future__ import annotations

@@ -6,6 +6,9 @@ import asyncio
 
 from aiohttp import web
 
+_ACCEPT_TURNS = 4
+"""Turns of the event loop from a connection that the kernel reports to its transport, and from an abort to its end."""
+
 
 async def close(runner: web.AppRunner) -> None:
     """Abort each connection, then clean up the runner.
@@ -17,10 +20,17 @@ async def close(runner: web.AppRunner) -> None:
     ports = {address[1] for address in runner.addresses}
     for site in list(runner.sites):
         await site.stop()
-    await asyncio.sleep(0)  # what was accepted last gets its transport
-    transports: list[asyncio.Transport] = list(vars(asyncio.get_running_loop())["_transports"].values())
-    for transport in transports:
-        address = transport.get_extra_info("sockname")
-        if isinstance(address, tuple) and address[1] in ports:
-            transport.abort()
+    await _abort(ports)
     await runner.cleanup()
+    await _abort(ports)  # an answer that was being written has begun to close its connection since
+
+
+async def _abort(ports: set[int]) -> None:
+    """Abort the connections of these ports, as often as there may be one that was accepted before and has its transport since."""
+    for _ in range(_ACCEPT_TURNS):
+        await asyncio.sleep(0)
+        transports: list[asyncio.Transport] = list(vars(asyncio.get_running_loop())["_transports"].values())
+        for transport in transports:
+            address = transport.get_extra_info("sockname")
+            if isinstance(address, tuple) and address[1] in ports:
+                transport.abort()

@@ -1,7 +1,7 @@
 """The messages for a Resolution: that of the Resolved condition, and an explanation of at most 1 KB.
 
-Messages that the OpenShift 4.14 guide shows are literally the same, with single quotes; all others put names and ranges in double
-quotes. Each is made from the Resolution alone. Pure.
+Messages that the OpenShift 4.14 guide shows are literally the same, with single quotes; all others put names and ranges in
+double quotes. Each is made from the Resolution alone. What a conflict excludes is explained in refusal.py. Pure.
 """
 
 from __future__ import annotations

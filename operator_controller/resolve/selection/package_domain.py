@@ -1,8 +1,10 @@
 """The versions that one package may have in the end state, ascending by preference, and why there are no others.
 
-The bundle that runs is index 0, as it is; then come the bundles that may be installed: of an Operator's package as its spec and
-the upgrade edges permit, of a package without an Operator as one without channel and version would get. What approval, a pause or
-a deletion keeps out is not a version; the best of it is `pending`. Pure.
+Which of several catalogs is used is decided in permitted_bundles.py.
+
+The bundle that runs is index 0, as it is; then come the bundles that may be installed: of an Operator's package as its spec
+and the upgrade edges permit, of a package without an Operator as one without channel and version would get. What approval, a
+pause or a deletion keeps out is not a version; the best of it is `pending`. Pure.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Decides whether an object that exists already may be taken over. Pure.
+"""Names who manages an object that exists already. apply_errors.py decides with it whether the object is taken over. Pure.
 
-A BundleDeployment takes over only what nobody manages: another controller would change the object back, or delete it. What is a
-part of Kubernetes or of the suite is never taken over: the cluster would be damaged, at the latest when it is deleted with the
-bundle. A label is not an owner: what a tool has marked is managed as long as something that the mark names exists, where that can
-be known.
+A BundleDeployment takes over only what nobody manages: another controller would change the object back, or delete it. What is
+a part of Kubernetes or of the suite is never taken over: the cluster would be damaged, at the latest when it is deleted with
+the bundle. A label is not an owner: what a tool has marked is managed as long as something that the mark names exists, where
+that can be known.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Turns a failed apply into an error with a message for users. Never writes.
+"""Turns a failed apply into an error with a message for users, or decides that an object is taken over. Never writes.
 
 others have removed its label         how it is taken back
 another one has the object            ApplyRejected, which names the owner

@@ -1,8 +1,9 @@
 """Checks custom resources on the cluster against the schemas that a bundle brings, one check per BundleDeployment.
 
-Started by rukpak.bundledeployment.act; its state is part of the World, and its end enqueues the BundleDeployment. Called again by
-applier right before a CustomResourceDefinition is replaced. rukpak.crds.collector lists the objects; schemas and patterns are
-evaluated in a child process, which exists only while something is checked. Never writes, and never keeps a value of an object.
+crd_gate.py decides whether a check is needed, and what its result means. Started by rukpak.bundledeployment.act; its state is
+part of the World, and its end enqueues the BundleDeployment. Called again by applier right before a CustomResourceDefinition
+is replaced. rukpak.crds.collector lists the objects; schemas and patterns are evaluated in a child process, which exists only
+while something is checked. Never writes, and never keeps a value of an object.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Deletes and releases what was decided for one BundleDeployment: objects, memberships of Namespaces, Bundles, the finalizer.
 
-Every deletion names a uid; an object that was changed or deleted meanwhile is no error, because the next pass observes it. Never
-removes finalizers of others.
+The order is decided in finalize.py for a BundleDeployment that is deleted, in prune.py for what is no longer in its bundle.
+
+Every deletion names a uid; an object that was changed or deleted meanwhile is no error, because the next pass observes it.
+Never removes finalizers of others.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Finds the installed objects that have failed or are in progress, and until when.
 
-A rollout is progress, and so is the repair of a deleted object; an object that is not healthy within its deadline has failed. The
-start of the progress is read from the condition Healthy, and which objects have failed from status.failed, so that both survive
-the process. Pure.
+A rollout is progress, and so is the repair of a deleted object; an object that is not healthy within its deadline has failed.
+The start of the progress is read from the condition Healthy, and which objects have failed from status.failed, so that both
+survive the process. The deadline of an installation whose objects are not all applied is that of revisions/history.py. Pure.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
     a step is rejected, or it is not healthy in time           failed, until it succeeds
     a rollback (RollBack)                                      rolled back; the target is an earlier revision from then on
 
-Never decides what the target is. Pure.
+Never decides what the target is. The deadlines of objects that are applied are those of health/progress.py. Pure.
 """
 
 from __future__ import annotations

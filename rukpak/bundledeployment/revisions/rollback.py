@@ -6,9 +6,9 @@
     OnFailure      failed         yes                        no                       it stays, and Ready says why
     OnFailure      failed         yes                        yes                      RollBack: the target is the earlier one
 
-A rollback never touches CustomResourceDefinitions: those of the revision that failed stay as they are, also if only it has them.
-So an earlier revision can be brought back if they still serve all versions that its own ones served, whichever version is stored,
-and if a webhook for conversions that they name is there too.
+A rollback never touches CustomResourceDefinitions: those of the revision that failed stay as they are, also if only it has
+them. So an earlier revision can be brought back if they still serve all versions that its own ones served, whichever version
+is stored, and if a webhook for conversions that they name is there too.
 
 Pure.
 """
@@ -47,6 +47,13 @@ def obstacle(world: World) -> str:
         text for item in content.objects() if (text := _missing_versions(world, item.key.name, item.versions.served))
     ]
     return f"versions that {_name(good)} has are not served any more: {list_names(missing)}" if missing else ""
+
+
+def rollback_plan(world: World, found: str) -> RollBack | None:
+    """The Plan to roll back, if the target has failed. `found` is obstacle()."""
+    revision = world.target.revision
+    has_failed = revision is not None and revision.outcome == RevisionOutcome.FAILED
+    return RollBack() if has_failed and world.fallback is not None and not found else None
 
 
 def with_rollback(

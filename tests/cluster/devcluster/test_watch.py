@@ -1,16 +1,21 @@
 """Watches of objects on a local cluster, when their stream ends, and when it is behind."""
 
+import itertools
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from devcluster.api_client import Lines
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
-from devcluster.watch import Watch
+from devcluster.watch import Object, Watch
 
 GROUP = "watched.example.com"
 DEFINITION = {
@@ -97,6 +102,48 @@ def test_nothing_is_answered_from_before_a_deletion(cluster: Cluster, things: La
         with pytest.raises(DevclusterError, match="have not come: there is an answer"):
             things.until("there is an answer", lambda found: True, seconds=2)
     assert things.until("there is an answer", lambda found: [*found] or ["none"]) == ["none"]
+
+
+@dataclass
+class ErrorTextLines:
+    """The first line, and then an error."""
+
+    lines: Lines
+    has_written: threading.Event
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from itertools.islice(self.lines, 1)
+        self.has_written.set()
+        yield b"read tcp 127.0.0.1:58600->127.0.0.1:21010: read: connection reset by peer\n"
+
+    def close(self) -> None:
+        self.lines.close()
+
+
+def _has_label(value: str, found: Mapping[str, Object]) -> bool:
+    return bool(found["one"]["metadata"].get("labels") == {"is": value})
+
+
+class WithErrorText:
+    """The API of a cluster. What ends a watch is written into it as text, as kubectl's proxy does."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.request = cluster.api.request
+        self._lines = cluster.api.lines
+        self.has_written = threading.Event()
+
+    def lines(self, path: str) -> ErrorTextLines:
+        return ErrorTextLines(self._lines(path), self.has_written)
+
+
+def test_a_watch_outlives_an_error_that_is_written_into_its_stream(cluster: Cluster, things: LateWatch) -> None:
+    api = WithErrorText(cluster)
+    with Watch(cast(Cluster, SimpleNamespace(api=api)), PATH) as watch:
+        watch.until("the thing is listed", lambda found: "one" in found)
+        for value in ("first", "second"):
+            cluster.kubectl("label", "--overwrite", f"things.{GROUP}", "one", f"is={value}")
+            watch.until("it is changed", partial(_has_label, value))
+        assert api.has_written.is_set()
 
 
 def test_a_watch_outlives_the_api_server(cluster: Cluster, things: LateWatch) -> None:
