@@ -90,7 +90,7 @@ def bundle_controller(manager: Manager, jobs: Jobs[UnpackResult], store: Store) 
     """
     settings, client = manager.settings, manager.client
     informer, deployments = manager.informer(bundles.KIND), manager.informer(bundledeployments.KIND)
-    collector = GarbageCollector(informer, jobs, store)
+    collector = GarbageCollector(informer, deployments, jobs, store)
     access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr)
     secrets = SourceSecrets.of(manager, "Bundles")
     actions = BundleActions(

@@ -16,9 +16,10 @@ KIND = Kind("core.rukpak.io", "v1alpha1", "Bundle", "bundles")
 MAX_NAME_LENGTH = 52
 
 IMAGE_BY_DIGEST_ANNOTATION = "core.rukpak.io/image-by-digest"
-"""The annotation of a Bundle that was recreated from the record of its BundleDeployment: the image by digest that it has to use.
+"""The annotation of a Bundle that was created again from status.installed or status.history of its BundleDeployment: the image by
+digest that it has to use.
 
-It is used only if the record has the same value.
+It is used only if one of these has the same value for this Bundle.
 """
 
 

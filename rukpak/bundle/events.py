@@ -13,6 +13,7 @@ from olmkit.api.content import Phase
 from olmkit.api.meta import Object
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.informer_store import Change
+from rukpak.bundle.recorded_images import changed_records
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,12 @@ class EventMapper:
             yield from self._conflicting_with(old)
 
     def keys_of_deployment(self, change: Change) -> Iterator[str]:
-        """The Bundles whose record in the status of their BundleDeployment changed: a recreated Bundle may exist before its
-        record.
+        """The Bundles whose records in the status of their BundleDeployment changed: a recreated Bundle may exist before its
+        record. Of records that are gone, only those of Bundles that do not exist: their content is not needed any more.
         """
-        record = _record(change.new)
-        if record is not None and record != _record(change.old):
-            yield record["bundle"]
+        for name, is_recorded in changed_records(change.old, change.new):
+            if is_recorded or ("", name) not in self.bundles.objects:
+                yield name
 
     def keys_of_secret(self, change: Change) -> Iterator[str]:
         """The Bundles that name the Secret, and for the Secret for all Bundles also the Bundles that are not unpacked."""
@@ -62,11 +63,6 @@ class EventMapper:
             is_failing = (raw.get("status") or {}).get("phase") == Phase.FAILING
             if is_same_image and is_failing and raw["spec"]["provisionerClassName"] != provisioner:
                 yield name
-
-
-def _record(raw: Object | None) -> Object | None:
-    record: Object | None = ((raw or {}).get("status") or {}).get("installed")
-    return record
 
 
 def _status(raw: Object | None) -> Object | None:

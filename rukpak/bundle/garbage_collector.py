@@ -1,4 +1,4 @@
-"""Removes content that no Bundle has from the store.
+"""Removes content that no Bundle has, and no BundleDeployment records, from the store.
 
 It deletes the content of deleted Bundles, because Bundles have no finalizer. It is a runnable of the manager, on the leader only.
 rukpak.bundle.act requests a collection when a Bundle is gone. Never removes content while a job is queued or runs, because the
@@ -17,6 +17,7 @@ from olmkit.jobs.scheduler import Jobs
 from olmkit.jobs.state import Finished
 from olmkit.runtime.informer import Informer
 from olmkit.store.store import Store
+from rukpak.bundle.recorded_images import recorded_digests
 from rukpak.bundle.unpack_result import UnpackResult
 
 RETRY_DELAY_SECONDS = 60.0
@@ -30,6 +31,7 @@ class GarbageCollector:
     """All calls from one event loop."""
 
     bundles: Informer
+    deployments: Informer
     jobs: Jobs[UnpackResult]
     store: Store
     collecting: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -38,7 +40,7 @@ class GarbageCollector:
     _requested: asyncio.Event = field(default_factory=asyncio.Event)
 
     def request(self) -> None:
-        """Request the removal of content that no Bundle has."""
+        """Request the removal of content that is not used."""
         self._requested.set()
 
     async def run(self) -> None:
@@ -48,12 +50,13 @@ class GarbageCollector:
             await self._requested.wait()
             await self.jobs.idle()
             await self.bundles.fresh.wait()
+            await self.deployments.fresh.wait()
             self._requested.clear()
             try:
                 await self._collect()
             except (OSError, OlmError) as error:
                 self.request()
-                log.warning("content that no Bundle has cannot be removed, trying again", extra={"error": str(error)})
+                log.warning("content that is not used cannot be removed, trying again", extra={"error": str(error)})
                 await asyncio.sleep(RETRY_DELAY_SECONDS)
 
     async def _collect(self) -> None:
@@ -66,13 +69,15 @@ class GarbageCollector:
             # Read after the store: content that is wanted since then stays.
             for digest in sorted(stored - self._wanted()):
                 await asyncio.to_thread(self.store.remove, digest)
-                log.info("content removed (no Bundle has it)", extra={"digest": digest})
+                log.info(
+                    "content removed (no Bundle has it, and no BundleDeployment records it)", extra={"digest": digest}
+                )
 
     def _wanted(self) -> set[str]:
-        """The digests that Bundles have resolved, or that jobs have found for them."""
+        """The digests that Bundles have resolved, that jobs have found for them, or that BundleDeployments record."""
         wanted = {resolved_digest(raw) for raw in self.bundles.objects.values()}
         for _, name in self.bundles.objects:
             state = self.jobs.state(name)
             if isinstance(state, Finished):
                 wanted.add(state.result.digest)
-        return wanted
+        return wanted.union(*map(recorded_digests, self.deployments.objects.values()))

@@ -9,15 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from olmkit.api import bundledeployments
-from olmkit.api.bundledeployments import BundleDeployment
 from olmkit.api.bundles import Bundle, BundleStatus, resolved_digest
 from olmkit.api.conditions import StatusReport
-from olmkit.api.meta import Object
 from olmkit.api.names import digest_of_reference
 from olmkit.errors import Waiting
 from olmkit.runtime.informer import Informer
@@ -25,6 +21,7 @@ from olmkit.runtime.reconciler import Reconciler
 from olmkit.runtime.status_publisher import Publisher
 from rukpak.bundle.act import BundleActions
 from rukpak.bundle.decide import decide
+from rukpak.bundle.recorded_images import recorded_images
 from rukpak.bundle.report import report
 from rukpak.bundle.storage import intact_type
 from rukpak.bundle.world import CONTENT_TYPES, Done, Evaluation, Plan, World, controlling_deployment
@@ -62,7 +59,7 @@ class BundleReconciler:
             common_secret_version=secrets.common_version,
         )
         state = self.actions.jobs.state(key)
-        recorded = recorded_image(bundle, self.deployments.get)
+        recorded = recorded_images(bundle, self.deployments.get)
         world = replace(world, recorded=recorded, job=state if state is not None and world.is_own(state) else None)
         digest = digest_of_reference(world.ref)
         try:
@@ -94,18 +91,3 @@ class BundleReconciler:
             if name != key and resolved_digest(raw) == digest and raw["spec"]["provisionerClassName"] != provisioner
         }
         return Bundle.load(found[min(found)]) if found else None
-
-
-def recorded_image(bundle: Bundle, deployment: Callable[[str], Object | None]) -> str:
-    """The image by digest that the BundleDeployment that controls the Bundle records for it; "" if it records none.
-
-    The record is part of a status: only rukpak writes it, and only from the answers of the registry.
-    """
-    owner = next((one for one in bundle.metadata.owner_references if one.controller), None)
-    raw = deployment(owner.name) if owner is not None and owner.kind == bundledeployments.KIND.kind else None
-    if raw is None or owner is None or raw["metadata"]["uid"] != owner.uid:
-        return ""
-    record = BundleDeployment.load(raw).status.installed
-    if record is None or (record.bundle, record.spec) != (bundle.metadata.name, bundle.spec):
-        return ""
-    return record.image or ""

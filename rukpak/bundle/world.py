@@ -43,8 +43,8 @@ class World:
     """The name of another Bundle whose provisioner has unpacked the same image as another type."""
     unreadable: Waiting | None = None
     """The reason why the store cannot be read at the moment."""
-    recorded: str = ""
-    """The image by digest that the BundleDeployment records for this Bundle; "" if there is none."""
+    recorded: frozenset[str] = frozenset()
+    """The images by digest that the BundleDeployment records for this Bundle: in status.installed and status.history."""
     monotonic: float = 0.0
     """time.monotonic() of the observation, for the retries of jobs."""
     conflicting_deployment: str = ""
@@ -89,7 +89,7 @@ class World:
 
         A Bundle that was recreated has the reference in an annotation, which counts for the spec that the Bundle was created
         with. Anybody who creates a Bundle, or a template, can write the annotation, so it counts only if the BundleDeployment
-        records the same image.
+        records the same image, as that of what is installed or of a revision.
         """
         if self.bundle is None:
             return ""
@@ -97,7 +97,7 @@ class World:
         if status.observed_generation == metadata.generation and status.resolved_source is not None:
             return status.resolved_source.image.ref if status.resolved_source.image else ""
         claimed = metadata.annotations.get(IMAGE_BY_DIGEST_ANNOTATION, "")
-        return claimed if metadata.generation == 1 and claimed == self.recorded else ""
+        return claimed if metadata.generation == 1 and claimed in self.recorded else ""
 
     @property
     def ref(self) -> str:

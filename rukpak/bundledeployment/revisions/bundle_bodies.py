@@ -59,12 +59,12 @@ def _body(
 
 
 def _image_by_digest(world: World) -> Mapping[str, str]:
-    """The annotation for an active Bundle that is or was created again: its tag may have moved since it was installed."""
-    bundle, record = world.bundles.get(world.target_bundle), world.record(world.target_bundle)
+    """The annotation for a Bundle that is or was created again: its tag may have moved since it was installed, or since its
+    revision began."""
+    bundle, is_active = world.bundles.get(world.target_bundle), world.active_bundle == world.target_bundle
     was_recreated = bundle is None or bundles.IMAGE_BY_DIGEST_ANNOTATION in bundle.annotations
-    if record is None or world.active_bundle != world.target_bundle or not was_recreated:
-        return {}
-    return _digest_of(record)
+    record = (world.record(world.target_bundle) if is_active else None) or world.target.revision
+    return _digest_of(record) if record is not None and was_recreated else {}
 
 
 def _digest_of(record: BundleRecord) -> Mapping[str, str]:

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from devcluster.cluster import Cluster
 from devcluster.images import Registry
-from olmkit.api import bundles
+from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION
 from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scheduler import Jobs
@@ -502,6 +502,31 @@ async def test_content_is_removed_with_its_last_bundle(cluster: Cluster, stage: 
         await stage.when(await stage.create(stage.image("@" + third), suffix="-third"), "Unpacked")
         assert await asyncio.to_thread(is_removed, store, digest)
         assert store.path(other) is not None
+
+
+async def test_content_that_a_bundle_deployment_records_is_kept_until_it_is_deleted(
+    cluster: Cluster, stage: Stage, tmp_path: Path
+) -> None:
+    """The record of a revision is enough: a rollback creates its Bundle again, and the registry may not have the image then."""
+    digest, ref = stage.push(registry_bundle("things")), stage.image()
+    async with unpacking(cluster, tmp_path) as store:
+        body = stage.at.body(ref, provisioner=REGISTRY)
+        made = await stage.at.create(bundledeployments.KIND, body)
+        spec = body["spec"]["template"]["spec"]
+        revision = {"bundle": f"{stage.name}-old", "spec": spec, "image": stage.image("@" + digest), "revision": 1}
+        revision |= {"install": "{}", "outcome": "Succeeded", "startedAt": "2026-01-01T00:00:00Z"}
+        await stage.client.apply_status(bundledeployments.KIND, {**made, "status": {"history": [revision]}}, "test")
+        bundle = await stage.create(ref)
+        await stage.when(bundle, "Unpacked")
+        await stage.delete(bundle)
+        other = stage.push(registry_bundle("others"), "other")
+        unrecorded = await stage.create(stage.image(":other"), suffix="-other")
+        await stage.when(unrecorded, "Unpacked")
+        await stage.delete(unrecorded)
+        assert await asyncio.to_thread(is_removed, store, other)
+        assert store.path(digest) is not None
+        await stage.client.delete(bundledeployments.KIND, stage.name)
+        assert await asyncio.to_thread(is_removed, store, digest)
 
 
 async def test_stored_content_must_also_be_returned_by_the_registry(

@@ -8,7 +8,7 @@ import pytest
 from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from olmkit.runtime.informer import Change, Informer
 from rukpak.bundle.events import EventMapper
-from tests.unit.rukpak.bundle.worlds import deployment
+from tests.unit.rukpak.bundle.worlds import deployment, revision, with_history
 
 SHARED = "sha256:1"
 
@@ -58,11 +58,16 @@ def test_changes_of_a_bundle(change: Change, keys: bool) -> None:
         pytest.param(Change({**deployment(), "status": {}}, deployment()), ["a"], id="a new record"),
         pytest.param(Change(deployment(), deployment(image="x")), ["a"], id="another record"),
         pytest.param(Change(deployment(), deployment()), [], id="any other change"),
-        pytest.param(Change(deployment(), None), [], id="it went"),
+        pytest.param(
+            Change(deployment(), None), ["a"], id="it went after its Bundle: the content is not needed any more"
+        ),
+        pytest.param(Change(deployment(bundle="b"), None), [], id="it went before its Bundle"),
+        pytest.param(Change(with_history(), with_history(revision())), ["a"], id="a revision begins"),
     ],
 )
 def test_changes_of_a_bundle_deployment(change: Change, keys: list[str]) -> None:
-    assert list(event_mapper().keys_of_deployment(change)) == keys
+    existing = {"metadata": {"name": "b"}}
+    assert list(event_mapper(existing).keys_of_deployment(change)) == keys
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def world(
         job,
         conflicting,
         unreadable,
-        recorded,
+        frozenset(filter(None, [recorded])),
         monotonic=monotonic,
         conflicting_deployment=conflicting_deployment,
         namespace="the-suite",
@@ -109,3 +109,16 @@ def deployment(uid: str = "d", **record: Any) -> dict[str, Any]:
         "spec": {"provisionerClassName": "core-rukpak-io-plain", "template": {"spec": SPEC}},
         "status": {"activeBundle": "a", "installed": known},
     }
+
+
+def revision(**record: Any) -> dict[str, Any]:
+    """A revision of the Bundle "a"."""
+    known = {"revision": 1, "install": "{}", "outcome": "InProgress", "startedAt": "2026-01-01T10:00:00Z"}
+    return {"bundle": "a", "image": IMAGE, "spec": SPEC, **known, **record}
+
+
+def with_history(*revisions: dict[str, Any], bundle: str = "") -> dict[str, Any]:
+    """A BundleDeployment with these revisions; `bundle` is installed, if that is given."""
+    seen = deployment(bundle=bundle)
+    status = seen["status"] if bundle else {}
+    return {**seen, "status": {**status, "history": list(revisions)}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from devcluster.cluster import Cluster
-from olmkit.api import bundledeployments
+from olmkit.api import bundledeployments, bundles
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
@@ -20,6 +21,7 @@ from rukpak.setup import build
 from tests.cluster import killable_process
 from tests.cluster.killable_process import KillSwitch, first
 from tests.cluster.rukpak.bundledeployment.revisions.test_history import outcomes
+from tests.cluster.rukpak.bundledeployment.test_reconciler_active_bundle import replaced
 from tests.cluster.rukpak.bundledeployment.test_report import event_that, mentions
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
@@ -150,6 +152,49 @@ async def test_an_upgrade_that_is_rejected_is_rolled_back(at: Harness, running: 
 
     await at.client.delete(CONFIG_MAPS, "log", at.name)  # what was brought back is repaired
     assert data(await at.when(CONFIG_MAPS, "log", at.name, lambda found: found is not None)) == {"v": "1"}
+
+
+async def installed_by_tag(at: Harness) -> Object:
+    """Version 1 is installed by a tag, which then moves to another content; its Bundle."""
+    repository = f"bundles/{at.name}"
+    at.push(plain(namespace(at.name), config_map("log", at.name, v="1")), "latest", repository)
+    await install(at, f"{at.cluster.registry}/{repository}:latest")
+    active = (await at.until(READY))["status"]["activeBundle"]
+    at.push(plain(namespace(at.name), config_map("log", at.name, v="moved")), "latest", repository)
+    return await at.client.get(bundles.KIND, active)
+
+
+async def test_a_bundle_that_is_made_again_for_a_rollback_has_its_digest_although_the_tag_has_moved(
+    at: Harness, running: Client
+) -> None:
+    good = await installed_by_tag(at)
+    name = good["metadata"]["name"]
+    new = (namespace(at.name), config_map("log", at.name, v="2"), stuck("engine", at.name))
+    await install(at, at.push(plain(*new), "v2"), progressDeadline="8s")
+    await at.until(lambda raw: (raw or {})["status"].get("revision") == 2)
+    await at.client.delete(bundles.KIND, name)
+    again = await at.when(bundles.KIND, name, "", partial(replaced, good["metadata"]["uid"]))
+    assert again is not None
+    assert again["status"]["resolvedSource"] == good["status"]["resolvedSource"]
+    raw = await at.until(rolled_back)
+    assert raw["status"]["activeBundle"] == name
+    assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"v": "1"}
+
+
+async def test_a_bundle_whose_first_installation_was_cut_short_is_made_again_with_its_digest(
+    at: Harness, running: Client
+) -> None:
+    repository = f"bundles/{at.name}"
+    at.push(plain(namespace(at.name), config_map("log", at.name), rejected("engine", at.name)), "latest", repository)
+    await install(at, f"{at.cluster.registry}/{repository}:latest")
+    raw = await at.until(says("Installed", "False", "InstallFailed"))
+    name = raw["status"]["history"][0]["bundle"]
+    made = await at.client.get(bundles.KIND, name)
+    at.push(plain(namespace(at.name), config_map("log", at.name, v="moved")), "latest", repository)
+    await at.client.delete(bundles.KIND, name)
+    again = await at.when(bundles.KIND, name, "", partial(replaced, made["metadata"]["uid"]))
+    assert again is not None
+    assert again["status"]["resolvedSource"] == made["status"]["resolvedSource"]
 
 
 async def test_a_first_installation_stays_as_it_is(at: Harness, running: Client) -> None:

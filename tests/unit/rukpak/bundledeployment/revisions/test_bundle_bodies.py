@@ -19,7 +19,7 @@ from rukpak.bundledeployment.revisions.bundle_bodies import (
 )
 from rukpak.bundledeployment.revisions.target import bundle_name
 from rukpak.bundledeployment.world import World
-from tests.unit.rukpak.bundledeployment.worlds import NAME, UID, bundle, installed, raw, world
+from tests.unit.rukpak.bundledeployment.worlds import NAME, UID, bundle, installed, raw, revision, world
 
 TAG, DIGEST = "registry.example.com/ship:v1", "registry.example.com/ship@sha256:" + "1" * 64
 
@@ -79,6 +79,30 @@ def test_a_desired_bundle_body_that_is_made_again_keeps_its_digest() -> None:
 def test_a_bundle_that_was_never_away_is_not_written_for_its_digest() -> None:
     known = replace(bundle(active()), image=DIGEST, spec=spec(TAG))
     assert "annotations" not in desired_bundle_body(upgraded(**{active(): known}))["metadata"]
+
+
+def begun(is_upgrade: bool = False, **bundles: Any) -> World:
+    """The revision of a tag has begun, and nothing or another bundle is active."""
+    status = {
+        "history": [revision(2, TAG, "InProgress", image=DIGEST)],
+        **({"activeBundle": "o"} if is_upgrade else {}),
+    }
+    return world(raw(TAG, status=status), bundles=bundles)
+
+
+@pytest.mark.parametrize("is_upgrade", [False, True])
+def test_a_bundle_that_is_made_again_before_it_is_installed_keeps_the_digest_of_its_revision(is_upgrade: bool) -> None:
+    body = desired_bundle_body(begun(is_upgrade))
+    assert body["metadata"]["annotations"] == {IMAGE_BY_DIGEST_ANNOTATION: DIGEST}
+    again = replace(bundle(active()), annotations=body["metadata"]["annotations"])
+    assert not differs(again, desired_bundle_body(begun(is_upgrade, **{active(): again}))["metadata"])
+    first = bundle(active())
+    assert "annotations" not in desired_bundle_body(begun(is_upgrade, **{active(): first}))["metadata"]
+
+
+def test_a_bundle_whose_revision_has_not_begun_resolves_its_tag() -> None:
+    status = {"history": [revision(1, "registry.example.com/ship:v0", image=DIGEST)]}
+    assert "annotations" not in desired_bundle_body(world(raw(TAG, status=status)))["metadata"]
 
 
 def operator(ref: str | None = DIGEST, **changes: Any) -> OperatorStatus:
