@@ -9,8 +9,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from catalogd.catalog import package_diff
-from catalogd.catalog.act import CONFIG_MAPS, FIELD_MANAGER, CatalogActions, SourceInputs
-from catalogd.catalog.desired_source import CONFIG_MAP, SECRET
+from catalogd.catalog.act import FIELD_MANAGER, CatalogActions
 from catalogd.catalog.events import EventMapper
 from catalogd.catalog.metrics import CatalogMetrics
 from catalogd.catalog.package_sync import PackageSync
@@ -33,11 +32,12 @@ from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import Controller
 from olmkit.runtime.informer import Informer, without_managed_fields
 from olmkit.runtime.manager import Manager
-from olmkit.runtime.source_secrets import SourceSecrets
+from olmkit.runtime.source_inputs import SourceInputs
 from olmkit.runtime.status_publisher import ProgressRules, Publisher
 from olmkit.sources.access import Access
 from olmkit.sources.errors import quoted
 from olmkit.sources.oci.reference import is_host
+from olmkit.sources.spec_source import CONFIG_MAP, SECRET
 from olmkit.tls import setup
 from olmkit.tls.service import CATALOG_SERVICE, netloc
 
@@ -92,7 +92,7 @@ def _controller(
         reconciler.log_failure(name)
         controller.enqueue(name)
 
-    inputs = _source_inputs(manager)
+    inputs = SourceInputs.of(manager, "Catalogs")
     package_sync = _package_sync(manager)
     actions = CatalogActions(
         client=manager.client,
@@ -133,11 +133,6 @@ def _export_metrics(manager: Manager, catalog_informer: Informer, reconciler: Ca
     conditions = ConditionMetrics(catalogs.KIND, lambda: catalog_informer.objects.values(), lambda: manager.is_leading)
     conditions.register()
     manager.on_close(conditions.unregister)
-
-
-def _source_inputs(manager: Manager) -> SourceInputs:
-    config_maps = manager.informer(CONFIG_MAPS, namespace=manager.settings.system_namespace, metadata_only=True)
-    return SourceInputs(manager.client, SourceSecrets.of(manager, "Catalogs"), config_maps)
 
 
 def _load_jobs(

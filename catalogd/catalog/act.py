@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from catalogd.catalog.desired_source import CONFIG_MAP, SECRET, input_references, missing_input, secret_name, source_of
 from catalogd.catalog.package_diff import Difference
 from catalogd.catalog.package_sync import PackageSync
 from catalogd.catalog.world import (
     ConfirmUnchanged,
     Done,
     FailedLoad,
-    InputReference,
     Keep,
     Load,
     Plan,
@@ -36,21 +34,15 @@ from catalogd.catalog.world import (
 from catalogd.ingest.load_task import LoadResult, LoadTaskFactory
 from catalogd.storage.catalog_store import CatalogStore
 from olmkit.api import catalogs
-from olmkit.api.catalogs import NAME_LABEL, CatalogSource
-from olmkit.api.meta import Kind
-from olmkit.errors import Conflict, NotFound, OlmError
+from olmkit.api.catalogs import NAME_LABEL
+from olmkit.errors import Conflict, OlmError
 from olmkit.jobs.scheduler import Jobs
-from olmkit.runtime.api_server_addresses import ApiServerAddresses
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
-from olmkit.runtime.source_secrets import SourceSecrets
-from olmkit.sources import configmaps
-from olmkit.sources.credentials import Credentials
-from olmkit.sources.source import Source
+from olmkit.runtime.source_inputs import SourceInputs
 from olmkit.store.disk_errors import disk_error
 from olmkit.store.store import unreadable_error
 
-CONFIG_MAPS = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
 FIELD_MANAGER = "catalogd"
 
 log = logging.getLogger(__name__)
@@ -77,54 +69,6 @@ class Memory:
     """The loads because content was lost on disk, as recorded at the start of the last load: its age is zero."""
     recovered_at: float = 0.0
     """time.monotonic() of that start."""
-
-
-class SourceInputs:
-    """The inputs of a source in the cluster: the Secret with its credentials, and the files of its ConfigMaps.
-
-    The files are read from the API server when the job starts, as Secrets are (olmkit.runtime.source_secrets). An informer that
-    keeps only metadata reports which ConfigMaps exist and when they change.
-    """
-
-    def __init__(self, client: Client, secrets: SourceSecrets, config_maps: Informer) -> None:
-        self._client = client
-        self.secrets = secrets
-        self.namespace = secrets.namespace
-        self.informers = {SECRET: secrets.informer, CONFIG_MAP: config_maps}
-        self._api_servers = ApiServerAddresses(client)
-
-    def versions(self, source: CatalogSource) -> Mapping[InputReference, str | None]:
-        """The resourceVersion of each Secret and ConfigMap that a source refers to; None for an object that does not exist."""
-        return {each: self._version(each) for each in input_references(source)}
-
-    def _version(self, each: InputReference) -> str | None:
-        if each.kind == SECRET:
-            return self.secrets.version(each.name)
-        found = self.informers[each.kind].get(each.name, self.namespace)
-        return None if found is None else str(found["metadata"].get("resourceVersion", ""))
-
-    async def credentials(self, source: CatalogSource) -> Credentials:
-        """The credentials for each host. Raises Blocked if a Secret of the Catalog cannot be used."""
-        return await self.secrets.credentials(secret_name(source))
-
-    async def source(self, spec: CatalogSource) -> Source:
-        """The source, including the files of ConfigMaps. Raises Blocked."""
-        source = source_of(spec)
-        if source is not None:
-            return source
-        return configmaps.gather(
-            [(await self._config_map(each.config_map.name), each.path or "") for each in spec.config_maps or ()]
-        )
-
-    async def denied_hosts(self) -> tuple[str, ...]:
-        """The hosts of the API server, which no source may have. Raises ApiError."""
-        return await self._api_servers.hosts()
-
-    async def _config_map(self, name: str) -> dict[str, object]:
-        try:
-            return await self._client.get(CONFIG_MAPS, name, self.namespace)
-        except NotFound:
-            raise missing_input(InputReference(CONFIG_MAP, name), self.namespace) from None
 
 
 @dataclass(frozen=True)

@@ -6,29 +6,26 @@ Also the interval between two checks of it. Does not read the cluster: the World
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from datetime import timedelta
 
-from catalogd.catalog.world import DesiredSource, InputReference, World
+from catalogd.catalog.world import DesiredSource, World
 from olmkit.api.catalogs import Catalog, CatalogSource, Reason
 from olmkit.api.content import SourceType
 from olmkit.errors import Blocked
 from olmkit.gocompat.text import parse_duration
 from olmkit.sources.errors import BadReference
 from olmkit.sources.oci.reference import parse
-from olmkit.sources.secrets import missing_secret
-from olmkit.sources.source import (
-    GitReference,
-    GitSource,
-    HttpSource,
-    ImageSource,
-    RefKind,
-    Source,
-    identity,
-    without_query,
+from olmkit.sources.source import GitSource, HttpSource, ImageSource, identity, without_query
+from olmkit.sources.spec_source import (
+    CONFIG_MAP,
+    SECRET,
+    InputReference,
+    input_references,
+    missing_input,
+    secret_name,
+    source_of,
 )
 
-SECRET, CONFIG_MAP = "Secret", "ConfigMap"
 DEFAULT_POLL_INTERVAL = timedelta(minutes=10)
 MIN_POLL_INTERVAL = timedelta(seconds=1)
 MAX_POLL_INTERVAL = timedelta(days=36_500)
@@ -50,72 +47,6 @@ def desired_source(world: World) -> DesiredSource | Blocked | None:
         return _desired_source(world, source)
     except Blocked as error:
         return error
-
-
-def missing_input(missing: InputReference, namespace: str) -> Blocked:
-    """The error for a Secret or ConfigMap that does not exist."""
-    if missing.kind == SECRET:
-        return missing_secret(missing.name, namespace)
-    text = f'{missing.kind} "{missing.name}" not found in namespace "{namespace}": create it there'
-    return Blocked(Reason.BLOCKED, text, [f"{missing.kind} {missing.name}"])
-
-
-def input_references(source: CatalogSource) -> Sequence[InputReference]:
-    """The Secrets and ConfigMaps that a source refers to."""
-    found = [InputReference(SECRET, name)] if (name := secret_name(source)) else []
-    if source.type == SourceType.CONFIG_MAPS:
-        found += [InputReference(CONFIG_MAP, each.config_map.name) for each in source.config_maps or ()]
-    return found
-
-
-def secret_name(source: CatalogSource) -> str:
-    """The Secret with the credentials, "" for none."""
-    match source.type:
-        case SourceType.IMAGE if source.image is not None:
-            return source.image.pull_secret or ""
-        case SourceType.GIT if source.git is not None:
-            auth = source.git.auth
-        case SourceType.HTTP if source.http is not None:
-            auth = source.http.auth
-        case _:
-            return ""
-    return auth.secret.name if auth is not None and auth.secret is not None else ""
-
-
-def source_of(source: CatalogSource) -> Source | None:
-    """The source for the job; None for ConfigMaps, whose files are read when the job starts. Raises Blocked."""
-    match source.type:
-        case SourceType.IMAGE if source.image is not None:
-            return ImageSource(source.image.ref)
-        case SourceType.GIT if source.git is not None:
-            git = source.git
-            insecure = git.auth is not None and git.auth.insecure_skip_verify
-            return GitSource(
-                git.repository,
-                _reference(git.ref.branch, git.ref.tag, git.ref.commit),
-                _directory(git.directory),
-                insecure,
-            )
-        case SourceType.HTTP if source.http is not None:
-            http = source.http
-            insecure = http.auth is not None and http.auth.insecure_skip_verify
-            return HttpSource(http.url, http.checksum or "", insecure)
-        case SourceType.CONFIG_MAPS if source.config_maps:
-            return None
-    raise Blocked(
-        Reason.BLOCKED, f"set spec.source.{source.type}: a source of type {source.type} needs it", [source.type]
-    )
-
-
-def _reference(branch: str | None, tag: str | None, commit: str | None) -> GitReference:
-    for kind, name in ((RefKind.COMMIT, commit), (RefKind.TAG, tag), (RefKind.BRANCH, branch)):
-        if name:
-            return GitReference(kind, name)
-    raise Blocked(Reason.BLOCKED, "set one of branch, tag and commit in spec.source.git.ref", ["ref"])
-
-
-def _directory(directory: str | None) -> str:
-    return (directory or "").removeprefix("./").strip("/").removeprefix(".")
 
 
 def _desired_source(world: World, spec: CatalogSource) -> DesiredSource:

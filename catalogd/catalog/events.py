@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from catalogd.catalog.desired_source import CONFIG_MAP, SECRET, references
+from catalogd.catalog.desired_source import references
 from catalogd.catalog.package_sync import catalog_of
 from olmkit.api.catalogs import Catalog
 from olmkit.runtime.informer import Change, Informer
+from olmkit.sources.spec_source import CONFIG_MAP, SECRET
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from olmkit.api.catalogs import NAME_LABEL, Catalog, ConditionType
 from olmkit.api.conditions import find_condition
 from olmkit.errors import OlmError
 from olmkit.sources.errors import BadContent
+from olmkit.sources.spec_source import InputReference
 
 # --- World
 
@@ -27,14 +28,6 @@ class ServedContent:
 
     record: Record
     summary: CatalogSummary
-
-
-@dataclass(frozen=True)
-class InputReference:
-    """A Secret or ConfigMap of the system namespace that a source refers to."""
-
-    kind: str
-    name: str
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from olmkit.jobs.staging import Staging
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent
-from olmkit.sources.oci.reference import check_job_result
-from olmkit.sources.source import ImageSource, Source, server_of
+from olmkit.sources.resolved_source import check_job_result, content_name
+from olmkit.sources.source import HttpSource, ImageSource, Source, server_of
 from olmkit.store.store import Store, raise_unless_corrupt
 
 YAML_WORKER_COUNT = 2
@@ -92,15 +92,18 @@ def is_stored(store: Store, digest: str) -> bool:
         return False
 
 
-def publish_job_output(store: Store, image: str, directory: Path, result: LoadResult) -> None:
+def publish_job_output(store: Store, source: Source, directory: Path, result: LoadResult) -> None:
     """Publish the staging directory of a load job under the digest that its result names. Blocks; see olmkit.jobs.staging.
 
-    `image` is the reference that was requested, and the digest has to belong to it; "" for other kinds of sources. Stored
-    content that is intact and complete stays, whatever the result says: no job replaces content that others read.
+    The digest has to belong to `source`, which was requested; an archive that has not changed has none. Stored content that is
+    intact and complete stays, whatever the result says: no job replaces content that others read.
     """
     digest = result.digest
-    if image:
-        check_job_result(image, result.ref, digest)
+    is_same_archive = result.unchanged and not result.staged and isinstance(source, HttpSource)
+    if not is_same_archive:
+        check_job_result(source, result.resolved, digest)
+        if result.ref != content_name(result.resolved):
+            raise ValueError(f"the job resolved {content_name(result.resolved)} and reported {result.ref}")
     if result.staged and not (is_stored(store, digest) and store.verify(digest)):
         # Stored content that is corrupt or incomplete is served until now.
         store.publish_staged(directory, digest)
@@ -137,6 +140,5 @@ class LoadTaskFactory:
         )
         can_probe = known is not None and isinstance(source, ImageSource)
         store = Store(self.store, create=False)
-        image = source.ref if isinstance(source, ImageSource) else ""
-        staging = Staging(store.stage, partial(publish_job_output, store, image))
+        staging = Staging(store.stage, partial(publish_job_output, store, source))
         return Task(LOAD, request, probe=can_probe, source=server_of(source), staging=staging)

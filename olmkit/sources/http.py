@@ -52,16 +52,6 @@ class Download:
     validator: str
 
 
-def ref(source: HttpSource, digest: str) -> str:
-    """The name of the content in status and messages: the URL without its query, and the digest of the archive."""
-    return f"{without_query(source.url)}@{digest}"
-
-
-def content_digest(digest: str) -> str:
-    """The digest of the content. It differs from the digests of other types of sources, whatever the bytes of the archive are."""
-    return f"sha256:{hashlib.sha256(f'archive {digest}'.encode()).hexdigest()}"
-
-
 def check(source: HttpSource) -> URL:
     """The parsed URL. Raises BadReference; its message does not contain what may be a password."""
     if not re.fullmatch(PATTERN, source.url):
@@ -98,7 +88,7 @@ async def download(
 
 
 def unpack(named: str, archive: IO[bytes], tree: Tree) -> None:
-    """Put the files of a downloaded archive into a tree that selects everything. `named` is its ref(). Raises BadContent."""
+    """Put the files of a downloaded archive into a tree that selects everything. `named` is its name. Raises BadContent."""
     try:
         _unpack(archive, tree)
     except TreeError as error:

@@ -29,14 +29,20 @@ from olmkit.sources.errors import BadContent
 from olmkit.sources.oci import image
 from olmkit.sources.oci.image import FromLabel
 from olmkit.sources.oci.registries_conf import Registries
+from olmkit.sources.resolved_source import (
+    content_digest,
+    content_name,
+    resolved_archive,
+    resolved_files,
+    resolved_git,
+    resolved_image,
+)
 from olmkit.sources.source import (
     ConfigMapsSource,
     GitSource,
     HttpSource,
     ImageSource,
     Source,
-    digest_of_files,
-    without_query,
 )
 from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits, Tree, TreeError
 from olmkit.sources.tree_storage import TreeStorage
@@ -62,13 +68,9 @@ class OpenedSource(ABC):
     """The current content of a source."""
 
     digest: str
-    """ "sha256:…" of the manifest, of repository, directory and commit, of the archive's digest, or of the files; "" if
-    unchanged.
-
-    Sources of different types never have the same digest, because the type is part of what is hashed.
-    """
+    """The content_digest of `resolved`; "" if unchanged."""
     ref: str
-    """The name of the content in messages: image by digest, repository@commit[:directory], url@sha256:…, configMaps@sha256:…"""
+    """The content_name of `resolved`, for messages; "" if unchanged."""
     resolved: dict[str, Any]
     """The value of status.resolvedSource; empty when unchanged."""
     validator = ""
@@ -145,7 +147,7 @@ class _Image(OpenedSource):
         self._stack = stack
         self.digest = found.digest
         self.ref = found.ref_by_digest
-        self.resolved = {"type": "image", "image": {"ref": self.ref}}
+        self.resolved = resolved_image(self.ref)
 
     async def _verify_access(self, limits: ContentLimits, progress: Progress) -> None:
         await image.verify_access(self.ref, self._registries)
@@ -167,18 +169,13 @@ class _Git(OpenedSource):
     """A git repository, by commit."""
 
     def __init__(self, source: GitSource, access: Access, commit: str, stack: ExitStack) -> None:
-        from olmkit.sources.git import repository
-
         self._source = source
         self._access = access
         self._commit = commit
         self._stack = stack
-        self.digest = repository.digest(source, commit)
-        self.ref = repository.ref(source, commit)
-        fields = {"repository": source.repository, "commit": commit}
-        if source.directory:
-            fields["directory"] = source.directory
-        self.resolved = {"type": "git", "git": fields}
+        self.resolved = resolved_git(source, commit)
+        self.digest = content_digest(self.resolved)
+        self.ref = content_name(self.resolved)
 
     async def _verify_access(self, limits: ContentLimits, progress: Progress) -> None:
         from olmkit.sources.git import repository
@@ -215,12 +212,11 @@ class _Http(OpenedSource):
         self._file = stack.enter_context(found.file) if found.file else None
         self._stack = stack
         self._scratch = scratch
-        self.digest = http.content_digest(found.digest) if found.digest else ""
         self.validator = found.validator
         self.unchanged = not found.digest
-        self.ref = http.ref(source, found.digest) if found.digest else ""
-        fields = {"url": without_query(source.url), "digest": found.digest}
-        self.resolved = {"type": "http", "http": fields} if found.digest else {}
+        self.resolved = resolved_archive(source, found.digest) if found.digest else {}
+        self.digest = content_digest(self.resolved)
+        self.ref = content_name(self.resolved)
 
     async def _verify_access(self, limits: ContentLimits, progress: Progress) -> None:
         await self._download(self._scratch, limits, progress)
@@ -243,9 +239,9 @@ class _ConfigMaps(OpenedSource):
 
     def __init__(self, source: ConfigMapsSource) -> None:
         self._source = source
-        self.digest = digest_of_files(source.files)
-        self.ref = f"configMaps@{self.digest}"
-        self.resolved = {"type": "configMaps", "configMaps": {"digest": self.digest}}
+        self.resolved = resolved_files(source)
+        self.digest = content_digest(self.resolved)
+        self.ref = content_name(self.resolved)
 
     async def _verify_access(self, limits: ContentLimits, progress: Progress) -> None:
         """Nothing to verify: the controller read the ConfigMaps."""

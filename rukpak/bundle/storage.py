@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from olmkit.sources.oci.reference import check_job_result
+from olmkit.sources.resolved_source import check_job_result, resolved_image
+from olmkit.sources.source import ImageSource
 from olmkit.store.store import Store, raise_unless_corrupt
 from rukpak.bundle.unpack_result import UnpackResult
 from rukpak.format import Bundle, from_json
@@ -69,7 +70,7 @@ def publish_job_output(
     Intact content is kept, whatever the result is, unless it was read as another type and its digest is `replaceable`.
     """
     digest = result.digest
-    check_job_result(image, result.ref, digest)
+    check_job_result(ImageSource(image), resolved_image(result.ref), digest)
     if result.staged:
         stored = intact_type(store, digest)
         if not stored or (digest == replaceable and stored != content_type):

@@ -8,8 +8,6 @@ http, https and ssh. Starts no program, runs no hook or filter, fetches no submo
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import logging
 import re
 import tempfile
@@ -34,6 +32,7 @@ from olmkit.sources.git.http_client import GitExchange, HttpClient
 from olmkit.sources.git.pack import PACK_ERRORS, PackError, PackLimits, PackObjects, read_pack
 from olmkit.sources.http_auth import network
 from olmkit.sources.network import Timeouts
+from olmkit.sources.resolved_source import content_name, resolved_git
 from olmkit.sources.source import GitSource, RefKind, clean_directory
 from olmkit.sources.transport import Transport
 from olmkit.sources.tree import ContentLimits, Tree, TreeError
@@ -52,13 +51,6 @@ MAX_OBJECTS_PER_FILE = 4
 """The limit of objects per file that is allowed: directories and history need objects too."""
 PACK_TIMEOUT_FACTOR = 4
 """Timeouts are this many times longer while a server prepares a pack."""
-
-
-def digest(source: GitSource, commit: str) -> str:
-    """The digest of the content: "sha256:<hex>" of repository, directory and commit."""
-    directory = clean_directory(source.directory)
-    text = json.dumps([source.repository, directory, commit])
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 async def resolve(source: GitSource, access: Access) -> str:
@@ -155,12 +147,6 @@ def unpack(
         words = f"commit {commit} of {_display_name(source)} has no directory {quoted(directory)}"
         raise _content_error(source, commit, SourceReason.MISSING_CONTENT, words)
     return directory
-
-
-def ref(source: GitSource, commit: str) -> str:
-    """The name of the content in status and messages: repository@commit, or repository@commit:directory."""
-    directory = clean_directory(source.directory)
-    return f"{source.repository}@{commit}" + (f":{directory}" if directory else "")
 
 
 @asynccontextmanager
@@ -305,4 +291,4 @@ def _display_name(source: GitSource) -> str:
 def _content_error(source: GitSource, commit: str, reason: SourceReason, words: str) -> Waiting | BadContent:
     if reason == SourceReason.SOURCE_UNAVAILABLE:
         return Waiting(reason, words, RETRY_DELAY)
-    return BadContent(reason, words, ref(source, commit))
+    return BadContent(reason, words, content_name(resolved_git(source, commit)))

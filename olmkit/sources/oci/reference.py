@@ -67,18 +67,6 @@ def parse(text: str) -> Reference:
     return Reference(name, registry, repository, tag, digest or None)
 
 
-def check_job_result(requested: str, reported: object, digest: object) -> None:
-    """Raise ValueError unless `reported` is the image `requested` by `digest`, and by the digest of `requested` if it has one.
-
-    For controllers, because results of jobs are not trusted. Raises BadReference when `requested` is invalid.
-    """
-    reference = parse(requested)
-    if not isinstance(digest, str) or reference.digest not in (None, digest):
-        raise ValueError(f"the job was started for {requested} and reported the digest {digest}")
-    if reported != reference.by_digest(digest):
-        raise ValueError(f"the job was started for {requested} and reported {reported} with the digest {digest}")
-
-
 def is_host(text: str) -> bool:
     """Report whether text is a host name or address, with or without a port."""
     port = text.rpartition(":")[2]

@@ -112,8 +112,9 @@ def fill_directory(arguments: Values, context: JobContext) -> Values:
     if arguments.get("hang"):
         context.progress("filled")
         signal.pause()
-    result = {"digest": digest, "ref": arguments.get("ref", ""), "staged": arguments.get("staged", True)}
-    of_catalogs = {"resolved": {}, "validator": "", "unchanged": False}
+    ref = arguments.get("ref", f"registry.example/a@{digest}")
+    result = {"digest": digest, "ref": ref, "staged": arguments.get("staged", True)}
+    of_catalogs = {"resolved": {"type": "image", "image": {"ref": ref}}, "validator": "", "unchanged": False}
     return {**result, **of_catalogs, **attempt(_named(arguments, context), context)}
 
 

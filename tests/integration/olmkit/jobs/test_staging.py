@@ -20,6 +20,7 @@ from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scheduler import Jobs
 from olmkit.jobs.staging import Staging
 from olmkit.jobs.state import Failed, Finished, JobState, Running
+from olmkit.sources.source import ImageSource
 from olmkit.store.store import Store
 from rukpak.bundle import storage
 from rukpak.bundle.storage import PLAIN, REGISTRY
@@ -44,7 +45,7 @@ with_landlock = pytest.mark.skipif(
 def publish_catalog(store: Store, image: str) -> Callable[[Path, Values], None]:
     """The `finish` of jobs that load catalogs."""
     return lambda directory, values: load_task.publish_job_output(
-        store, image, directory, codec.decode(LoadResult, values)
+        store, ImageSource(image), directory, codec.decode(LoadResult, values)
     )
 
 
@@ -65,7 +66,7 @@ class JobRunner:
             (directory / "type").write_text(KEPT)
         self.ends: asyncio.Queue[str] = asyncio.Queue()
         self.jobs = Jobs[Values](self.ends.put_nowait, preload=[WORK], sandbox=Sandbox(reads=(root,)))
-        self.finish: Callable[[Path, Values], None] = publish_catalog(self.store, "")
+        self.finish: Callable[[Path, Values], None] = publish_catalog(self.store, TAG)
 
     def start(self, name: str = "fill_directory", /, **arguments: Any) -> None:
         staging = Staging(self.store.stage, self.finish)

@@ -21,8 +21,8 @@ from msgspec import structs
 from olmkit.errors import Blocked, Waiting
 from olmkit.sources.addresses import AddressRefused
 from olmkit.sources.errors import BadContent, BadReference
-from olmkit.sources.http import content_digest
 from olmkit.sources.open import open_source
+from olmkit.sources.resolved_source import archive_digest
 from olmkit.sources.source import HttpSource
 from olmkit.sources.tree import ContentLimits
 from tests.images import Entry, device, digest_of, directory, file, hard_link, link, tar
@@ -77,7 +77,7 @@ async def test_the_compression_of_an_archive_is_detected(
 
 async def test_an_opened_source_has_the_resolved_digest(harness: SourceHarness, url: str) -> None:
     async with open_source(HttpSource(f"{url}?token=s3cret"), harness.access) as opened:
-        assert opened.digest == content_digest(digest_of(ARCHIVE))
+        assert opened.digest == archive_digest(digest_of(ARCHIVE))
         assert opened.ref == f"{url}@{digest_of(ARCHIVE)}"
         assert opened.resolved == {"type": "http", "http": {"url": url, "digest": digest_of(ARCHIVE)}}
         assert not opened.unchanged
@@ -93,7 +93,7 @@ async def test_an_unchanged_archive_is_not_downloaded_again(harness: SourceHarne
     newer = gzip.compress(tar({"c": "new"}), mtime=0)
     (shelf / "a.tar.gz").write_bytes(newer)
     async with open_source(HttpSource(url), harness.access, validator) as opened:
-        assert (opened.unchanged, opened.digest) == (False, content_digest(digest_of(newer)))
+        assert (opened.unchanged, opened.digest) == (False, archive_digest(digest_of(newer)))
         assert opened.validator != validator
 
 
@@ -137,7 +137,7 @@ async def test_with_a_checksum_nothing_is_requested_before_fetch(
 ) -> None:
     source = HttpSource(url, digest_of(ARCHIVE))
     async with open_source(source, harness.access) as opened:
-        assert opened.digest == content_digest(digest_of(ARCHIVE))
+        assert opened.digest == archive_digest(digest_of(ARCHIVE))
         assert server.requests == []
     assert await harness.files(source) == FILES
     wrong = "sha256:" + "a" * 64
@@ -419,7 +419,7 @@ async def test_a_content_encoding_of_the_archive_itself(harness: SourceHarness, 
 
     server.fault = answer
     async with open_source(HttpSource(url), harness.access) as opened:
-        assert opened.digest == content_digest(digest_of(ARCHIVE))
+        assert opened.digest == archive_digest(digest_of(ARCHIVE))
     assert await harness.files(HttpSource(url)) == FILES
 
 

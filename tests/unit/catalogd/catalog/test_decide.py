@@ -16,7 +16,6 @@ from catalogd.catalog.world import (
     ConfirmUnchanged,
     DesiredSource,
     FailedLoad,
-    InputReference,
     Keep,
     Load,
     LoadFailed,
@@ -33,6 +32,7 @@ from catalogd.catalog.world import (
 )
 from olmkit.api.catalogs import NAME_LABEL
 from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.sources.spec_source import InputReference
 from tests.unit.catalogd.catalog.worlds import (
     AWAY,
     BAD,

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from catalogd.catalog.desired_source import desired_source, input_references, poll_interval, secret_name, source_of
-from catalogd.catalog.world import DesiredSource, InputReference
+from catalogd.catalog.desired_source import desired_source, poll_interval
+from catalogd.catalog.world import DesiredSource
 from olmkit.api.catalogs import CatalogSource
 from olmkit.errors import Blocked
-from olmkit.sources.source import GitReference, GitSource, HttpSource, ImageSource, RefKind
+from olmkit.sources.spec_source import InputReference
 from tests.unit.catalogd.catalog.worlds import world
 
 REPOSITORY, URL = "https://git.example/r", "https://files.example/c.tar.gz"
@@ -29,55 +29,6 @@ def of_http(**changes: Any) -> dict[str, Any]:
 
 def of_maps(*names: str) -> dict[str, Any]:
     return {"type": "configMaps", "configMaps": [{"configMap": {"name": name}} for name in names]}
-
-
-SOURCES = [
-    pytest.param({"type": "image", "image": {"ref": "r/c:v1"}}, ImageSource("r/c:v1"), (), id="an image"),
-    pytest.param(
-        {"type": "image", "image": {"ref": "r/c:v1", "pullSecret": "login"}},
-        *(ImageSource("r/c:v1"), (InputReference("Secret", "login"),)),
-        id="an image with a pull secret",
-    ),
-    pytest.param(of_git(), GitSource(REPOSITORY, GitReference(RefKind.BRANCH, "main")), (), id="a branch"),
-    pytest.param(
-        of_git(ref={"tag": "v1"}, directory="./a/b/", **AUTH),
-        GitSource(REPOSITORY, GitReference(RefKind.TAG, "v1"), "a/b", True),
-        (InputReference("Secret", "login"),),
-        id="a directory at a tag, with a login",
-    ),
-    pytest.param(
-        of_git(ref={"commit": "c" * 40}, directory="."),
-        GitSource(REPOSITORY, GitReference(RefKind.COMMIT, "c" * 40)),
-        (),
-        id="the whole at a commit",
-    ),
-    pytest.param(of_http(), HttpSource(URL), (), id="an archive"),
-    pytest.param(
-        of_http(checksum=DIGEST, **AUTH),
-        HttpSource(URL, DIGEST, True),
-        (InputReference("Secret", "login"),),
-        id="an archive with a checksum and a login",
-    ),
-    pytest.param(
-        of_maps("a", "b"),
-        None,
-        (InputReference("ConfigMap", "a"), InputReference("ConfigMap", "b")),
-        id="ConfigMaps, read when the job starts",
-    ),
-    pytest.param(
-        {**of_maps("a"), "image": {"ref": "r/c:v1", "pullSecret": "login"}},
-        *(None, (InputReference("ConfigMap", "a"),)),
-        id="fields of other types do not count",
-    ),
-]
-
-
-@pytest.mark.parametrize(("spec", "source", "needs"), SOURCES)
-def test_sources(spec: dict[str, Any], source: Any, needs: tuple[InputReference, ...]) -> None:
-    model = CatalogSource.load(spec)
-    assert source_of(model) == source
-    assert tuple(input_references(model)) == needs
-    assert secret_name(model) == next((each.name for each in needs if each.kind == "Secret"), "")
 
 
 DESIRED_SOURCES = [

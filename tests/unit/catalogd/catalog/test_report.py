@@ -17,7 +17,6 @@ from catalogd.catalog.world import (
     ConfirmUnchanged,
     DesiredSource,
     Done,
-    InputReference,
     Keep,
     LoadFailed,
     LoadFinished,
@@ -34,6 +33,7 @@ from olmkit.api.conditions import StatusReport
 from olmkit.errors import Blocked, OlmError, Unavailable, Waiting
 from olmkit.sources.errors import BadContent
 from olmkit.sources.source import GitReference, GitSource, RefKind, identity
+from olmkit.sources.spec_source import InputReference
 from tests.causes import PublishedReports, assert_causes
 from tests.unit.catalogd.catalog.worlds import (
     AWAY,

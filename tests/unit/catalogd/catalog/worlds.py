@@ -9,11 +9,12 @@ from typing import Any
 from catalogd.catalog.decide import WRITE_BATCH_SIZE
 from catalogd.catalog.desired_source import desired_source
 from catalogd.catalog.package_diff import Difference, ObjectWrite
-from catalogd.catalog.world import DesiredSource, InputReference, Load, Record, ServedContent, World
+from catalogd.catalog.world import DesiredSource, Load, Record, ServedContent, World
 from catalogd.ingest.catalog_summary import CatalogSummary
 from olmkit.api.catalogs import NAME_LABEL, Catalog
 from olmkit.errors import Blocked, Waiting
 from olmkit.sources.errors import BadContent
+from olmkit.sources.spec_source import InputReference
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 STAMP = "2026-01-01T12:00:00Z"

@@ -1,0 +1,167 @@
+"""The exact content that a source resolves to, as the value of status.resolvedSource: its digest, its name, and how it is pinned.
+
+    {"type": "image", "image": {"ref": …}}                                  by digest
+    {"type": "git", "git": {"repository": …, "commit": …, "directory": …}}  the directory, if it is not the whole repository
+    {"type": "http", "http": {"url": …, "digest": …}}                       the URL without its query
+    {"type": "configMaps", "configMaps": {"digest": …}}
+
+Values of JSON, because jobs return them and controllers read them in statuses. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from msgspec.structs import replace
+
+from olmkit.api.names import digest_of_reference, is_digest
+from olmkit.sources.oci.reference import parse
+from olmkit.sources.source import (
+    ConfigMapsSource,
+    GitReference,
+    GitSource,
+    HttpSource,
+    ImageSource,
+    RefKind,
+    Source,
+    digest_of_files,
+    without_query,
+)
+
+Resolved: TypeAlias = Mapping[str, Any]
+
+
+def resolved_image(ref: str) -> dict[str, Any]:
+    """The value for an image, whose reference has a digest."""
+    return {"type": "image", "image": {"ref": ref}}
+
+
+def resolved_git(source: GitSource, commit: str) -> dict[str, Any]:
+    """The value for a commit."""
+    fields = {"repository": source.repository, "commit": commit}
+    return {"type": "git", "git": {**fields, **({"directory": source.directory} if source.directory else {})}}
+
+
+def resolved_archive(source: HttpSource, digest: str) -> dict[str, Any]:
+    """The value for an archive; `digest` is that of its bytes."""
+    return {"type": "http", "http": {"url": without_query(source.url), "digest": digest}}
+
+
+def resolved_files(source: ConfigMapsSource) -> dict[str, Any]:
+    """The value for the files of ConfigMaps."""
+    return {"type": "configMaps", "configMaps": {"digest": digest_of_files(source.files)}}
+
+
+def content_digest(resolved: Resolved) -> str:
+    """The digest by which stores have the content; "" if `resolved` names none.
+
+    Sources of different types never have the same digest, because the type is part of what is hashed.
+    """
+    match resolved:
+        case {"type": "image", "image": {"ref": str(ref)}}:
+            return digest_of_reference(ref)
+        case {"type": "git", "git": {"repository": str(repository), "commit": str(commit), **rest}}:
+            return _sha256(json.dumps([repository, _without_dots(rest.get("directory")), commit]))
+        case {"type": "http", "http": {"digest": str(digest)}}:
+            return archive_digest(digest)
+        case {"type": "configMaps", "configMaps": {"digest": str(digest)}}:
+            return digest
+        case _:
+            return ""
+
+
+def archive_digest(digest: str) -> str:
+    """The digest of the content of an archive. It differs from the digests of other types of sources, whatever its bytes are."""
+    return _sha256(f"archive {digest}")
+
+
+def content_name(resolved: Resolved) -> str:
+    """The name of the content for people: the image by digest, repository@commit[:directory], url@sha256:…, configMaps@sha256:…;
+    "" if `resolved` names none."""
+    match resolved:
+        case {"type": "image", "image": {"ref": str(ref)}}:
+            return ref
+        case {"type": "git", "git": {"repository": str(repository), "commit": str(commit), **rest}}:
+            directory = _without_dots(rest.get("directory"))
+            return f"{repository}@{commit}" + (f":{directory}" if directory else "")
+        case {"type": "http", "http": {"url": str(url), "digest": str(digest)}}:
+            return f"{url}@{digest}"
+        case {"type": "configMaps", "configMaps": {"digest": str(digest)}}:
+            return f"configMaps@{digest}"
+        case _:
+            return ""
+
+
+def pinned(source: Source, resolved: Resolved) -> Source:
+    """The source of exactly the content that it resolved to before, wherever its tag or branch points; the source itself if
+    `resolved` names none of its type. ConfigMaps have nothing to pin: their files are compared with the digest."""
+    match source, resolved:
+        case ImageSource(), {"type": "image", "image": {"ref": str(ref)}}:
+            return ImageSource(ref)
+        case GitSource(), {"type": "git", "git": {"commit": str(commit)}}:
+            return replace(source, reference=GitReference(RefKind.COMMIT, commit))
+        case HttpSource(), {"type": "http", "http": {"digest": str(digest)}}:
+            return replace(source, checksum=digest)
+        case _:
+            return source
+
+
+def check_job_result(source: Source, resolved: Resolved, digest: object) -> None:
+    """Raise ValueError unless `resolved` is content of `source`, which may be pinned, and has the digest `digest`.
+
+    For controllers, because results of jobs are not trusted. Raises BadReference when the source is invalid.
+    """
+    if not isinstance(digest, str) or not is_digest(digest):
+        raise _unexpected(source, f"the digest {digest}")
+    if dict(resolved) != _expected(source, resolved, digest):
+        raise _unexpected(source, content_name(resolved) or "nothing that can be read")
+    if digest != content_digest(resolved):
+        raise _unexpected(source, f"{content_name(resolved)} with the digest {digest}")
+
+
+def _expected(source: Source, resolved: Resolved, digest: str) -> Resolved | None:
+    """The value that a job has to return for the source, with what only the job knows; None if that contradicts the source."""
+    match source:
+        case ImageSource(ref):
+            reference = parse(ref)
+            return resolved_image(reference.by_digest(digest)) if reference.digest in (None, digest) else None
+        case GitSource(reference=GitReference(kind, name)):
+            commit = (resolved.get("git") or {}).get("commit")
+            if not isinstance(commit, str) or not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", commit):
+                return None
+            return resolved_git(source, commit) if kind is not RefKind.COMMIT or name == commit else None
+        case HttpSource(checksum=checksum):
+            found = (resolved.get("http") or {}).get("digest")
+            if not isinstance(found, str) or not is_digest(found):
+                return None
+            return resolved_archive(source, found) if checksum in ("", found) else None
+        case ConfigMapsSource():
+            return resolved_files(source)
+
+
+def _unexpected(source: Source, found: str) -> ValueError:
+    return ValueError(f"the job was started for {_name(source)} and reported {found}")
+
+
+def _name(source: Source) -> str:
+    match source:
+        case ImageSource(ref):
+            return ref
+        case GitSource(repository, reference):
+            return f"{reference} of {repository}"
+        case HttpSource(url):
+            return without_query(url)
+        case ConfigMapsSource():
+            return "ConfigMaps"
+
+
+def _without_dots(directory: object) -> str:
+    return "/".join(part for part in str(directory or "").split("/") if part not in ("", "."))
+
+
+def _sha256(text: str) -> str:
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"

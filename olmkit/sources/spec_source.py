@@ -1,0 +1,139 @@
+"""The source that a spec asks for, as a Source, and the Secrets and ConfigMaps that it refers to.
+
+For Catalogs and Bundles, whose specs have a member for each type of source. Does not read the cluster. Pure. Jobs do not import
+it, because it knows the models of the API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from olmkit.api import content
+from olmkit.api.content import SourceType
+from olmkit.errors import Blocked
+from olmkit.sources.secrets import missing_secret
+from olmkit.sources.source import (
+    GitReference,
+    GitSource,
+    HttpSource,
+    ImageSource,
+    RefKind,
+    Source,
+    clean_directory,
+)
+
+SECRET, CONFIG_MAP = "Secret", "ConfigMap"
+BLOCKED = "Blocked"
+"""The reason of the errors: a change of the spec, or of what it refers to, is necessary."""
+
+
+class ImageSpec(Protocol):
+    """The member of type image."""
+
+    @property
+    def ref(self) -> str: ...
+
+    @property
+    def pull_secret(self) -> str | None: ...
+
+
+class HttpSpec(Protocol):
+    """The member of type http."""
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def checksum(self) -> str | None: ...
+
+    @property
+    def auth(self) -> content.SourceAuth | None: ...
+
+
+class SourceSpec(Protocol):
+    """The source of a spec: `type`, and a member for each type."""
+
+    @property
+    def type(self) -> SourceType: ...
+
+    @property
+    def image(self) -> ImageSpec | None: ...
+
+    @property
+    def git(self) -> content.GitSource | None: ...
+
+    @property
+    def http(self) -> HttpSpec | None: ...
+
+    @property
+    def config_maps(self) -> Sequence[content.ConfigMapSource] | None: ...
+
+
+@dataclass(frozen=True)
+class InputReference:
+    """A Secret or ConfigMap of the system namespace that a source refers to."""
+
+    kind: str
+    name: str
+
+
+def missing_input(missing: InputReference, namespace: str) -> Blocked:
+    """The error for a Secret or ConfigMap that does not exist."""
+    if missing.kind == SECRET:
+        return missing_secret(missing.name, namespace)
+    text = f'{missing.kind} "{missing.name}" not found in namespace "{namespace}": create it there'
+    return Blocked(BLOCKED, text, [f"{missing.kind} {missing.name}"])
+
+
+def input_references(source: SourceSpec) -> Sequence[InputReference]:
+    """The Secrets and ConfigMaps that a source refers to."""
+    found = [InputReference(SECRET, name)] if (name := secret_name(source)) else []
+    if source.type == SourceType.CONFIG_MAPS:
+        found += [InputReference(CONFIG_MAP, each.config_map.name) for each in source.config_maps or ()]
+    return found
+
+
+def secret_name(source: SourceSpec) -> str:
+    """The Secret with the credentials, "" for none."""
+    match source.type:
+        case SourceType.IMAGE if source.image is not None:
+            return source.image.pull_secret or ""
+        case SourceType.GIT if source.git is not None:
+            auth = source.git.auth
+        case SourceType.HTTP if source.http is not None:
+            auth = source.http.auth
+        case _:
+            return ""
+    return auth.secret.name if auth is not None and auth.secret is not None else ""
+
+
+def source_of(source: SourceSpec) -> Source | None:
+    """The source for the job; None for ConfigMaps, whose files are read when the job starts. Raises Blocked, BadReference."""
+    match source.type:
+        case SourceType.IMAGE if source.image is not None:
+            return ImageSource(source.image.ref)
+        case SourceType.GIT if source.git is not None:
+            git = source.git
+            insecure = git.auth is not None and git.auth.insecure_skip_verify
+            return GitSource(
+                git.repository,
+                _reference(git.ref.branch, git.ref.tag, git.ref.commit),
+                clean_directory(git.directory or ""),
+                insecure,
+            )
+        case SourceType.HTTP if source.http is not None:
+            http = source.http
+            insecure = http.auth is not None and http.auth.insecure_skip_verify
+            return HttpSource(http.url, http.checksum or "", insecure)
+        case SourceType.CONFIG_MAPS if source.config_maps:
+            return None
+    raise Blocked(BLOCKED, f"set spec.source.{source.type}: a source of type {source.type} needs it", [source.type])
+
+
+def _reference(branch: str | None, tag: str | None, commit: str | None) -> GitReference:
+    for kind, name in ((RefKind.COMMIT, commit), (RefKind.TAG, tag), (RefKind.BRANCH, branch)):
+        if name:
+            return GitReference(kind, name)
+    raise Blocked(BLOCKED, "set one of branch, tag and commit in spec.source.git.ref", ["ref"])
