@@ -15,14 +15,13 @@ from olmctl.operators.packages import PackageEntry, package_objects
 from olmctl.operators.session import Session
 from olmctl.terminal import clean
 from olmkit.api import catalogs
-from olmkit.api.catalogs import Catalog
+from olmkit.api.catalogs import Catalog, not_served_message, package_names, served_digest
 from olmkit.errors import OlmError
 from operator_controller.resolve.explain.explanation import explain
 from operator_controller.resolve.explain.unread_catalogs import unread_note
 from operator_controller.resolve.formatting import join_names
 from operator_controller.resolve.selection.package_resolution import PackageResolution
 from operator_controller.resolve.selection.permitted_bundles import permitted
-from operator_controller.resolve.snapshot.catalog_status import not_served_message, package_names, served_digest
 from operator_controller.resolve.snapshot.package_snapshot import (
     CatalogOffer,
     CatalogState,

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 from olmkit.api import content
+from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.api.content import (
     CONFIG_MAPS_RULES,
     PULL_SECRET_DESCRIPTION,
@@ -257,3 +258,26 @@ class Catalog(Resource):
     def selected_packages(self) -> tuple[str, ...] | None:
         """The packages that spec.packages names, sorted; None without a list: all packages of the catalog."""
         return tuple(sorted(set(self.spec.packages))) if self.spec.packages else None
+
+
+def served_digest(catalog: Catalog) -> str:
+    """The digest of the content that is served; "" if none is, or if none is to be used."""
+    is_serving = is_condition_true(catalog.status.conditions, ConditionType.SERVING)
+    is_wanted = not catalog.is_unavailable and not catalog.metadata.deleting
+    return catalog.status.content_digest or "" if is_serving and is_wanted and catalog.status.content_url else ""
+
+
+def package_names(catalog: Catalog) -> tuple[str, ...]:
+    """The packages that the status lists: all of them, unless there are too many for it."""
+    return tuple(filter(None, (name.strip() for name in (catalog.status.packages or "").split(","))))
+
+
+def not_served_message(catalog: Catalog) -> str:
+    """Explain why the Catalog is not served: the message of its own condition, if it has one."""
+    if catalog.metadata.deleting:
+        return "it is being deleted"
+    for name in (ConditionType.UNPACKED, ConditionType.READY):
+        condition = find_condition(catalog.status.conditions, name)
+        if condition is not None and condition.status != "True" and condition.message:
+            return condition.message
+    return "it has not been read yet"

@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 import aiohttp
 
-from olmkit.api.catalogs import Catalog
+from olmkit.api.catalogs import Catalog, not_served_message, served_digest
 from olmkit.api.meta import Object
 from olmkit.api.names import is_digest
 from olmkit.jobs.staging import run_in_thread
@@ -42,7 +42,6 @@ from operator_controller.catalog_cache.content_store import (
     too_large_message,
 )
 from operator_controller.catalog_cache.stored_documents import CatalogContent
-from operator_controller.resolve.snapshot.catalog_status import not_served_message, served_digest
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 
 HINT_BY_STATUS = {

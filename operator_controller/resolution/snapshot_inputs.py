@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from olmkit.api.catalogs import Catalog, ConditionType, Reason
+from olmkit.api.catalogs import Catalog, ConditionType, Reason, package_names, served_digest
 from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.api.customresourcedefinitions import definition_of
 from olmkit.api.meta import Object
@@ -22,7 +22,6 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change, Informer
 from operator_controller.catalog_cache.client import CatalogContentResult
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts, ClusterKind
-from operator_controller.resolve.snapshot.catalog_status import package_names, served_digest
 from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 

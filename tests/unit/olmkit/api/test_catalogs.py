@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.catalogs import Catalog
-from operator_controller.resolve.snapshot.catalog_status import package_names, served_digest
+from olmkit.api.catalogs import Catalog, package_names, served_digest
 from tests.unit.operator_controller.operator.worlds import catalog
 
 
