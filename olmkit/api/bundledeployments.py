@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from olmkit.api.bundles import BundleSpec
+from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, RESOLVED_SOURCE_ANNOTATION, BundleSpec
+from olmkit.api.content import ResolvedSource
 from olmkit.api.deployed_objects import Announcement, FailedObjects, ObjectReference
 from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.install_settings import INSTALL_NAMESPACE_DESCRIPTION, InstallNamespace, InstallSettings
@@ -199,11 +201,29 @@ class BundleRecord(Model):
         default=None, description="JSON array of the properties that it provides and requires: {type, value}."
     )
     image: str | None = Field(default=None, description="Its image by digest.")
+    resolved_source: ResolvedSource | None = Field(
+        default=None,
+        description="The source that it was read from, if that is no image: status.resolvedSource of the Bundle.",
+    )
     spec: BundleSpec = Field(description="Spec of the Bundle.")
 
     def annotations(self) -> dict[str, str]:
         """The annotations of the Bundle that describe it; unknown values are omitted."""
         return {name: value for field, name in RECORDED_ANNOTATIONS.items() if (value := getattr(self, field))}
+
+    def resolved(self) -> dict[str, Any]:
+        """The source that its content was read from, as in status.resolvedSource of the Bundle; empty if it is not known."""
+        if self.image:
+            return {"type": "image", "image": {"ref": self.image}}
+        return self.resolved_source.dump() if self.resolved_source is not None else {}
+
+    def pin(self) -> dict[str, str]:
+        """The annotation with which the Bundle is created again with this content; empty if that is not known."""
+        if self.image:
+            return {IMAGE_BY_DIGEST_ANNOTATION: self.image}
+        resolved = self.resolved()
+        text = json.dumps(resolved, sort_keys=True, separators=(",", ":"))
+        return {RESOLVED_SOURCE_ANNOTATION: text} if resolved else {}
 
 
 class RevisionOutcome(DescribedEnum):

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from olmkit.api.content import PULL_SECRET_DESCRIPTION, PullSecret, ResolvedSource, SourceType
+from olmkit.api.content import (
+    PULL_SECRET_DESCRIPTION,
+    ConfigMapSource,
+    GitSource,
+    HttpSource,
+    PullSecret,
+    ResolvedSource,
+    SourceType,
+)
 from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
-from olmkit.api.names import digest_of_reference
 from olmkit.api.provisioner_classes import PROVISIONER_PATTERN
 
 KIND = Kind("core.rukpak.io", "v1alpha1", "Bundle", "bundles")
@@ -21,6 +28,8 @@ digest that it has to use.
 
 It is used only if one of these has the same value for this Bundle.
 """
+RESOLVED_SOURCE_ANNOTATION = "core.rukpak.io/resolved-source"
+"""The same for a Bundle of another source than an image: JSON of status.resolvedSource."""
 
 
 class ConditionType(DescribedEnum):
@@ -28,7 +37,7 @@ class ConditionType(DescribedEnum):
 
     UNPACKED = "Unpacked", "the content is unpacked and valid"
     READY = "Ready", "the same, for kstatus"
-    RECONCILING = "Reconciling", "being pulled, or will be retried; present only while True"
+    RECONCILING = "Reconciling", "being fetched, or will be retried; present only while True"
     STALLED = "Stalled", "requires a new spec, or a Secret; present only while True"
 
 
@@ -36,7 +45,7 @@ class Reason(DescribedEnum):
     """The reasons of the conditions."""
 
     UNPACK_PENDING = "UnpackPending", "Unpacked False: not started yet"
-    UNPACKING = "Unpacking", "Unpacked False: being pulled or read"
+    UNPACKING = "Unpacking", "Unpacked False: being fetched or read"
     UNPACK_SUCCESSFUL = "UnpackSuccessful", "Unpacked True"
     UNPACK_FAILED = "UnpackFailed", "Unpacked False: the message has the error"
     SUCCEEDED = "Succeeded", "Ready True"
@@ -55,10 +64,27 @@ class ImageSource(Model):
 
 
 class BundleSource(Model):
-    """The source of the content."""
+    """The source of the content: exactly the field that type names."""
 
-    type: Literal[SourceType.IMAGE] = Field(description="Kind of source: image.")
-    image: ImageSource | None = Field(default=None, description="The bundle image; required for type image.")
+    type: Literal[SourceType.IMAGE, SourceType.GIT] = Field(description="Kind of source: image or git.")
+    image: ImageSource | None = Field(default=None, description="The bundle image.")
+    git: GitSource | None = Field(
+        default=None,
+        description=(
+            "The directory of a git repository that contains manifests, and metadata for registry+v1. A branch or tag is"
+            " resolved once; its commit is kept."
+        ),
+    )
+
+    @property
+    def http(self) -> HttpSource | None:
+        """Archives are no source of Bundles."""
+        return None
+
+    @property
+    def config_maps(self) -> list[ConfigMapSource] | None:
+        """ConfigMaps are no source of Bundles."""
+        return None
 
 
 class BundleSpec(Model):
@@ -77,8 +103,10 @@ class BundleStatus(ConditionedStatus):
         default=None, description="Summary of the state: Pending, Unpacking, Unpacked or Failing."
     )
     resolved_source: ResolvedSource | None = Field(
-        default=None, description="The source by digest. The first digest is kept, also when the tag moves."
+        default=None,
+        description="The source by digest or commit. The first one is kept, also when a tag or branch moves.",
     )
+    content_digest: str | None = Field(default=None, description="Digest by which the content is stored.")
 
 
 class Bundle(Resource):
@@ -86,10 +114,3 @@ class Bundle(Resource):
 
     spec: BundleSpec
     status: BundleStatus = Field(default_factory=BundleStatus)
-
-
-def resolved_digest(raw: dict[str, Any]) -> str:
-    """The digest in status.resolvedSource of a Bundle as read; empty when there is none."""
-    source = (raw.get("status") or {}).get("resolvedSource") or {}
-    ref: str = (source.get("image") or {}).get("ref") or ""
-    return digest_of_reference(ref)

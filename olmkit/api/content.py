@@ -48,14 +48,15 @@ class SourceType(StrEnum):
     CONFIG_MAPS = "configMaps"
 
 
-SOURCE_RULES = tuple(
-    (
-        f"(self.type == '{member}') == has(self.{member})",
-        f"source.{member} must be set for source type {member}, and for no other type",
+def source_rules(*members: SourceType) -> tuple[tuple[str, str], ...]:
+    """CEL for a source with these members: exactly the member that `type` names must be set."""
+    return tuple(
+        (
+            f"(self.type == '{member}') == has(self.{member})",
+            f"source.{member} must be set for source type {member}, and for no other type",
+        )
+        for member in members
     )
-    for member in SourceType
-)
-"""CEL for a source with all four members: exactly the member that `type` names must be set."""
 
 
 PullSecret = Annotated[str, Field(max_length=253, pattern=OBJECT_NAME)]

@@ -12,7 +12,7 @@ import yaml
 
 from olmkit.api import bundledeployments, bundles, catalogs, operators, packages
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, VERSION_ANNOTATION
-from olmkit.api.content import SOURCE_RULES
+from olmkit.api.content import SourceType, source_rules
 from olmkit.api.meta import Kind, Resource
 from olmkit.api.package_annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
 from olmkit.gocompat.yaml_dumper import TreeDumper
@@ -52,11 +52,13 @@ class CrdDefinition:
     name_limit: int = 253
     spec_rules: tuple[tuple[str, str], ...] = ()
     source_rules: tuple[tuple[str, str], ...] = ()
+    has_webhook: bool = False
+    """True if a webhook says what is wrong with the members of the source, and with the directory of a repository."""
     reconciled: bool = True
     categories: tuple[str, ...] = field(default=("olm",))
 
 
-IMAGE_RULE = ("self.type != 'image' || has(self.image)", "source.image must be set for source type image")
+BUNDLE_SOURCE_RULES = source_rules(SourceType.IMAGE, SourceType.GIT)
 
 CRD_DEFINITIONS = (
     CrdDefinition(
@@ -80,7 +82,7 @@ CRD_DEFINITIONS = (
             MESSAGE,
         ),
         name_limit=63,
-        source_rules=SOURCE_RULES,
+        source_rules=source_rules(*SourceType),
     ),
     CrdDefinition(
         packages.KIND,
@@ -130,10 +132,11 @@ CRD_DEFINITIONS = (
             AGE,
             PrinterColumn("Provisioner", ".spec.provisionerClassName", priority=1),
             PrinterColumn("Resolved source", ".status.resolvedSource.image.ref", priority=1),
+            PrinterColumn("Commit", ".status.resolvedSource.git.commit", priority=1),
             MESSAGE,
         ),
         name_limit=bundles.MAX_NAME_LENGTH,
-        source_rules=(IMAGE_RULE,),
+        has_webhook=True,
     ),
     CrdDefinition(
         bundledeployments.KIND,
@@ -149,7 +152,7 @@ CRD_DEFINITIONS = (
             MESSAGE,
         ),
         name_limit=bundledeployments.MAX_NAME_LENGTH,
-        source_rules=(IMAGE_RULE,),
+        source_rules=BUNDLE_SOURCE_RULES,
     ),
 )
 
@@ -197,6 +200,8 @@ def openapi_schema(definition: CrdDefinition) -> dict[str, Any]:
         # The API server drops what is empty: a client-side apply would send it again each time.
         del status["properties"]
     _add_rules(spec, definition)
+    if definition.has_webhook:
+        _leave_to_webhook(spec)
     limit = definition.name_limit
     return {
         "type": "object",
@@ -221,6 +226,11 @@ def _add_rules(spec: dict[str, Any], definition: CrdDefinition) -> None:
         if "template" in holder:
             holder = holder["template"]["properties"]["spec"]["properties"]
         holder["source"]["x-kubernetes-validations"] = [{"rule": r, "message": m} for r, m in definition.source_rules]
+
+
+def _leave_to_webhook(spec: dict[str, Any]) -> None:
+    """Remove the rule whose violation the webhook reports in its own words: the API server would answer first."""
+    del spec["properties"]["source"]["properties"]["git"]["properties"]["directory"]["x-kubernetes-validations"]
 
 
 def custom_resource_definition(definition: CrdDefinition) -> dict[str, Any]:

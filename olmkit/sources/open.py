@@ -92,7 +92,8 @@ class OpenedSource(ABC):
         limits: ContentLimits = CATALOG_LIMITS,
         progress: Progress = _no_progress,
     ) -> Fetched:
-        """Fetch the content into files without names in `directory`. `only` selects the paths of an image.
+        """Fetch the content into files without names in `directory`. `only` selects paths: a label those of an image, a sequence
+        also those of a commit.
 
         The files stay open until the source is closed. Raises Blocked, BadContent, Waiting.
         """
@@ -188,7 +189,9 @@ class _Git(OpenedSource):
         with disk_errors_as_waiting(UNPACKED_CONTENT):
             pack = await repository.fetch(self._source, self._commit, self._access, directory, limits, progress)
         self._stack.enter_context(pack)
-        return Fetched({"type": "git", "source": codec.encode(self._source), "commit": self._commit}, (pack,))
+        paths = [] if only is None or isinstance(only, str | FromLabel) else list(only)
+        facts = {"type": "git", "source": codec.encode(self._source), "commit": self._commit, "only": paths}
+        return Fetched(facts, (pack,))
 
 
 async def _download(
@@ -285,7 +288,7 @@ def _unpack_git(
 
     source = codec.decode(GitSource, facts["source"])
     with disk_errors_as_waiting(UNPACKED_CONTENT):
-        return repository.unpack(source, facts["commit"], pack, into, limits, progress)
+        return repository.unpack(source, facts["commit"], pack, into, facts["only"], limits, progress)
 
 
 def _unpack_files(facts: Mapping[str, Any], into: Path | TreeStorage, limits: ContentLimits) -> None:

@@ -74,6 +74,12 @@ class ConfigMapsSource(msgspec.Struct, frozen=True, tag="configMaps"):
 Source: TypeAlias = ImageSource | GitSource | HttpSource | ConfigMapsSource
 
 
+def type_of(source: Source) -> str:
+    """The type of the source, as in specs."""
+    tag = source.__struct_config__.tag
+    return str(tag)
+
+
 def identity(source: Source) -> str:
     """A short text that is equal for equal sources only. It contains no secrets, not even the query of a URL."""
     match source:

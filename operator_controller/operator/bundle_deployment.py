@@ -176,4 +176,4 @@ def runs_template(running: RunningBundle | None, existing: ObservedBundleDeploym
 
 def has_image(running: RunningBundle, image: str) -> bool:
     """Report whether the running bundle has this image, on any registry."""
-    return running.image == image or is_same_image(running.image, image)
+    return image != "" and (running.image == image or is_same_image(running.image, image))

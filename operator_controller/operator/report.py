@@ -185,7 +185,7 @@ def _status(world: World, desired: list[DesiredCondition], evaluation: Reported 
         conditions=conditions,
         wanted_version=_wanted_version(world, evaluation) if evaluation else old.wanted_version,
         resolved_bundle_resource=(_image(evaluation) or None) if evaluation else old.resolved_bundle_resource,
-        installed_bundle_resource=world.running.image if world.running else None,
+        installed_bundle_resource=(world.running.image or None) if world.running else None,
         installed=world.installed_status,
         available=_available(world, evaluation) if evaluation else None,
         dependencies=(list(evaluation.consequences.dependencies) or None) if evaluation else old.dependencies,
@@ -253,7 +253,9 @@ def _wanted_version(world: World, evaluation: Reported) -> str | None:
 def _installed(world: World, outcome: Outcome, evaluation: Reported) -> DesiredCondition:
     if world.running is not None:
         missing = f'; its Bundle "{world.missing_bundle}" is missing' if world.missing_bundle else ""
-        return _installed_condition("True", Reason.SUCCESS, f'installed from "{world.running.image}"{missing}')
+        return _installed_condition(
+            "True", Reason.SUCCESS, f'installed from "{world.running.image or world.running.name}"{missing}'
+        )
     if world.missing_bundle:
         return _installation_unknown(f'the installed Bundle "{world.missing_bundle}" is missing')
     existing = world.owned_bundle_deployment

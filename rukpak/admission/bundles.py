@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from olmkit.admission.review import AdmissionRequest, Denial
 from olmkit.api.bundles import BundleSpec
 from olmkit.api.meta import Object
+from rukpak.bundle.source_problem import source_problem
 
 WEBHOOK = "vbundles.core.rukpak.io"
 PROBE_ANNOTATION = "core.rukpak.io/admission-probe"
@@ -27,8 +28,19 @@ def validate_bundle(request: AdmissionRequest) -> Denial | None:
         return None
     if request.old is None:
         annotations = request.obj["metadata"].get("annotations") or {}
-        return Denial(PROBE_ANSWERED) if PROBE_ANNOTATION in annotations else None
+        if PROBE_ANNOTATION in annotations:
+            return Denial(PROBE_ANSWERED)
+        problem = _source_problem(request.obj)
+        return Denial(problem) if problem else None
     return None if _spec(request.obj) == _spec(request.old) else Denial(IMMUTABLE)
+
+
+def _source_problem(bundle: Object) -> str:
+    """Explain what is wrong with the source; empty if nothing is, and for a spec that this version cannot read."""
+    try:
+        return source_problem(BundleSpec.load(bundle.get("spec")).source)
+    except ValidationError:
+        return ""
 
 
 def _spec(bundle: Object) -> object:

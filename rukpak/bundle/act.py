@@ -13,7 +13,7 @@ from olmkit.jobs.staging import Staging
 from olmkit.runtime.api_server_addresses import ApiServerAddresses
 from olmkit.runtime.source_secrets import SourceSecrets
 from olmkit.sources.access import Access
-from olmkit.sources.source import ImageSource, server_of
+from olmkit.sources.source import server_of
 from olmkit.store.store import Store
 from rukpak.bundle.garbage_collector import GarbageCollector
 from rukpak.bundle.storage import publish_job_output
@@ -27,7 +27,7 @@ PROGRESS_INTERVAL = timedelta(seconds=10)
 
 @dataclass(frozen=True)
 class BundleActions:
-    """`directory` is the directory of the store. `access` describes how to reach registries, without the addresses of the API
+    """`directory` is the directory of the store. `access` describes how to reach servers, without the addresses of the API
     server and without credentials."""
 
     jobs: Jobs[UnpackResult]
@@ -52,10 +52,10 @@ class BundleActions:
 
     async def _unpack(self, world: World, plan: Unpack) -> Done:
         access = self.access.with_denied_hosts(await self.api_servers.hosts())
-        access = access.with_credentials(await self.secrets.credentials(world.pull_secret))
-        request = UnpackRequest(plan.ref, plan.content_type, self.directory, access, replace=bool(plan.replaceable))
-        finish = partial(publish_job_output, self.store, plan.content_type, plan.replaceable, plan.ref)
-        task = Task(UNPACK, request, source=server_of(ImageSource(plan.ref)), staging=Staging(self.store.stage, finish))
+        access = access.with_credentials(await self.secrets.credentials(world.secret))
+        request = UnpackRequest(plan.source, plan.content_type, self.directory, access, replace=bool(plan.replaceable))
+        finish = partial(publish_job_output, self.store, plan.content_type, plan.replaceable, plan.source)
+        task = Task(UNPACK, request, source=server_of(plan.source), staging=Staging(self.store.stage, finish))
         async with self.collector.collecting:
             if plan.restart:
                 self.jobs.forget(world.name)

@@ -1,6 +1,6 @@
 """Decides the next step for one Bundle by a list of rules: the first rule that returns a Plan wins.
 
-The first resolved digest is kept. Lost content is fetched again by this digest, never by the tag. Pure.
+The first resolved digest or commit is kept. Lost content is fetched again by it, never by the tag or branch. Pure.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from datetime import timedelta
 
 from olmkit.api.bundles import Bundle, ConditionType, Reason
 from olmkit.api.conditions import find_condition
+from olmkit.api.content import SourceType
 from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.jobs.state import Failed, Finished
 from olmkit.runtime.reconciler import Decision
 from olmkit.sources.secrets import missing_secret
+from rukpak.bundle.source_problem import source_problem
 from rukpak.bundle.world import (
     CONTENT_TYPES,
     Evaluation,
@@ -26,6 +28,7 @@ from rukpak.bundle.world import (
     controlling_deployment,
 )
 
+CONTENT_NOUNS = {SourceType.IMAGE: "image", SourceType.GIT: "commit"}
 CONFLICT_RETRY_DELAY = timedelta(minutes=1)
 
 Step = Plan | OlmError
@@ -36,7 +39,7 @@ def decide(world: World) -> Decision[Plan, Evaluation]:
     """The next step. Raises Blocked if a change of another Bundle or of a Secret is necessary, and Waiting if the same step may
     succeed later."""
     if world.bundle is None:
-        return Decision(Release(), Evaluation(""))
+        return Decision(Release(), Evaluation({}))
     steps = (rule(world, world.bundle) for rule in RULES)
     step = next(each for each in steps if each is not None)
     return Decision(step, _evaluate(world, world.bundle))
@@ -52,7 +55,7 @@ def had_condition(bundle: Bundle, status: str, reason: Reason) -> bool:
 def _evaluate(world: World, bundle: Bundle) -> Evaluation:
     was_unpacked = had_condition(bundle, "True", Reason.UNPACK_SUCCESSFUL)
     return Evaluation(
-        world.resolved if _is_lost(world) else world.ref,
+        world.resolved if _is_lost(world) else world.found,
         keeps_status=world.unreadable is not None and was_unpacked,
     )
 
@@ -75,10 +78,14 @@ def _unknown_provisioner(world: World, bundle: Bundle) -> Step | None:
     return Blocked(Reason.UNPACK_FAILED, text, [name])
 
 
-def _no_image(world: World, bundle: Bundle) -> Step | None:
-    if bundle.spec.source.image is not None:
-        return None
-    return Blocked(Reason.UNPACK_FAILED, 'bundle.spec.source.image must be set for source type "image"')
+def _invalid_source(world: World, bundle: Bundle) -> Step | None:
+    if text := source_problem(bundle.spec.source):
+        return Blocked(Reason.UNPACK_FAILED, text)
+    try:
+        _ = world.source
+    except Blocked as error:
+        return Blocked(Reason.UNPACK_FAILED, error.message, unpack_subject(error))
+    return None
 
 
 def _unreadable_store(world: World, bundle: Bundle) -> Step | None:
@@ -94,19 +101,23 @@ def _conflict(world: World, bundle: Bundle) -> Step | None:
     name = world.conflicting_bundle
     if not name:
         return None
-    own, other = controlling_deployment(bundle), world.conflicting_deployment
+    own, other, noun = (
+        controlling_deployment(bundle),
+        world.conflicting_deployment,
+        CONTENT_NOUNS[bundle.spec.source.type],
+    )
     field = f"spec.template.spec.provisionerClassName of BundleDeployment {own}" if own else "spec.provisionerClassName"
     text = (
-        f"Bundle {name} has the same image unpacked by another provisioner: one image is either registry+v1 or plain+v0. "
+        f"Bundle {name} has the same {noun} unpacked by another provisioner: one {noun} is either registry+v1 or plain+v0. "
         f"Set {field} as there, or delete {f'BundleDeployment {other}' if other else name}"
     )
     return Waiting(Reason.UNPACK_FAILED, text, CONFLICT_RETRY_DELAY, [name])
 
 
 def _missing_secret(world: World, bundle: Bundle) -> Step | None:
-    if not world.pull_secret or world.secret_version is not None:
+    if not world.secret or world.secret_version is not None:
         return None
-    error = missing_secret(world.pull_secret, world.namespace)
+    error = missing_secret(world.secret, world.namespace)
     return Blocked(Reason.UNPACK_FAILED, error.message, unpack_subject(error))
 
 
@@ -129,18 +140,17 @@ def unpack_subject(error: OlmError) -> tuple[str, ...]:
 
 
 def _unpack(world: World, bundle: Bundle) -> Step | None:
-    image, content_type = bundle.spec.source.image, CONTENT_TYPES[bundle.spec.provisioner_class_name]
-    ref = world.resolved or (image.ref if image is not None else "")
+    source, content_type = world.source, CONTENT_TYPES[bundle.spec.provisioner_class_name]
     if not isinstance(world.job, Finished):
-        return Unpack(ref, content_type)
+        return Unpack(source, content_type)
     # The job published its content, yet it is lost, or belonged to another Bundle, which is gone.
-    return Unpack(ref, content_type, restart=True, replaceable=world.job.result.digest if world.stored_type else "")
+    return Unpack(source, content_type, restart=True, replaceable=world.job.result.digest if world.stored_type else "")
 
 
 RULES: tuple[Rule, ...] = (
     _being_deleted,
     _unknown_provisioner,
-    _no_image,
+    _invalid_source,
     _unreadable_store,
     _stored,
     _conflict,

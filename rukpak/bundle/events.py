@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from olmkit.api.bundles import resolved_digest
+from olmkit.api.bundles import BundleSource
 from olmkit.api.content import Phase
 from olmkit.api.meta import Object
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.informer_store import Change
-from rukpak.bundle.recorded_images import changed_records
+from olmkit.sources.spec_source import secret_name
+from rukpak.bundle.recorded_sources import changed_records, resolved_digest
 
 
 @dataclass(frozen=True)
@@ -49,19 +50,19 @@ class EventMapper:
         """The Bundles that name the Secret, and for the Secret for all Bundles also the Bundles that are not unpacked."""
         secret = next(obj["metadata"]["name"] for obj in (change.new, change.old) if obj is not None)
         for (_, name), raw in self.bundles.objects.items():
-            image = raw["spec"]["source"].get("image") or {}
+            own = secret_name(BundleSource.load(raw["spec"]["source"]))
             is_unpacked = (raw.get("status") or {}).get("phase") == Phase.UNPACKED
-            if image.get("pullSecret") == secret or (secret == self.pull_secret and not is_unpacked):
+            if own == secret or (secret == self.pull_secret and not is_unpacked):
                 yield name
 
     def _conflicting_with(self, old: Object) -> Iterator[str]:
-        """The Bundles that cannot be unpacked because their image is already unpacked as the type of this Bundle's
+        """The Bundles that cannot be unpacked because their content is already unpacked as the type of this Bundle's
         provisioner."""
         digest, provisioner = resolved_digest(old), old["spec"]["provisionerClassName"]
         for (_, name), raw in self.bundles.objects.items():
-            is_same_image = digest != "" and resolved_digest(raw) == digest
+            is_same_content = digest != "" and resolved_digest(raw) == digest
             is_failing = (raw.get("status") or {}).get("phase") == Phase.FAILING
-            if is_same_image and is_failing and raw["spec"]["provisionerClassName"] != provisioner:
+            if is_same_content and is_failing and raw["spec"]["provisionerClassName"] != provisioner:
                 yield name
 
 

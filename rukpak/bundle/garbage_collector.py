@@ -11,13 +11,12 @@ import asyncio
 import logging
 from dataclasses import dataclass, field
 
-from olmkit.api.bundles import resolved_digest
 from olmkit.errors import OlmError
 from olmkit.jobs.scheduler import Jobs
 from olmkit.jobs.state import Finished
 from olmkit.runtime.informer import Informer
 from olmkit.store.store import Store
-from rukpak.bundle.recorded_images import recorded_digests
+from rukpak.bundle.recorded_sources import recorded_digests, resolved_digest
 from rukpak.bundle.unpack_result import UnpackResult
 
 RETRY_DELAY_SECONDS = 60.0

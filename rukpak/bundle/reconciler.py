@@ -1,8 +1,8 @@
 """Reconciles Bundles: observes one, its content and its job, runs the five steps, and writes its status.
 
-Changes only the status; rukpak.bundle.act carries out Plans. Each image is pulled once, and its content is kept as long as a
-Bundle has it. Each pass over a Bundle hashes its content. Missing or corrupt content is fetched again by the first resolved
-digest.
+Changes only the status; rukpak.bundle.act carries out Plans. Each image or commit is fetched once, and its content is kept as
+long as a Bundle has it. Each pass over a Bundle hashes its content. Missing or corrupt content is fetched again,
+as it was resolved first.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from olmkit.api.bundles import Bundle, BundleStatus, resolved_digest
+from olmkit.api.bundles import Bundle, BundleStatus
 from olmkit.api.conditions import StatusReport
-from olmkit.api.names import digest_of_reference
 from olmkit.errors import Waiting
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.reconciler import Reconciler
 from olmkit.runtime.status_publisher import Publisher
+from olmkit.sources.resolved_source import content_digest
 from rukpak.bundle.act import BundleActions
 from rukpak.bundle.decide import decide
-from rukpak.bundle.recorded_images import recorded_images
+from rukpak.bundle.recorded_sources import recorded_pins, resolved_digest
 from rukpak.bundle.report import report
 from rukpak.bundle.storage import intact_type
 from rukpak.bundle.world import CONTENT_TYPES, Done, Evaluation, Plan, World, controlling_deployment
@@ -55,13 +55,13 @@ class BundleReconciler:
         world = World(key, now, raw, bundle, monotonic=time.monotonic(), namespace=secrets.namespace)
         world = replace(
             world,
-            secret_version=secrets.version(world.pull_secret) if world.pull_secret else None,
+            secret_version=secrets.version(world.secret) if world.secret else None,
             common_secret_version=secrets.common_version,
         )
         state = self.actions.jobs.state(key)
-        recorded = recorded_images(bundle, self.deployments.get)
+        recorded = recorded_pins(bundle, self.deployments.get)
         world = replace(world, recorded=recorded, job=state if state is not None and world.is_own(state) else None)
-        digest = digest_of_reference(world.ref)
+        digest = content_digest(world.found)
         try:
             stored = await asyncio.to_thread(intact_type, self.actions.store, digest) if digest else ""
         except Waiting as error:

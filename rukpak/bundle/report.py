@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from olmkit.api.bundles import BundleStatus, ConditionType, Reason
 from olmkit.api.conditions import (
     Cause,
@@ -12,13 +15,14 @@ from olmkit.api.conditions import (
     is_condition_true,
     merge_conditions,
 )
-from olmkit.api.content import Phase, ResolvedImage, ResolvedSource
+from olmkit.api.content import Phase, ResolvedSource, SourceType
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.jobs.state import Failed, Finished, Queued, Running
+from olmkit.sources.resolved_source import content_digest
 from rukpak.bundle.decide import had_condition, unpack_subject
 from rukpak.bundle.world import Done, Evaluation, World
 
-GAVE_WAY = ": its registry is slow, so it gave way to Bundles that waited"
+GAVE_WAY = ": its {server} is slow, so it gave way to Bundles that waited"
 
 
 def report(world: World, evaluation: Evaluation | None, outcome: Done | Exception) -> StatusReport[BundleStatus] | None:
@@ -35,19 +39,24 @@ def report(world: World, evaluation: Evaluation | None, outcome: Done | Exceptio
     )
     if keeps_status or (_is_working(outcome) and is_retried):
         return StatusReport(bundle.status)
-    phase, wanted = _conditions(outcome)
+    phase, wanted = _conditions(outcome, world.source_type)
     generation = bundle.metadata.generation
     conditions, transitions = merge_conditions(bundle.status.conditions, wanted, generation, world.now)
-    ref = _resolved(world, evaluation, outcome)
-    source = ResolvedSource(type="image", image=ResolvedImage(ref=ref)) if ref else None
-    status = BundleStatus(observed_generation=generation, conditions=conditions, phase=phase, resolved_source=source)
+    resolved = _resolved(world, evaluation, outcome)
+    status = BundleStatus(
+        observed_generation=generation,
+        conditions=conditions,
+        phase=phase,
+        resolved_source=ResolvedSource.load(resolved) if resolved else None,
+        content_digest=content_digest(resolved) or None,
+    )
     return StatusReport(status, transitions, causes=causes_of(wanted))
 
 
-def _resolved(world: World, evaluation: Evaluation | None, outcome: Done | Exception) -> str:
+def _resolved(world: World, evaluation: Evaluation | None, outcome: Done | Exception) -> Mapping[str, Any]:
     resolved = evaluation.resolved if evaluation is not None else world.resolved
     if not resolved and isinstance(outcome, Done) and isinstance(outcome.job, Finished):
-        return outcome.job.result.ref
+        return outcome.job.result.resolved
     return resolved
 
 
@@ -55,7 +64,7 @@ def _is_working(outcome: Done | Exception) -> bool:
     return isinstance(outcome, Done) and isinstance(outcome.job, Queued | Running)
 
 
-def _conditions(outcome: Done | Exception) -> tuple[Phase, tuple[DesiredCondition, ...]]:
+def _conditions(outcome: Done | Exception, source: str) -> tuple[Phase, tuple[DesiredCondition, ...]]:
     match outcome:
         case OlmError():
             return Phase.FAILING, _failed(outcome.message, cause_of(outcome), stalled=isinstance(outcome, Blocked))
@@ -68,18 +77,18 @@ def _conditions(outcome: Done | Exception) -> tuple[Phase, tuple[DesiredConditio
             cause = Cause(Reason.UNPACK_FAILED, frozenset(unpack_subject(error)))
             return Phase.FAILING, _failed(error.message, cause, stalled=not isinstance(error, Waiting))
         case Queued(gave_way=gave_way):
-            text = "Waiting in the queue to be unpacked"
-            return Phase.PENDING, _in_progress(Reason.UNPACK_PENDING, f"{text}{GAVE_WAY}" if gave_way else text)
+            text, server = "Waiting in the queue to be unpacked", "registry" if source == SourceType.IMAGE else "server"
+            text += GAVE_WAY.format(server=server) if gave_way else ""
+            return Phase.PENDING, _in_progress(Reason.UNPACK_PENDING, text)
         case Running(progress=progress):
-            text = f"Unpacking the image Bundle: {progress}" if progress else "Unpacking the image Bundle"
-            return Phase.UNPACKING, _in_progress(Reason.UNPACKING, text)
+            text = f"Unpacking the {source} Bundle"
+            return Phase.UNPACKING, _in_progress(Reason.UNPACKING, f"{text}: {progress}" if progress else text)
         case Finished():
-            return Phase.UNPACKING, _in_progress(Reason.UNPACKING, "Unpacking the image Bundle")
-    return Phase.UNPACKED, _unpacked()
+            return Phase.UNPACKING, _in_progress(Reason.UNPACKING, f"Unpacking the {source} Bundle")
+    return Phase.UNPACKED, _unpacked(f"Successfully unpacked the {source} Bundle")
 
 
-def _unpacked() -> tuple[DesiredCondition, ...]:
-    message = "Successfully unpacked the image Bundle"
+def _unpacked(message: str) -> tuple[DesiredCondition, ...]:
     return (
         DesiredCondition(ConditionType.UNPACKED, "True", Reason.UNPACK_SUCCESSFUL, message),
         DesiredCondition(ConditionType.READY, "True", Reason.SUCCEEDED, message),

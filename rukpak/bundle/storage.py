@@ -1,4 +1,4 @@
-"""Unpacked bundles in the store. The digest of an image has the directory `files` (manifests/ and metadata/ of the image),
+"""Unpacked bundles in the store. The digest of their content has the directory `files` (manifests/ and metadata/ of the source),
 `bundle.json` (the parsed form) and `type` (the content type, and the format version of bundle.json).
 
 All functions block.
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from olmkit.sources.resolved_source import check_job_result, resolved_image
-from olmkit.sources.source import ImageSource
+from olmkit.sources.resolved_source import check_job_result
+from olmkit.sources.source import Source
 from olmkit.store.store import Store, raise_unless_corrupt
 from rukpak.bundle.unpack_result import UnpackResult
 from rukpak.format import Bundle, from_json
@@ -62,15 +62,15 @@ def load(store: Store, digest: str) -> Bundle | None:
 
 
 def publish_job_output(
-    store: Store, content_type: str, replaceable: str, image: str, directory: Path, result: UnpackResult
+    store: Store, content_type: str, replaceable: str, source: Source, directory: Path, result: UnpackResult
 ) -> None:
-    """Publish the `directory` of a job under the digest that its result names. The digest has to match `image`, the requested
-    reference. The controller does this in a thread: see olmkit.jobs.staging.
+    """Publish the `directory` of a job under the digest that its result names. The result has to be content of `source`, which
+    was requested. The controller does this in a thread: see olmkit.jobs.staging.
 
     Intact content is kept, whatever the result is, unless it was read as another type and its digest is `replaceable`.
     """
     digest = result.digest
-    check_job_result(ImageSource(image), resolved_image(result.ref), digest)
+    check_job_result(source, result.resolved, digest)
     if result.staged:
         stored = intact_type(store, digest)
         if not stored or (digest == replaceable and stored != content_type):

@@ -1,4 +1,4 @@
-"""The function of the job UNPACK: from an image reference to a bundle for the store. Runs in child processes of olmkit.jobs.
+"""The function of the job UNPACK: from a source to a bundle for the store. Runs in child processes of olmkit.jobs.
 
 rukpak.bundle.unpack_request, which the controller imports, declares the job. Problems of the content itself are a result, with
 the digest of the content. Temporary failures raise Waiting.
@@ -7,6 +7,7 @@ the digest of the content. Temporary failures raise Waiting.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,10 +17,10 @@ from olmkit.api.provisioner_classes import PLAIN as PLAIN_PROVISIONER
 from olmkit.jobs.job import Job, JobContext
 from olmkit.jobs.job_functions import implement
 from olmkit.sources.errors import BadContent, SourceReason
-from olmkit.sources.oci.image import FetchedImage, fetch, resolve, verify_access
-from olmkit.sources.oci.image import unpack as unpack_image
+from olmkit.sources.open import Fetched, open_source
+from olmkit.sources.open import unpack as unpack_source
 from olmkit.sources.reachability import verify_reachable
-from olmkit.sources.source import ImageSource
+from olmkit.sources.source import type_of
 from olmkit.sources.tree import BUNDLE_LIMITS
 from olmkit.store.store import Store, fill_staging
 from rukpak.bundle.storage import BUNDLE_FILE, FILES, PLAIN, REGISTRY, TYPE_FILE, is_intact, stored_type
@@ -37,15 +38,21 @@ NOT_REGISTRY = (
     f"spec.template.spec.provisionerClassName to {PLAIN_PROVISIONER}"
 )
 
+UNPACKED = "unpacked"
+"""The directory below that of the job in which the source is unpacked, at the paths of its repository."""
+
+_NOUNS = {"image": "image", "git": "commit", "http": "archive", "configMaps": "ConfigMaps"}
+"""The content of each type of source in messages."""
 _DIRECTORIES: Mapping[str, tuple[str, ...]] = {REGISTRY: ("manifests", "metadata"), PLAIN: ("manifests",)}
 _READERS: Mapping[str, Callable[[Mapping[str, bytes]], Bundle]] = {REGISTRY: read_registry, PLAIN: read_plain}
 
 
 @dataclass(frozen=True)
 class ReadRequest:
-    """The fetched image: `image` are the facts of olmkit.sources.oci.image.FetchedImage."""
+    """The facts of olmkit.sources.open.Fetched about what was fetched, and the name of the content in messages."""
 
-    image: dict[str, Any]
+    facts: dict[str, Any]
+    ref: str
     content_type: str
 
 
@@ -55,71 +62,71 @@ class ReadResult:
 
 
 READ_BUNDLE = Job(f"{__name__}:read_bundle", ReadRequest, ReadResult, errors=(BadContent, BadBundle))
-"""The job that unpacks and reads the fetched image, in the process of the parser."""
+"""The job that unpacks and reads what was fetched, in the process of the parser."""
 
 
 async def unpack(request: UnpackRequest, context: JobContext) -> UnpackResult:
-    """Pull the image and read it as `content_type` into the directory of the job, unless the store has its content. Content that
-    was read as another type is kept unless `replace`. Even if the store has the content, the registry has to return the manifest,
-    so that access to the image is verified each time.
+    """Fetch the source and read it as `content_type` into the directory of the job, unless the store has its content. Content
+    that was read as another type is kept unless `replace`. Even if the store has the content, the server has to prove that these
+    credentials may read it, each time.
 
     Content that can never be used is a result with a `problem`. Raises Waiting for temporary failures, and Blocked for a
-    reference or a configuration that cannot be used.
+    source or a configuration that cannot be used.
     """
     store, content_type = Store(request.store, create=False), request.content_type
-    registries = request.access.registries()
-    context.progress("looking up the image")
-    resolved = await resolve(request.ref, registries)
-    ref = resolved.ref_by_digest
-    found = UnpackResult(ref, resolved.digest)
-    known = stored_type(store, resolved.digest)
-    if (known and known != content_type and not request.replace) or is_intact(store, resolved.digest, content_type):
-        await verify_access(ref, registries)
-        return found
-    try:
-        with fill_staging(context.directory, resolved.digest) as directory:
-            only = _DIRECTORIES[content_type]
-            fetched = await fetch(
-                ref, directory, registries, only=only, limits=BUNDLE_LIMITS, progress=context.progress
-            )
-            with fetched.blob as blob:
-                await context.parse(READ_BUNDLE, ReadRequest(fetched.facts(), content_type), [blob], directory)
-    except BadContent as error:
-        return replace(found, ref=error.ref or ref, problem=error.message)
-    except BadBundle as error:
-        return replace(found, problem=error.message)
-    return replace(found, staged=True)
+    context.progress(f"looking up the {_NOUNS[type_of(request.source)]}")
+    opening = open_source(
+        request.source, request.access, scratch=context.directory, limits=BUNDLE_LIMITS, progress=context.progress
+    )
+    async with opening as opened:
+        found, digest = UnpackResult(opened.resolved, opened.digest), opened.digest
+        known = stored_type(store, digest)
+        if (known and known != content_type and not request.replace) or is_intact(store, digest, content_type):
+            await opened.verify_access(BUNDLE_LIMITS, context.progress)
+            return found
+        try:
+            with fill_staging(context.directory, digest) as directory:
+                fetched = await opened.fetch(directory, _DIRECTORIES[content_type], BUNDLE_LIMITS, context.progress)
+                read = ReadRequest(dict(fetched.facts), opened.ref, content_type)
+                await context.parse(READ_BUNDLE, read, fetched.files, directory)
+        except (BadContent, BadBundle) as error:
+            return replace(found, problem=error.message)
+        return replace(found, staged=True)
 
 
 async def probe(request: UnpackRequest) -> UnpackResult | None:
-    """Return None when the registry has answered. Raises Waiting if it does not answer, BadReference and Blocked."""
-    await verify_reachable(ImageSource(request.ref), request.access)
+    """Return None when the server has answered. Raises Waiting if it does not answer, BadReference and Blocked."""
+    await verify_reachable(request.source, request.access)
     return None
 
 
 def read_bundle(request: ReadRequest, context: JobContext) -> ReadResult:
-    """Unpack the fetched image into the directory, and read it. Runs in the parser process. Raises BadContent, BadBundle,
+    """Unpack what was fetched into the directory, and read it. Runs in the parser process. Raises BadContent, BadBundle,
     Waiting."""
-    unpacked = context.directory / FILES
+    unpacked, files = context.directory / UNPACKED, context.directory / FILES
+    root = unpacked / ((request.facts.get("source") or {}).get("directory") or "")
     unpacked.mkdir()
-    image = FetchedImage.from_facts(request.image, context.files[0])
     try:
-        unpack_image(image, unpacked, BUNDLE_LIMITS, context.progress)
+        fetched = Fetched(request.facts, tuple(context.files))
+        unpack_source(fetched, unpacked, BUNDLE_LIMITS, context.progress)
     except BadContent as error:
-        if error.reason == SourceReason.MISSING_CONTENT and _is_plain(request.content_type, unpacked):
-            raise BadContent(error.reason, f"image {image.ref} {NOT_REGISTRY}", error.ref) from error
+        if error.reason == SourceReason.MISSING_CONTENT and _is_plain(request.content_type, root):
+            noun = _NOUNS[request.facts["type"]]
+            raise BadContent(error.reason, f"{noun} {request.ref} {NOT_REGISTRY}", error.ref) from error
         raise
+    root.rename(files)
+    shutil.rmtree(unpacked, ignore_errors=True)  # the directories above it, if it was not the root itself
     context.progress("reading the manifests")
-    bundle = _READERS[request.content_type](dict(_contents(unpacked)))
+    bundle = _READERS[request.content_type](dict(_contents(files)))
     check_files(bundle)
     (context.directory / BUNDLE_FILE).write_bytes(check_size(to_json(bundle)))
     (context.directory / TYPE_FILE).write_text(f"{request.content_type} {FORMAT_VERSION}")
     return ReadResult()
 
 
-def _is_plain(content_type: str, unpacked: Path) -> bool:
-    """Report whether an image that was requested as registry+v1 has the files of a plain+v0 bundle."""
-    return content_type == REGISTRY and (unpacked / "manifests").is_dir() and not (unpacked / "metadata").exists()
+def _is_plain(content_type: str, root: Path) -> bool:
+    """Report whether content that was requested as registry+v1 has the files of a plain+v0 bundle."""
+    return content_type == REGISTRY and (root / "manifests").is_dir() and not (root / "metadata").exists()
 
 
 def check_size(data: bytes) -> bytes:
@@ -139,7 +146,7 @@ def check_size(data: bytes) -> bytes:
 
 
 def _contents(root: Path) -> Iterator[tuple[str, bytes]]:
-    """The pairs (path in the image, bytes) of all files. Raises BadBundle if all files together are larger than
+    """The pairs (path in the content, bytes) of all files. Raises BadBundle if all files together are larger than
     MAX_FILES_BYTES."""
     total = 0
     for parent, _, names in os.walk(root):

@@ -11,14 +11,15 @@ from pathlib import Path
 from olmkit.jobs.job import Job
 from olmkit.sources.access import Access
 from olmkit.sources.errors import BadContent
+from olmkit.sources.source import Source
 from rukpak.bundle.unpack_result import UnpackResult
 
 
 @dataclass(frozen=True)
 class UnpackRequest:
-    """The image to unpack, and the way to reach its registry. `store` is the directory of the store."""
+    """The source to unpack, and the way to reach its server. `store` is the directory of the store."""
 
-    ref: str
+    source: Source
     content_type: str
     """ "registry+v1" or "plain+v0"."""
     store: Path

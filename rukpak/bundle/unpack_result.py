@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
 class UnpackResult:
-    """The result of the unpack job: `ref` is the image by digest."""
+    """The result of the unpack job: `resolved` is the value of status.resolvedSource, and `digest` its content_digest."""
 
-    ref: str
+    resolved: dict[str, Any]
     digest: str
     staged: bool = False
     """The content is in the staging directory of the job; otherwise it is in the store already."""

@@ -8,10 +8,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from olmkit.api import bundledeployments
-from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, Bundle
+from olmkit.api.bundles import Bundle
 from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from olmkit.errors import Waiting
 from olmkit.jobs.state import Finished, JobState
+from olmkit.sources.resolved_source import pinned
+from olmkit.sources.source import Source
+from olmkit.sources.spec_source import secret_name, source_of
+from rukpak.bundle.recorded_sources import pinned_source
 from rukpak.bundle.unpack_result import UnpackResult
 
 CONTENT_TYPES: Mapping[str, str] = {REGISTRY: "registry+v1", PLAIN: "plain+v0"}
@@ -36,15 +40,16 @@ class World:
     raw: dict[str, Any] | None = None
     bundle: Bundle | None = None
     stored_type: str = ""
-    """The type of the content of `ref`, if the store has it and every byte is intact; otherwise ""."""
+    """The type of the content that was found, if the store has it and every byte is intact; otherwise ""."""
     job: UnpackState | None = None
     """The unpack job for exactly this spec."""
     conflicting_bundle: str = ""
-    """The name of another Bundle whose provisioner has unpacked the same image as another type."""
+    """The name of another Bundle whose provisioner has unpacked the same content as another type."""
     unreadable: Waiting | None = None
     """The reason why the store cannot be read at the moment."""
-    recorded: frozenset[str] = frozenset()
-    """The images by digest that the BundleDeployment records for this Bundle: in status.installed and status.history."""
+    recorded: frozenset[tuple[str, str]] = frozenset()
+    """The annotations, name and value, of the content that the BundleDeployment records for this Bundle: in status.installed and
+    status.history."""
     monotonic: float = 0.0
     """time.monotonic() of the observation, for the retries of jobs."""
     conflicting_deployment: str = ""
@@ -57,15 +62,23 @@ class World:
     """The resourceVersion of the Secret for all Bundles; "" if there is none."""
 
     @property
-    def pull_secret(self) -> str:
+    def secret(self) -> str:
         """The Secret that the spec names, "" for none."""
-        image = self.bundle.spec.source.image if self.bundle is not None else None
-        return (image.pull_secret or "") if image is not None else ""
+        return secret_name(self.bundle.spec.source) if self.bundle is not None else ""
+
+    @property
+    def source(self) -> Source:
+        """The source that the spec asks for; once it was resolved, that of exactly this content. Raises Blocked if the spec
+        cannot be read."""
+        assert self.bundle is not None
+        source = source_of(self.bundle.spec.source)
+        assert source is not None, "Bundles have no ConfigMaps"
+        return pinned(source, self.resolved)
 
     @property
     def identity(self) -> str:
         """The identity of the job for this spec and these Secrets."""
-        own = f"secret@{self.secret_version}" if self.pull_secret else ""
+        own = f"secret@{self.secret_version}" if self.secret else ""
         common = f"pull-secret@{self.common_secret_version}" if self.common_secret_version else ""
         return " ".join(filter(None, (self._spec_identity, own, common)))
 
@@ -77,32 +90,37 @@ class World:
     def is_own(self, job: UnpackState) -> bool:
         """Report whether the job is for this spec, and not for an earlier one or a Bundle that had the same name.
 
-        A job that has not found the image counts only with the present Secrets. When a Secret changes, the job runs again.
+        A job that has not found the content counts only with the present Secrets. When a Secret changes, the job runs again.
         """
         if isinstance(job, Finished):
             return job.identity.partition(" ")[0] == self._spec_identity
         return job.identity == self.identity
 
     @property
-    def resolved(self) -> str:
-        """The first reference by digest that was found for this spec; "" before.
+    def resolved(self) -> Mapping[str, Any]:
+        """The value of status.resolvedSource that was found first for this spec: an image by digest, or a commit; empty before.
 
-        A Bundle that was recreated has the reference in an annotation, which counts for the spec that the Bundle was created
-        with. Anybody who creates a Bundle, or a template, can write the annotation, so it counts only if the BundleDeployment
-        records the same image, as that of what is installed or of a revision.
+        A Bundle that was created again has it in an annotation, which counts for the spec that the Bundle was created with.
+        Anybody who creates a Bundle, or a template, can write the annotation, so it counts only if the BundleDeployment records
+        the same value, as that of what is installed or of a revision.
         """
         if self.bundle is None:
-            return ""
+            return {}
         metadata, status = self.bundle.metadata, self.bundle.status
         if status.observed_generation == metadata.generation and status.resolved_source is not None:
-            return status.resolved_source.image.ref if status.resolved_source.image else ""
-        claimed = metadata.annotations.get(IMAGE_BY_DIGEST_ANNOTATION, "")
-        return claimed if metadata.generation == 1 and claimed in self.recorded else ""
+            return status.resolved_source.dump()
+        claimed = [pin for pin in sorted(self.recorded) if metadata.annotations.get(pin[0]) == pin[1]]
+        return pinned_source(*claimed[0]) if metadata.generation == 1 and claimed else {}
 
     @property
-    def ref(self) -> str:
-        """The resolved reference, or until it is known the reference that the job found; "" if neither is known."""
-        return self.resolved or (self.job.result.ref if isinstance(self.job, Finished) else "")
+    def found(self) -> Mapping[str, Any]:
+        """The resolved source, or until it is known the one that the job found; empty if neither is known."""
+        return self.resolved or (self.job.result.resolved if isinstance(self.job, Finished) else {})
+
+    @property
+    def source_type(self) -> str:
+        """The type of the source, as in the spec."""
+        return str(self.bundle.spec.source.type) if self.bundle is not None else ""
 
     @property
     def is_stored(self) -> bool:
@@ -113,9 +131,9 @@ class World:
 
 @dataclass(frozen=True)
 class Unpack:
-    """Start or keep the job that pulls `ref` and publishes its content."""
+    """Start or keep the job that fetches `source` and publishes its content."""
 
-    ref: str
+    source: Source
     content_type: str
     restart: bool = False
     """True if the job runs again although it has finished, because the store lacks its content or has it as another type."""
@@ -140,8 +158,8 @@ Plan = Unpack | Release | Keep
 class Evaluation:
     """The meaning of the World for the status."""
 
-    resolved: str
-    """The reference by digest to report; "" before it is known."""
+    resolved: Mapping[str, Any]
+    """The resolved source to report; empty before it is known."""
     keeps_status: bool = False
     """True if the status stays as it is: the Bundle was unpacked, and the store cannot be read at the moment."""
 

@@ -12,6 +12,8 @@ from typing import Any
 
 from olmkit.api.bundledeployments import RECORDED_ANNOTATIONS, BundleRecord
 from olmkit.api.bundles import BundleSpec
+from olmkit.api.content import ResolvedSource
+from olmkit.sources.resolved_source import content_digest, resolved_image
 
 
 class UnpackState(StrEnum):
@@ -38,7 +40,14 @@ class BundleInfo:
     """True if a deleted BundleDeployment of this name has left the Bundle, which has no owner."""
     spec: Mapping[str, Any] = field(default_factory=dict)
     image: str = ""
-    """The image by digest; empty before it was resolved."""
+    """The image by digest; empty before it was resolved, and for other sources."""
+    resolved_source: Mapping[str, Any] = field(default_factory=dict)
+    """status.resolvedSource of another source than an image; empty before it was resolved."""
+
+    @property
+    def digest(self) -> str:
+        """The digest of its content; empty before it was resolved."""
+        return content_digest(resolved_image(self.image) if self.image else self.resolved_source)
 
 
 def record_of(bundle: BundleInfo) -> BundleRecord:
@@ -49,4 +58,5 @@ def record_of(bundle: BundleInfo) -> BundleRecord:
 def described(bundle: BundleInfo) -> dict[str, Any]:
     """The fields of a record that describe the Bundle."""
     known = {field: bundle.annotations.get(name) or None for field, name in RECORDED_ANNOTATIONS.items()}
-    return {**known, "image": bundle.image or None}
+    resolved = ResolvedSource.load(dict(bundle.resolved_source)) if bundle.resolved_source else None
+    return {**known, "image": bundle.image or None, "resolved_source": resolved}

@@ -24,7 +24,6 @@ from olmkit.api import operators
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment
 from olmkit.api.customresourcedefinitions import definition_of
 from olmkit.api.meta import Object
-from olmkit.api.names import digest_of_reference
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.stored_times import time_left
@@ -190,7 +189,7 @@ class Observer:
 
     async def _content(self, world: World, bundle: BundleInfo | None, options: InstallOptions) -> Content:
         """The content of a Bundle as it is to be installed, if the Bundle is unpacked."""
-        digest = digest_of_reference(bundle.image) if bundle is not None else ""
+        digest = bundle.digest if bundle is not None else ""
         if bundle is None or not digest or bundle.unpack_state is not UnpackState.DONE:
             return MissingContent()
         return await self.render_cache.rendered(bundle.name, world.name, digest, options)

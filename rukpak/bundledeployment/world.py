@@ -363,7 +363,7 @@ class World:
     def record(self, active: str | None) -> BundleRecord | None:
         """The record of an active Bundle, from the Bundle as it was created, else from the status; None if there is no record."""
         bundle = self.bundles.get(active or "")
-        if bundle is not None and bundle.image and bundle not in self.changed_bundles:
+        if bundle is not None and bundle.digest and bundle not in self.changed_bundles:
             return record_of(bundle)
         recorded = (self.deployment.status.installed, self.derived_record)
         return next((record for record in recorded if record is not None and record.bundle == active), None)

@@ -1,7 +1,7 @@
 """Writes the files of one commit into a Tree, under the same rules as the files of an image layer.
 
 Regular files and directories only; symbolic links become hard links to their targets. Within the selected directory,
-submodules are refused, and names that git refuses on any file system.
+submodules and pointers of Git LFS are refused, and names that git refuses on any file system.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from olmkit.sources.git.pack import PackObjects
 from olmkit.sources.tree import Tree, TreeError
 
 MAX_LINK_BYTES = 4096
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+"""The start of a file that Git LFS keeps elsewhere."""
 MISSING_OBJECT_ERROR = "sent a pack without a part of the commit"
 
 
@@ -62,7 +64,10 @@ def _add_file(objects: PackObjects, value: bytes, mode: int, path: str, tree: Tr
     if data is None:
         raise TreeError(SourceReason.SOURCE_UNAVAILABLE, f"{MISSING_OBJECT_ERROR}: {quoted(path)}")
     if S_ISREG(mode):
-        tree.file(path, cast("IO[bytes]", data))
+        if tree.selects(path) and data.read(len(LFS_POINTER)) == LFS_POINTER:
+            words = f"contains {quoted(path)}, a pointer of Git LFS, which is not read: add the file itself to the repository"
+            raise TreeError(SourceReason.UNSUPPORTED_CONTENT, words)
+        tree.file(path, cast("IO[bytes]", objects.file(value)))
         return
     target = data.read(MAX_LINK_BYTES + 1)
     if len(target) > MAX_LINK_BYTES or b"\0" in target:

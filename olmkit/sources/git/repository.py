@@ -11,7 +11,7 @@ import asyncio
 import logging
 import re
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -116,21 +116,23 @@ async def fetch(
     return pack
 
 
-def unpack(
+def unpack(  # noqa: PLR0913 the source, its content, and how it is written
     source: GitSource,
     commit: str,
     pack: IO[bytes],
     into: Path | TreeStorage,
+    only: Sequence[str],
     limits: ContentLimits,
     progress: Callable[[str], None],
 ) -> str:
     """The files of a commit below `into`, an empty directory, or in a storage, at their paths in the repository. Needs no
-    network.
+    network. `only` selects paths within the directory of the source, which have to be there; all of them if it is empty.
 
     Returns the directory of the source, "" for the whole repository. Raises Waiting, BadContent; then `into` is incomplete.
     """
     directory = clean_directory(source.directory)
-    tree = Tree(into, (directory,), limits, noun="repository")
+    selected = tuple(f"{directory}/{path}" if directory else path for path in only) or (directory,)
+    tree = Tree(into, selected, limits, noun="repository")
     try:
         with tempfile.TemporaryFile(dir=tree.scratch) as spool:
             pack.seek(0)
@@ -143,6 +145,11 @@ def unpack(
     except TreeError as error:
         words = f"commit {commit} of {_display_name(source)} {error.detail}"
         raise _content_error(source, commit, error.reason, words) from error
+    if missing := [path for path in selected if only and not tree.has(path)]:
+        words = (
+            f'commit {commit} of {_display_name(source)} has no content at "/{missing[0]}", where its content should be'
+        )
+        raise _content_error(source, commit, SourceReason.MISSING_CONTENT, words)
     if directory and not tree.has_directory(directory):
         words = f"commit {commit} of {_display_name(source)} has no directory {quoted(directory)}"
         raise _content_error(source, commit, SourceReason.MISSING_CONTENT, words)

@@ -200,4 +200,5 @@ def bundle_info(raw: Object) -> BundleInfo:
         is_deleting=metadata.deleting,
         spec=raw["spec"],
         image=source.image.ref if source is not None and source.image is not None else "",
+        resolved_source=source.dump() if source is not None and source.image is None else {},
     )

@@ -28,19 +28,22 @@ from rukpak.bundledeployment.bundle_info import BundleInfo
 from rukpak.bundledeployment.revisions.target import bundle_name
 from rukpak.bundledeployment.world import World
 
+PINS = frozenset((bundles.IMAGE_BY_DIGEST_ANNOTATION, bundles.RESOLVED_SOURCE_ANNOTATION))
+"""The annotations of a Bundle that was created again, with the source that is not resolved again."""
+
 
 def desired_bundle_body(world: World) -> dict[str, Any]:
     """The Bundle of the template with its labels and annotations, and ours; the BundleDeployment is its controller."""
     template = world.raw["spec"]["template"]
     metadata = template.get("metadata") or {}
-    annotations = {**(metadata.get("annotations") or {}), **_image_by_digest(world)}
+    annotations = {**(metadata.get("annotations") or {}), **_pin(world)}
     return _body(world, world.target_bundle, metadata.get("labels") or {}, annotations, template["spec"])
 
 
 def recorded_bundle_body(world: World, record: BundleRecord) -> dict[str, Any]:
-    """The active Bundle as it was, with the digest that it had resolved."""
+    """The active Bundle as it was, with the digest or commit that it had resolved."""
     spec = record.spec.dump()
-    return _body(world, record.bundle, {}, {**record.annotations(), **_digest_of(record)}, spec)
+    return _body(world, record.bundle, {}, {**record.annotations(), **record.pin()}, spec)
 
 
 def _body(
@@ -58,18 +61,13 @@ def _body(
     return {"apiVersion": bundles.KIND.api_version, "kind": bundles.KIND.kind, "metadata": metadata, "spec": spec}
 
 
-def _image_by_digest(world: World) -> Mapping[str, str]:
-    """The annotation for a Bundle that is or was created again: its tag may have moved since it was installed, or since its
-    revision began."""
+def _pin(world: World) -> Mapping[str, str]:
+    """The annotation for a Bundle that is or was created again: its tag or branch may have moved since it was installed, or since
+    its revision began."""
     bundle, is_active = world.bundles.get(world.target_bundle), world.active_bundle == world.target_bundle
-    was_recreated = bundle is None or bundles.IMAGE_BY_DIGEST_ANNOTATION in bundle.annotations
+    was_recreated = bundle is None or not PINS.isdisjoint(bundle.annotations)
     record = (world.record(world.target_bundle) if is_active else None) or world.target.revision
-    return _digest_of(record) if record is not None and was_recreated else {}
-
-
-def _digest_of(record: BundleRecord) -> Mapping[str, str]:
-    """The annotation with the digest of the image as its registry reported it: it is not resolved again."""
-    return {bundles.IMAGE_BY_DIGEST_ANNOTATION: record.image} if record.image else {}
+    return record.pin() if record is not None and was_recreated else {}
 
 
 def derive_record(world: World, operator: OperatorStatus) -> BundleRecord | None:

@@ -51,6 +51,15 @@ def bundle(name: str, **source: Any) -> dict[str, Any]:
     }
 
 
+def deployment(name: str, **source: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "core.rukpak.io/v1alpha1",
+        "kind": "BundleDeployment",
+        "metadata": {"name": name},
+        "spec": {"provisionerClassName": "core-rukpak-io-plain", "template": {"spec": bundle(name, **source)["spec"]}},
+    }
+
+
 def test_each_definition_is_structural(definitions: Cluster) -> None:
     items = json.loads(definitions.kubectl("get", "crd", "-l", "app.kubernetes.io/part-of=olm-suite", "-o", "json"))[
         "items"
@@ -163,7 +172,19 @@ REFUSED = {
     ),
     "an Operator whose name is longer than 45": (operator("x" * 46), "may not be more than 45"),
     "a Bundle whose name is longer than 52": (bundle("x" * 53), "may not be more than 52"),
-    "a Bundle of type image without an image": (bundle("x", type="image"), "source.image must be set"),
+    "a Bundle with two references to a commit": (
+        bundle("x", type="git", git={"repository": GIT, "ref": {"tag": "a", "branch": "b"}}),
+        "exactly one of branch, tag and commit must be set",
+    ),
+    "a BundleDeployment of type image without an image": (deployment("x", type="image"), "source.image must be set"),
+    "a BundleDeployment of type git with an image": (
+        deployment("x", type="git", git={"repository": GIT, "ref": {"tag": "a"}}, image={"ref": IMAGE}),
+        "source.image must be set for source type image, and for no other type",
+    ),
+    "a BundleDeployment with a directory outside the repository": (
+        deployment("x", type="git", git={"repository": GIT, "ref": {"tag": "a"}, "directory": "../a"}),
+        "must be a relative path",
+    ),
 }
 
 

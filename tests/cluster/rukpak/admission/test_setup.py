@@ -60,6 +60,32 @@ async def test_what_means_the_same_and_what_is_not_the_spec_may_be_written(place
         assert (after["spec"], after["metadata"]["generation"]) == (before["spec"], before["metadata"]["generation"])
 
 
+async def test_a_bundle_of_a_repository_is_guarded_in_the_words_of_upstream(place: Place) -> None:
+    """No rule of the schema answers before the webhook."""
+    git = {"repository": "https://git.example.com/operator-framework/combo", "ref": {"tag": "v0.0.2"}}
+    problems = {
+        'bundle.spec.source.git must be set for source type "git"': {"type": "git"},
+        'bundle.spec.source.git.directory begins with "../": directory must define path within the repository': {
+            "type": "git",
+            "git": {**git, "directory": "../combo"},
+        },
+    }
+    name = f"{place.at.name}-combo"
+    body = {"apiVersion": "core.rukpak.io/v1alpha1", "kind": "Bundle", "metadata": {"name": name}}
+    async with place.rukpak():
+        await place.configure()
+        await place.answers()
+        for problem, source in problems.items():
+            spec = {"provisionerClassName": PLAIN, "source": source}
+            printed = await place.kubectl("create", "--filename=-", body={**body, "spec": spec})
+            assert f'admission webhook "vbundles.core.rukpak.io" denied the request: {problem}' in printed
+        spec = {"provisionerClassName": PLAIN, "source": {"type": "git", "git": git}}
+        await place.at.create(bundles.KIND, {**body, "spec": spec})
+        patch = json.dumps({"spec": {"source": {"git": {"ref": {"tag": "v0.0.3"}}}}})
+        printed = await place.kubectl("patch", "bundle", name, "--type=merge", "-p", patch)
+        assert printed.endswith(f": {DENIAL}")
+
+
 async def test_a_bundle_with_the_longest_annotations_is_created_and_changed(place: Place) -> None:
     """The API server allows 256 KiB, and a review of a change has them twice."""
     async with place.rukpak():

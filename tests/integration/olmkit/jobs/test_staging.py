@@ -52,7 +52,7 @@ def publish_catalog(store: Store, image: str) -> Callable[[Path, Values], None]:
 def publish_bundle(store: Store, replaceable: str, image: str) -> Callable[[Path, Values], None]:
     """The `finish` of jobs that unpack bundles."""
     return lambda directory, values: storage.publish_job_output(
-        store, PLAIN, replaceable, image, directory, codec.decode(UnpackResult, values)
+        store, PLAIN, replaceable, ImageSource(image), directory, codec.decode(UnpackResult, values)
     )
 
 

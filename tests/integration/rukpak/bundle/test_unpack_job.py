@@ -76,7 +76,10 @@ def test_an_image_that_is_not_a_registry_bundle(files: dict[str, bytes], message
         blob.flush()
         image = FetchedImage(REF, REF.partition("@")[2], {}, ("manifests", "metadata"), (len(layer),), blob)
         with pytest.raises(BadContent) as caught:
-            read_bundle(ReadRequest(image.facts(), "registry+v1"), JobContext(tmp_path, files=[blob]))
+            read_bundle(
+                ReadRequest({"type": "image", "image": image.facts()}, REF, "registry+v1"),
+                JobContext(tmp_path, files=[blob]),
+            )
     assert (caught.value.message, caught.value.ref) == (message, REF)
 
 
@@ -101,8 +104,8 @@ class Unpacker:
         self.store = Store(self._directory)
 
     def start(self, name: str, ref: str) -> None:
-        request = UnpackRequest(ref, "registry+v1", self._directory, self._access)
-        finish = partial(publish_job_output, self.store, "registry+v1", "", ref)
+        request = UnpackRequest(ImageSource(ref), "registry+v1", self._directory, self._access)
+        finish = partial(publish_job_output, self.store, "registry+v1", "", ImageSource(ref))
         source = server_of(ImageSource(ref))
         self.jobs.ensure(name, "1", Task(UNPACK, request, source=source, staging=Staging(self.store.stage, finish)))
 

@@ -64,5 +64,35 @@ def test_a_bundle_is_created_unless_it_is_the_probe() -> None:
     assert validate_bundle(AdmissionRequest("u", probe, bundle(SPEC))) is None
 
 
+REPOSITORY: dict[str, Any] = {"repository": "https://git.example.com/r", "ref": {"branch": "main"}}
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        pytest.param({"type": "git"}, 'bundle.spec.source.git must be set for source type "git"', id="no repository"),
+        pytest.param({"type": "image"}, 'bundle.spec.source.image must be set for source type "image"', id="no image"),
+        pytest.param(
+            {"type": "git", "git": REPOSITORY, "image": IMAGE},
+            'bundle.spec.source.image must not be set for source type "git"',
+            id="two sources",
+        ),
+        pytest.param(
+            {"type": "git", "git": {**REPOSITORY, "directory": "../a"}},
+            'bundle.spec.source.git.directory begins with "../": directory must define path within the repository',
+            id="a directory outside the repository",
+        ),
+    ],
+)
+def test_a_bundle_without_the_member_of_its_type_is_not_created(source: Any, reason: str) -> None:
+    created = AdmissionRequest("u", bundle({**SPEC, "source": source}))
+    assert validate_bundle(created) == Denial(reason)
+
+
+def test_a_bundle_of_a_repository_or_of_a_newer_version_is_created() -> None:
+    for source in ({"type": "git", "git": REPOSITORY}, NEWER["source"]):
+        assert validate_bundle(AdmissionRequest("u", bundle({**SPEC, "source": source}))) is None
+
+
 def test_a_deletion_is_allowed() -> None:
     assert validate_bundle(AdmissionRequest("u", old=bundle(SPEC))) is None

@@ -1,25 +1,42 @@
 """The next step for a Bundle, and the evaluation for its status."""
 
+import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from olmkit.api.bundles import RESOLVED_SOURCE_ANNOTATION
 from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.sources.resolved_source import resolved_image
+from olmkit.sources.source import GitReference, GitSource, ImageSource, RefKind
 from rukpak.bundle.decide import decide
 from rukpak.bundle.world import Evaluation, Keep, Plan, Release, Unpack, World
 from tests.unit.rukpak.bundle.worlds import (
+    COMMIT,
     DIGEST,
     NOT_FOUND,
     NOW,
     RECORDED,
+    REPOSITORY,
+    RESOLVED_COMMIT,
     TAG,
     UNREADABLE,
     failed,
     finished,
+    found_commit,
+    of_git,
+    resolved_as,
     running,
+    with_source,
     with_spec,
     world,
 )
+
+GIT = {"repository": REPOSITORY, "ref": {"tag": "v0.0.2"}}
+AT_TAG = GitSource(REPOSITORY, GitReference(RefKind.TAG, "v0.0.2"))
+AT_COMMIT = GitSource(REPOSITORY, GitReference(RefKind.COMMIT, COMMIT))
+PINNED = json.dumps(RESOLVED_COMMIT)
 
 OWNER = {
     **{"apiVersion": "core.rukpak.io/v1alpha1", "kind": "BundleDeployment", "name": "one", "uid": "d"},
@@ -30,47 +47,51 @@ OWNER = {
 @pytest.mark.parametrize(
     ("seen", "plan"),
     [
-        pytest.param(world(), Unpack(TAG, "registry+v1"), id="a new Bundle is unpacked from its image"),
+        pytest.param(world(), Unpack(ImageSource(TAG), "registry+v1"), id="a new Bundle is unpacked from its image"),
         pytest.param(
             with_spec(world(), provisionerClassName="core-rukpak-io-plain"),
-            Unpack(TAG, "plain+v0"),
+            Unpack(ImageSource(TAG), "plain+v0"),
             id="the content type is that of its provisioner class",
         ),
-        pytest.param(world(job=running("x")), Unpack(TAG, "registry+v1"), id="a running job is kept"),
+        pytest.param(world(job=running("x")), Unpack(ImageSource(TAG), "registry+v1"), id="a running job is kept"),
         pytest.param(
             world(job=failed(NOT_FOUND), monotonic=5.0),
-            Unpack(TAG, "registry+v1"),
+            Unpack(ImageSource(TAG), "registry+v1"),
             id="a temporary failure is retried when it is due",
         ),
         pytest.param(
-            world(resolved=DIGEST), Unpack(DIGEST, "registry+v1"), id="missing content is fetched by its digest"
+            world(resolved=DIGEST),
+            Unpack(ImageSource(DIGEST), "registry+v1"),
+            id="missing content is fetched by its digest",
         ),
         pytest.param(
-            world(resolved=DIGEST, observed=0), Unpack(TAG, "registry+v1"), id="a digest of another spec does not count"
+            world(resolved=DIGEST, observed=0),
+            Unpack(ImageSource(TAG), "registry+v1"),
+            id="a digest of another spec does not count",
         ),
         pytest.param(
             world(observed=0, annotations=RECORDED, recorded=DIGEST),
-            Unpack(DIGEST, "registry+v1"),
+            Unpack(ImageSource(DIGEST), "registry+v1"),
             id="a recreated Bundle has its digest",
         ),
         pytest.param(
             world(observed=0, annotations=RECORDED),
-            Unpack(TAG, "registry+v1"),
+            Unpack(ImageSource(TAG), "registry+v1"),
             id="a digest that the BundleDeployment does not record does not count",
         ),
         pytest.param(
             world(observed=0, annotations=RECORDED, recorded=DIGEST[:-1] + "2"),
-            Unpack(TAG, "registry+v1"),
+            Unpack(ImageSource(TAG), "registry+v1"),
             id="a digest that differs from the record does not count",
         ),
         pytest.param(
             world(observed=0, recorded=DIGEST),
-            Unpack(TAG, "registry+v1"),
+            Unpack(ImageSource(TAG), "registry+v1"),
             id="a Bundle that was not recreated resolves its tag",
         ),
         pytest.param(
             world(observed=0, annotations=RECORDED, recorded=DIGEST, generation=2),
-            Unpack(TAG, "registry+v1"),
+            Unpack(ImageSource(TAG), "registry+v1"),
             id="the digest it was recreated with does not count for another spec",
         ),
         pytest.param(world(resolved=DIGEST, stored_type="registry+v1"), Keep(), id="stored content is kept"),
@@ -79,28 +100,50 @@ OWNER = {
         ),
         pytest.param(
             world(job=finished(DIGEST), stored_type="plain+v0"),
-            Unpack(TAG, "registry+v1", restart=True, replaceable="sha256:" + "1" * 64),
+            Unpack(ImageSource(TAG), "registry+v1", restart=True, replaceable="sha256:" + "1" * 64),
             id="content of a deleted Bundle is replaced",
         ),
         pytest.param(
             world(job=finished(DIGEST)),
-            Unpack(TAG, "registry+v1", restart=True),
+            Unpack(ImageSource(TAG), "registry+v1", restart=True),
             id="content that was published and is missing is unpacked again",
         ),
         pytest.param(
             world(job=finished(DIGEST), resolved=DIGEST),
-            Unpack(DIGEST, "registry+v1", restart=True),
+            Unpack(ImageSource(DIGEST), "registry+v1", restart=True),
             id="content that is missing after the status named it is unpacked by its digest",
         ),
         pytest.param(
             world(pull_secret="login", secret_version="7"),
-            Unpack(TAG, "registry+v1"),
+            Unpack(ImageSource(TAG), "registry+v1"),
             id="an image with a Secret that exists",
         ),
         pytest.param(
             world(pull_secret="login", resolved=DIGEST, stored_type="registry+v1"),
             Keep(),
             id="stored content needs no Secret",
+        ),
+        pytest.param(of_git(), Unpack(AT_TAG, "registry+v1"), id="a tag of a git repository"),
+        pytest.param(
+            resolved_as(of_git(), RESOLVED_COMMIT),
+            Unpack(AT_COMMIT, "registry+v1"),
+            id="missing content of a repository is fetched by its commit",
+        ),
+        pytest.param(
+            replace(
+                of_git(observed=0, annotations={RESOLVED_SOURCE_ANNOTATION: PINNED}),
+                recorded=frozenset({(RESOLVED_SOURCE_ANNOTATION, PINNED)}),
+            ),
+            Unpack(AT_COMMIT, "registry+v1"),
+            id="a recreated Bundle has its commit",
+        ),
+        pytest.param(
+            of_git(observed=0, annotations={RESOLVED_SOURCE_ANNOTATION: PINNED}),
+            Unpack(AT_TAG, "registry+v1"),
+            id="a commit that the BundleDeployment does not record does not count",
+        ),
+        pytest.param(
+            resolved_as(of_git(stored_type="registry+v1"), RESOLVED_COMMIT), Keep(), id="a stored commit is kept"
         ),
         pytest.param(World("a", NOW), Release(), id="the content of a deleted Bundle is released"),
         pytest.param(world(deletionTimestamp="2026-01-01T00:00:00Z"), Keep(), id="nothing is started during deletion"),
@@ -128,6 +171,43 @@ def test_plan(seen: World, plan: Plan) -> None:
             Blocked,
             'bundle.spec.source.image must be set for source type "image"',
             id="no image",
+        ),
+        pytest.param(
+            with_source(world(), {"type": "git"}),
+            Blocked,
+            'bundle.spec.source.git must be set for source type "git"',
+            id="no repository",
+        ),
+        pytest.param(
+            with_source(world(), {"type": "image", "image": {"ref": TAG}, "git": GIT}),
+            Blocked,
+            'bundle.spec.source.git must not be set for source type "image"',
+            id="two sources",
+        ),
+        pytest.param(
+            with_source(world(), {"type": "git", "git": {**GIT, "directory": "../x"}}),
+            Blocked,
+            'bundle.spec.source.git.directory begins with "../": directory must define path within the repository',
+            id="a directory outside the repository",
+        ),
+        pytest.param(
+            with_source(world(), {"type": "git", "git": {**GIT, "directory": "a/../../x"}}),
+            Blocked,
+            'directory "a/../../x" is not a path within the content: it must be relative, without .. and without empty parts',
+            id="a directory that leads outside the repository",
+        ),
+        pytest.param(
+            with_source(world(), {"type": "git", "git": {**GIT, "auth": {"secret": {"name": "login"}}}}),
+            Blocked,
+            'Secret "login" not found in namespace "the-suite": create it there, or name another one',
+            id="a missing Secret of a repository",
+        ),
+        pytest.param(of_git(job=found_commit("no CSV")), Blocked, "no CSV", id="invalid content of a commit"),
+        pytest.param(
+            of_git(conflicting="b"),
+            Waiting,
+            "Bundle b has the same commit unpacked by another provisioner: one commit is either registry+v1 or plain+v0. ",
+            id="another Bundle has the content of the commit",
         ),
         pytest.param(
             world(conflicting="b"),
@@ -176,13 +256,21 @@ def test_a_failure_waits_until_its_retry_is_due(monotonic: float, after: float) 
 @pytest.mark.parametrize(
     ("seen", "evaluation"),
     [
-        pytest.param(world(), Evaluation(""), id="nothing is resolved at first"),
-        pytest.param(world(resolved=DIGEST), Evaluation(DIGEST), id="the first digest"),
-        pytest.param(world(job=finished(), stored_type="registry+v1"), Evaluation(DIGEST), id="the digest of the job"),
-        pytest.param(world(job=finished(problem="bad")), Evaluation(DIGEST), id="also of invalid content"),
-        pytest.param(world(job=finished()), Evaluation(""), id="not of missing content"),
+        pytest.param(world(), Evaluation({}), id="nothing is resolved at first"),
+        pytest.param(world(resolved=DIGEST), Evaluation(resolved_image(DIGEST)), id="the first digest"),
         pytest.param(
-            world(job=finished(), unreadable=UNREADABLE), Evaluation(DIGEST), id="but while the store cannot be read"
+            world(job=finished(), stored_type="registry+v1"),
+            Evaluation(resolved_image(DIGEST)),
+            id="the digest of the job",
+        ),
+        pytest.param(
+            world(job=finished(problem="bad")), Evaluation(resolved_image(DIGEST)), id="also of invalid content"
+        ),
+        pytest.param(world(job=finished()), Evaluation({}), id="not of missing content"),
+        pytest.param(
+            world(job=finished(), unreadable=UNREADABLE),
+            Evaluation(resolved_image(DIGEST)),
+            id="but while the store cannot be read",
         ),
     ],
 )

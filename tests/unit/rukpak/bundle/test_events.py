@@ -119,16 +119,24 @@ def of_image(name: str, phase: str, **image: str) -> dict[str, Any]:
     [
         pytest.param("login", ["named", "unpacked"], id="a Secret that Bundles name"),
         pytest.param("for-all", ["named", "new", "failing"], id="the Secret for all Bundles"),
+        pytest.param("git-login", ["of-git"], id="a Secret that a Bundle names for its repository"),
         pytest.param("other", [], id="any other Secret"),
     ],
 )
 def test_changes_of_a_secret(secret: str, keys: list[str]) -> None:
+    git = {"repository": "https://x/r", "ref": {"tag": "v1"}, "auth": {"secret": {"name": "git-login"}}}
+    of_git = {
+        "metadata": {"name": "of-git"},
+        "spec": {"source": {"type": "git", "git": git}},
+        "status": {"phase": "Unpacked"},
+    }
     mapper = event_mapper(
         of_image("named", "Failing", pullSecret="login"),
         of_image("unpacked", "Unpacked", pullSecret="login"),
         of_image("new", ""),
         of_image("failing", "Failing"),
         of_image("ready", "Unpacked"),
+        of_git,
         pull_secret="for-all",
     )
     obj = {"metadata": {"name": secret}}

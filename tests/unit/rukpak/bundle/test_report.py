@@ -8,19 +8,24 @@ import pytest
 from olmkit.api.bundles import Bundle, BundleStatus
 from olmkit.api.conditions import StatusReport, Transition
 from olmkit.errors import Blocked, Waiting
+from olmkit.sources.resolved_source import content_digest
+from olmkit.sources.source import ImageSource
 from rukpak.bundle.decide import decide
 from rukpak.bundle.report import report
-from rukpak.bundle.world import Done, Keep, Release, Unpack, World
+from rukpak.bundle.world import Done, Keep, Release, Unpack, UnpackState, World
 from tests.causes import PublishedReports, assert_causes
 from tests.unit.rukpak.bundle.worlds import (
     DIGEST,
     NOT_FOUND,
     NOW,
     QUEUED,
+    RESOLVED_COMMIT,
     TAG,
     UNREADABLE,
     failed,
     finished,
+    found_commit,
+    of_git,
     running,
     with_status,
     world,
@@ -52,7 +57,7 @@ SUCCESS = "Successfully unpacked the image Bundle"
         ),
         pytest.param(
             world(),
-            Done(Unpack(TAG, "registry+v1"), QUEUED),
+            Done(Unpack(ImageSource(TAG), "registry+v1"), QUEUED),
             "Pending",
             {
                 "Unpacked": ("False", "UnpackPending", "Waiting in the queue to be unpacked"),
@@ -63,7 +68,7 @@ SUCCESS = "Successfully unpacked the image Bundle"
         ),
         pytest.param(
             world(),
-            Done(Unpack(TAG, "registry+v1"), replace(QUEUED, gave_way=True)),
+            Done(Unpack(ImageSource(TAG), "registry+v1"), replace(QUEUED, gave_way=True)),
             "Pending",
             {
                 "Unpacked": ("False", "UnpackPending", GAVE_WAY),
@@ -74,7 +79,7 @@ SUCCESS = "Successfully unpacked the image Bundle"
         ),
         pytest.param(
             world(),
-            Done(Unpack(TAG, "registry+v1"), running("pulling layer 1 of 2")),
+            Done(Unpack(ImageSource(TAG), "registry+v1"), running("pulling layer 1 of 2")),
             "Unpacking",
             {
                 "Unpacked": ("False", "Unpacking", "Unpacking the image Bundle: pulling layer 1 of 2"),
@@ -85,7 +90,7 @@ SUCCESS = "Successfully unpacked the image Bundle"
         ),
         pytest.param(
             world(),
-            Done(Unpack(TAG, "registry+v1"), failed(NOT_FOUND)),
+            Done(Unpack(ImageSource(TAG), "registry+v1"), failed(NOT_FOUND)),
             "Failing",
             {
                 "Unpacked": ("False", "UnpackFailed", NOT_FOUND.message),
@@ -107,7 +112,7 @@ SUCCESS = "Successfully unpacked the image Bundle"
         ),
         pytest.param(
             world(),
-            Done(Unpack(TAG, "registry+v1"), failed(Blocked("X", "bad"))),
+            Done(Unpack(ImageSource(TAG), "registry+v1"), failed(Blocked("X", "bad"))),
             "Failing",
             {
                 "Unpacked": ("False", "UnpackFailed", "bad"),
@@ -142,14 +147,14 @@ def test_conditions(
 @pytest.mark.parametrize(
     ("seen", "outcome", "ref"),
     [
-        pytest.param(world(), Done(Unpack(TAG, "x"), running()), "", id="nothing at first"),
+        pytest.param(world(), Done(Unpack(ImageSource(TAG), "x"), running()), "", id="nothing at first"),
         pytest.param(
             world(job=finished(DIGEST), stored_type="registry+v1"), Done(Keep()), DIGEST, id="the digest of the job"
         ),
         pytest.param(world(resolved=DIGEST, stored_type="registry+v1"), Done(Keep()), DIGEST, id="the first digest"),
         pytest.param(
             world(resolved=DIGEST),
-            Done(Unpack(DIGEST, "x"), failed(NOT_FOUND)),
+            Done(Unpack(ImageSource(DIGEST), "x"), failed(NOT_FOUND)),
             DIGEST,
             id="the digest is kept through every failure",
         ),
@@ -164,6 +169,26 @@ def test_resolved_source(seen: World, outcome: Done | Exception, ref: str) -> No
     assert (source.image.ref if source and source.image else "") == ref
 
 
+def test_a_commit_is_reported_with_the_digest_of_its_content() -> None:
+    found = reported(of_git(job=found_commit(), stored_type="registry+v1"), Done(Keep())).status
+    assert found.resolved_source is not None
+    assert found.resolved_source.dump() == RESOLVED_COMMIT
+    assert found.content_digest == content_digest(RESOLVED_COMMIT)
+    assert found.conditions[0].message == "Successfully unpacked the git Bundle"
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        (running("writing the files"), "Unpacking the git Bundle: writing the files"),
+        (replace(QUEUED, gave_way=True), GAVE_WAY.replace("registry", "server")),
+    ],
+)
+def test_the_type_of_the_source_is_named(state: UnpackState, message: str) -> None:
+    found = reported(of_git(), Done(Unpack(ImageSource(TAG), "registry+v1"), state)).status
+    assert {each.message for each in found.conditions} == {message}
+
+
 def test_the_report_is_idempotent() -> None:
     seen = world(stored_type="registry+v1", resolved=DIGEST)
     first = reported(seen, Done(Keep()))
@@ -176,19 +201,19 @@ def test_the_report_is_idempotent() -> None:
 
 def test_a_new_attempt_keeps_the_report_until_it_ends() -> None:
     seen = world()
-    first = reported(seen, Done(Unpack(TAG, "registry+v1"), failed(NOT_FOUND)))
+    first = reported(seen, Done(Unpack(ImageSource(TAG), "registry+v1"), failed(NOT_FOUND)))
     again = with_status(seen, first.status)
-    trying = reported(again, Done(Unpack(TAG, "registry+v1"), running("looking up the image")))
+    trying = reported(again, Done(Unpack(ImageSource(TAG), "registry+v1"), running("looking up the image")))
     assert trying.status == first.status
     assert trying.transitions == ()
     changed = replace(again, bundle=Bundle.load({**(seen.raw or {}), "metadata": {"name": "a", "generation": 2}}))
-    assert reported(changed, Done(Unpack(TAG, "registry+v1"), running())).status.phase == "Unpacking"
+    assert reported(changed, Done(Unpack(ImageSource(TAG), "registry+v1"), running())).status.phase == "Unpacking"
 
 
 def test_an_attempt_after_a_failure_that_was_not_retried_is_reported() -> None:
     seen = world()
     stalled = with_status(seen, reported(seen, Blocked("UnpackFailed", "Secret not found")).status)
-    trying = reported(stalled, Done(Unpack(TAG, "registry+v1"), running()))
+    trying = reported(stalled, Done(Unpack(ImageSource(TAG), "registry+v1"), running()))
     assert trying.status.phase == "Unpacking"
     assert "Stalled" not in {each.type for each in trying.status.conditions}
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, Bundle
+from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, Bundle, BundleStatus
 from olmkit.errors import OlmError, Waiting
 from olmkit.jobs.state import Failed, Finished, Queued, Running
+from olmkit.sources.resolved_source import content_digest, resolved_image
 from olmkit.store.store import unreadable_error
 from rukpak.bundle.unpack_result import UnpackResult
 from rukpak.bundle.world import UnpackState, World
@@ -29,7 +30,12 @@ def running(progress: str = "") -> UnpackState:
 
 def finished(ref: str = DIGEST, problem: str = "", identity: str = "u/1") -> UnpackState:
     """A job that found the image."""
-    return Finished(identity, UnpackResult(ref, ref.partition("@")[2], problem=problem))
+    return Finished(identity, UnpackResult(resolved_image(ref), ref.partition("@")[2], problem=problem))
+
+
+def found_commit(problem: str = "") -> UnpackState:
+    """A job that found the commit."""
+    return Finished("u/1", UnpackResult(RESOLVED_COMMIT, content_digest(RESOLVED_COMMIT), problem=problem))
 
 
 def failed(error: OlmError, finished_at: float = 0.0) -> UnpackState:
@@ -56,7 +62,7 @@ def world(
     """A Bundle of generation 1, whose status was observed at `observed` and names the image `resolved`."""
     status: dict[str, Any] = {"observedGeneration": observed, "conditions": []}
     if resolved:
-        status["resolvedSource"] = {"type": "image", "image": {"ref": resolved}}
+        status["resolvedSource"] = resolved_image(resolved)
     image = {"ref": TAG, "pullSecret": pull_secret} if pull_secret else {"ref": TAG}
     raw = {
         "metadata": {"name": "a", "uid": "u", "generation": 1, **metadata},
@@ -72,7 +78,7 @@ def world(
         job,
         conflicting,
         unreadable,
-        frozenset(filter(None, [recorded])),
+        frozenset({(IMAGE_BY_DIGEST_ANNOTATION, recorded)} if recorded else ()),
         monotonic=monotonic,
         conflicting_deployment=conflicting_deployment,
         namespace="the-suite",
@@ -85,6 +91,28 @@ def with_spec(seen: World, **changes: Any) -> World:
     """The same World with another spec."""
     assert seen.raw is not None
     return replace(seen, bundle=Bundle.load({**seen.raw, "spec": {**seen.raw["spec"], **changes}}))
+
+
+REPOSITORY = "https://git.example.com/combo.git"
+COMMIT = "c" * 40
+RESOLVED_COMMIT = {"type": "git", "git": {"repository": REPOSITORY, "commit": COMMIT}}
+
+
+def of_git(**known: Any) -> World:
+    """A Bundle of a tag of a git repository; `known` as for world()."""
+    return with_source(world(**known), {"type": "git", "git": {"repository": REPOSITORY, "ref": {"tag": "v0.0.2"}}})
+
+
+def with_source(seen: World, source: Any) -> World:
+    """The same World with another source."""
+    return with_spec(seen, source=source)
+
+
+def resolved_as(seen: World, resolved: Any) -> World:
+    """The same World, whose status has this resolved source."""
+    assert seen.bundle is not None
+    status = {**seen.bundle.status.dump(), "resolvedSource": resolved}
+    return with_status(seen, BundleStatus.load(status))
 
 
 def with_status(seen: World, status: Any) -> World:

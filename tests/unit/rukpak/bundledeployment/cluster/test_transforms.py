@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from olmkit.api.customresourcedefinitions import definition_of
+from olmkit.sources.resolved_source import content_digest
 from rukpak.bundledeployment.cluster import transforms
 
 Object = dict[str, Any]
+COMMIT: Object = {"type": "git", "git": {"repository": "https://git.example/r", "commit": "c" * 40}}
 
 
 def entry(manager: str, fields: Object, operation: str = "Apply", **other: str) -> Object:
@@ -184,3 +186,20 @@ def test_a_namespace_is_its_labels_and_members() -> None:
 def test_an_api_service_is_who_answers(spec: Object, status: Object, remote: Any) -> None:
     kept = transforms.api_service(obj("APIService", "apiregistration.k8s.io/v1", spec=spec, status=status))
     assert kept["remote"] == remote
+
+
+@pytest.mark.parametrize(
+    ("resolved", "image", "other"),
+    [
+        pytest.param({"type": "image", "image": {"ref": "r/a@sha256:1"}}, "r/a@sha256:1", {}, id="an image"),
+        pytest.param(COMMIT, "", COMMIT, id="a commit"),
+        pytest.param(None, "", {}, id="nothing yet"),
+    ],
+)
+def test_a_bundle_is_what_its_content_was_read_from(resolved: Any, image: str, other: Object) -> None:
+    source = {"type": "image", "image": {"ref": "r/a:v1"}}
+    spec = {"provisionerClassName": "core-rukpak-io-plain", "source": source}
+    status = {"resolvedSource": resolved} if resolved else {}
+    info = transforms.bundle_info({"metadata": {"name": "a", "uid": "u"}, "spec": spec, "status": status})
+    assert (info.image, info.resolved_source) == (image, other)
+    assert info.digest == content_digest(resolved or {})

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, RECORDED_ANNOTATIONS, BundleDeployment, BundleRecord
-from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, BundleSpec
+from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, RESOLVED_SOURCE_ANNOTATION, BundleSpec
 from olmkit.api.operators import InstalledBundle, OperatorStatus, ProvidedApi
 from rukpak.bundledeployment.bundle_info import record_of
 from rukpak.bundledeployment.revisions.bundle_bodies import (
@@ -103,6 +104,17 @@ def test_a_bundle_that_is_made_again_before_it_is_installed_keeps_the_digest_of_
 def test_a_bundle_whose_revision_has_not_begun_resolves_its_tag() -> None:
     status = {"history": [revision(1, "registry.example.com/ship:v0", image=DIGEST)]}
     assert "annotations" not in desired_bundle_body(world(raw(TAG, status=status)))["metadata"]
+
+
+def test_a_bundle_of_a_repository_is_made_again_with_its_commit() -> None:
+    git = {"repository": "https://git.example.com/r", "ref": {"branch": "main"}}
+    template = {"provisionerClassName": "core-rukpak-io-plain", "source": {"type": "git", "git": git}}
+    resolved = {"type": "git", "git": {"repository": git["repository"], "commit": "c" * 40}}
+    known = record_of(replace(bundle("ship-1"), resolved_source=resolved, spec=template))
+    assert known.dump() == {"bundle": "ship-1", "resolvedSource": resolved, "spec": template}
+    (text,) = recorded_bundle_body(world(), known)["metadata"]["annotations"].values()
+    assert recorded_bundle_body(world(), known)["metadata"]["annotations"] == {RESOLVED_SOURCE_ANNOTATION: text}
+    assert json.loads(text) == resolved
 
 
 def operator(ref: str | None = DIGEST, **changes: Any) -> OperatorStatus:

@@ -1,11 +1,18 @@
-"""Which images BundleDeployments record for Bundles."""
+"""Which sources BundleDeployments record for Bundles."""
 
 from typing import Any
 
 import pytest
 
-from olmkit.api.bundles import Bundle
-from rukpak.bundle.recorded_images import changed_records, recorded_digests, recorded_images
+from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, RESOLVED_SOURCE_ANNOTATION, Bundle
+from olmkit.sources.resolved_source import content_digest, resolved_image
+from rukpak.bundle.recorded_sources import (
+    changed_records,
+    pinned_source,
+    recorded_digests,
+    recorded_pins,
+    resolved_digest,
+)
 from tests.unit.rukpak.bundle.worlds import IMAGE, OTHER_SPEC, SPEC, deployment, revision, with_history
 
 OTHER_IMAGE = IMAGE[:-1] + "2"
@@ -46,7 +53,8 @@ def test_which_images_are_recorded_for_a_bundle(
         **{"controller": True, **owner},
     }
     raw = {"metadata": {"name": "a", "uid": "u", "ownerReferences": [reference]}, "spec": SPEC}
-    assert recorded_images(Bundle.load(raw), {"deployment": seen}.get) == images
+    found = recorded_pins(Bundle.load(raw), {"deployment": seen}.get)
+    assert found == {(IMAGE_BY_DIGEST_ANNOTATION, image) for image in images}
 
 
 def test_all_images_that_a_bundle_deployment_records_are_named_by_their_digests() -> None:
@@ -77,3 +85,37 @@ def test_all_images_that_a_bundle_deployment_records_are_named_by_their_digests(
 )
 def test_which_records_change(old: Any, new: Any, changed: list[tuple[str, bool]]) -> None:
     assert list(changed_records(old, new)) == changed
+
+
+COMMIT: dict[str, Any] = {
+    "type": "git",
+    "git": {"repository": "https://git.example/r", "commit": "c" * 40, "directory": "a"},
+}
+
+
+def test_a_commit_is_recorded_and_pinned_by_the_annotation_of_its_resolved_source() -> None:
+    seen = with_history(revision(image=None, resolvedSource=COMMIT))
+    reference = {"apiVersion": "core.rukpak.io/v1alpha1", "kind": "BundleDeployment", "name": "deployment", "uid": "d"}
+    metadata = {"name": "a", "uid": "u", "ownerReferences": [{**reference, "controller": True}]}
+    ((name, value),) = recorded_pins(Bundle.load({"metadata": metadata, "spec": SPEC}), {"deployment": seen}.get)
+    assert name == RESOLVED_SOURCE_ANNOTATION
+    assert pinned_source(name, value) == COMMIT
+    assert pinned_source(IMAGE_BY_DIGEST_ANNOTATION, IMAGE) == resolved_image(IMAGE)
+    assert recorded_digests(seen) == {content_digest(COMMIT)}
+    other = with_history(revision(image=None, resolvedSource={**COMMIT, "git": {**COMMIT["git"], "commit": "d" * 40}}))
+    assert list(changed_records(seen, other)) == [("a", True)]
+
+
+@pytest.mark.parametrize(
+    ("raw", "digest"),
+    [
+        pytest.param({}, "", id="no status"),
+        pytest.param({"status": {}}, "", id="no resolved source"),
+        pytest.param({"status": {"resolvedSource": {"type": "image"}}}, "", id="no image"),
+        pytest.param({"status": {"resolvedSource": resolved_image("r/a:v1")}}, "", id="a tag"),
+        pytest.param({"status": {"resolvedSource": resolved_image("r/a@sha256:1")}}, "sha256:1", id="a digest"),
+        pytest.param({"status": {"resolvedSource": COMMIT}}, content_digest(COMMIT), id="a commit"),
+    ],
+)
+def test_the_digest_of_a_bundle_is_that_of_its_resolved_source(raw: dict[str, Any], digest: str) -> None:
+    assert resolved_digest(raw) == digest
