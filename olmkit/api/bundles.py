@@ -7,10 +7,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from olmkit.api.content import (
+    CHECKSUM_RULES,
     PULL_SECRET_DESCRIPTION,
+    ArchiveLocation,
+    Checksum,
     ConfigMapSource,
     GitSource,
-    HttpSource,
     PullSecret,
     ResolvedSource,
     SourceType,
@@ -63,10 +65,30 @@ class ImageSource(Model):
     pull_secret: PullSecret | None = Field(default=None, description=PULL_SECRET_DESCRIPTION)
 
 
+class HttpSource(ArchiveLocation):
+    """A tar archive on a web server: uncompressed, gzip or zstd."""
+
+    digest: Checksum | None = Field(
+        default=None,
+        description=(
+            "Digest of the archive: sha256:<64 hex digits>. Other content is refused. Without it, the first archive that can be"
+            " read is kept."
+        ),
+        json_schema_extra=CHECKSUM_RULES,
+    )
+
+    @property
+    def checksum(self) -> str | None:
+        """The same, by the name that it has in Catalogs."""
+        return self.digest
+
+
 class BundleSource(Model):
     """The source of the content: exactly the field that type names."""
 
-    type: Literal[SourceType.IMAGE, SourceType.GIT] = Field(description="Kind of source: image or git.")
+    type: Literal[SourceType.IMAGE, SourceType.GIT, SourceType.HTTP] = Field(
+        description="Kind of source: image, git or http."
+    )
     image: ImageSource | None = Field(default=None, description="The bundle image.")
     git: GitSource | None = Field(
         default=None,
@@ -76,10 +98,12 @@ class BundleSource(Model):
         ),
     )
 
-    @property
-    def http(self) -> HttpSource | None:
-        """Archives are no source of Bundles."""
-        return None
+    http: HttpSource | None = Field(
+        default=None,
+        description=(
+            "A tar archive that contains manifests, and metadata for registry+v1, at its root or in the only directory there."
+        ),
+    )
 
     @property
     def config_maps(self) -> list[ConfigMapSource] | None:
@@ -104,7 +128,9 @@ class BundleStatus(ConditionedStatus):
     )
     resolved_source: ResolvedSource | None = Field(
         default=None,
-        description="The source by digest or commit. The first one is kept, also when a tag or branch moves.",
+        description=(
+            "The source by digest or commit. The first one is kept, also when a tag or branch moves or an archive changes."
+        ),
     )
     content_digest: str | None = Field(default=None, description="Digest by which the content is stored.")
 

@@ -140,8 +140,13 @@ class GitSource(Model):
     auth: SourceAuth | None = Field(default=None, description="The login.")
 
 
-class HttpSource(Model):
-    """A tar archive on a web server: uncompressed, gzip or zstd."""
+Checksum = Annotated[str, Field(max_length=71)]
+CHECKSUM_RULES = _matches(CHECKSUM, "must be sha256: and the 64 lower-case hex digits that sha256sum prints")
+"""json_schema_extra of a field of Checksum."""
+
+
+class ArchiveLocation(Model):
+    """The place of a tar archive on a web server."""
 
     url: Annotated[str, Field(min_length=1, max_length=2000)] = Field(
         description="Address of the archive, http or https. Username and password belong in a Secret.",
@@ -150,12 +155,17 @@ class HttpSource(Model):
             "must be https://host/path or http://host/path; user and password belong in the Secret that auth.secret.name names",
         ),
     )
-    checksum: Annotated[str, Field(max_length=71)] | None = Field(
+    auth: SourceAuth | None = Field(default=None, description="The login.")
+
+
+class HttpSource(ArchiveLocation):
+    """A tar archive on a web server: uncompressed, gzip or zstd."""
+
+    checksum: Checksum | None = Field(
         default=None,
         description="Checksum of the archive: sha256:<64 hex digits>. Other content is refused, and the source is not polled.",
-        json_schema_extra=_matches(CHECKSUM, "must be sha256: and the 64 lower-case hex digits that sha256sum prints"),
+        json_schema_extra=CHECKSUM_RULES,
     )
-    auth: SourceAuth | None = Field(default=None, description="The login.")
 
 
 class ConfigMapReference(Model):

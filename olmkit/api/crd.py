@@ -58,7 +58,7 @@ class CrdDefinition:
     categories: tuple[str, ...] = field(default=("olm",))
 
 
-BUNDLE_SOURCE_RULES = source_rules(SourceType.IMAGE, SourceType.GIT)
+BUNDLE_SOURCE_RULES = source_rules(SourceType.IMAGE, SourceType.GIT, SourceType.HTTP)
 
 CRD_DEFINITIONS = (
     CrdDefinition(

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -25,7 +25,8 @@ from olmkit.sources.http_auth import endpoint, error_for_status, host_login, net
 from olmkit.sources.oci import layers
 from olmkit.sources.source import HttpSource, identity, without_query
 from olmkit.sources.transport import HttpResponse, Transport
-from olmkit.sources.tree import Tree, TreeError
+from olmkit.sources.tree import ContentLimits, Tree, TreeError
+from olmkit.sources.tree_storage import TreeStorage
 
 MEGABYTE = 1_000_000
 MAX_VALIDATOR_LENGTH = 1000
@@ -87,10 +88,15 @@ async def download(
             return await _saved(source, response, directory, limit, progress)
 
 
-def unpack(named: str, archive: IO[bytes], tree: Tree) -> None:
-    """Put the files of a downloaded archive into a tree that selects everything. `named` is its name. Raises BadContent."""
+def unpack(named: str, archive: IO[bytes], into: Path | TreeStorage, only: Sequence[str], limits: ContentLimits) -> str:
+    """Write the files of a downloaded archive below `into`, an empty directory, or to a storage. `named` is its name.
+
+    `only` selects paths, which have to be there; all of them if it is empty. They are at the root of the archive, or in the only
+    directory there, because hosts of repositories pack `name-version/`. Returns that directory, "" for the root.
+    Raises BadContent.
+    """
     try:
-        _unpack(archive, tree)
+        return _unpack(archive, into, only, limits)
     except TreeError as error:
         reason = SourceReason.UNSUPPORTED_CONTENT if error.reason == SourceReason.UNSUPPORTED else error.reason
         raise BadContent(reason, f"archive {named} {error.detail}", named) from error
@@ -116,9 +122,7 @@ async def _saved(
         file.flush()
         digest = f"sha256:{total.hexdigest()}"
         if source.checksum and digest != source.checksum:
-            words = (
-                f"archive {without_query(source.url)} is {digest}, and the checksum in the spec is {source.checksum}"
-            )
+            words = f"archive {without_query(source.url)} is {digest}, and {source.checksum} is expected"
             raise Waiting(SourceReason.CONTENT_CHANGED, words, CONTENT_RETRY_DELAY)
     except BaseException:
         file.close()
@@ -147,14 +151,46 @@ def _mark(source: HttpSource) -> str:
     return identity(source).rpartition(" ")[2]
 
 
-def _unpack(archive: IO[bytes], tree: Tree) -> None:
+def _unpack(archive: IO[bytes], into: Path | TreeStorage, only: Sequence[str], limits: ContentLimits) -> str:
     """Raises TreeError with a detail that follows "archive X "."""
     archive.seek(0)
     start = archive.read(512)
     _refuse_others(start)
-    tree.layer = 1
-    layers.unpack(archive, tree, layers.Budget(tree.limits.bytes, tree.limits.files, tree.noun))
+    root = _root(archive, into, only, limits) if only else ""
+    selected = tuple(f"{root}/{path}" if root else path for path in only) or ("",)
+    tree = Tree(into, selected, limits, layer=1, noun="archive")
+    layers.unpack(archive, tree, layers.Budget(limits.bytes, limits.files, tree.noun))
     tree.finish()
+    if missing := [path for path in selected if only and not tree.has(path)]:
+        words = f'has no content at "/{missing[0]}", where its content should be'
+        raise TreeError(SourceReason.MISSING_CONTENT, words)
+    return root
+
+
+def _root(archive: IO[bytes], into: Path | TreeStorage, only: Sequence[str], limits: ContentLimits) -> str:
+    """The directory that has the selected paths, which the names in the archive tell."""
+    names = _NamesAtRoot(into, (), limits, layer=1, noun="archive")
+    layers.unpack(archive, names, layers.Budget(limits.bytes, limits.files, names.noun))
+    is_at_root = any(path.partition("/")[0] in names.seen for path in only)
+    return next(iter(names.directories_seen)) if not is_at_root and len(names.directories_seen) == 1 else ""
+
+
+@dataclass
+class _NamesAtRoot(Tree):
+    """A tree that stores nothing: it sees the names at the root of an archive, and those that have something below them."""
+
+    seen: set[str] = field(default_factory=set)
+    directories_seen: set[str] = field(default_factory=set)
+
+    def selects(self, path: str) -> bool:
+        name, slash, _ = path.partition("/")
+        self.seen.add(name)
+        if slash:
+            self.directories_seen.add(name)
+        return False
+
+    def leads_to_selection(self, path: str) -> bool:
+        return False
 
 
 def _refuse_others(start: bytes) -> None:

@@ -93,7 +93,7 @@ class OpenedSource(ABC):
         progress: Progress = _no_progress,
     ) -> Fetched:
         """Fetch the content into files without names in `directory`. `only` selects paths: a label those of an image, a sequence
-        also those of a commit.
+        also those of a commit or an archive.
 
         The files stay open until the source is closed. Raises Blocked, BadContent, Waiting.
         """
@@ -189,8 +189,7 @@ class _Git(OpenedSource):
         with disk_errors_as_waiting(UNPACKED_CONTENT):
             pack = await repository.fetch(self._source, self._commit, self._access, directory, limits, progress)
         self._stack.enter_context(pack)
-        paths = [] if only is None or isinstance(only, str | FromLabel) else list(only)
-        facts = {"type": "git", "source": codec.encode(self._source), "commit": self._commit, "only": paths}
+        facts = {"type": "git", "source": codec.encode(self._source), "commit": self._commit, "only": _paths(only)}
         return Fetched(facts, (pack,))
 
 
@@ -225,7 +224,8 @@ class _Http(OpenedSource):
         await self._download(self._scratch, limits, progress)
 
     async def _fetch(self, directory: Path, only: PathSelection, limits: ContentLimits, progress: Progress) -> Fetched:
-        return Fetched({"type": "http", "ref": self.ref}, (await self._download(directory, limits, progress),))
+        facts = {"type": "http", "ref": self.ref, "only": _paths(only)}
+        return Fetched(facts, (await self._download(directory, limits, progress),))
 
     async def _download(self, directory: Path | None, limits: ContentLimits, progress: Progress) -> IO[bytes]:
         """The archive, which is downloaded if that has not been done; its checksum is verified."""
@@ -271,8 +271,8 @@ def unpack(fetched: Fetched, into: Path | TreeStorage, limits: ContentLimits, pr
         case "http":
             progress("unpacking the archive")
             with disk_errors_as_waiting(UNPACKED_CONTENT):
-                http.unpack(facts["ref"], fetched.files[0], Tree(into, ("",), limits, noun="archive"))
-            return _root(into)
+                root = http.unpack(facts["ref"], fetched.files[0], into, facts["only"], limits)
+            return _root(into) / root
         case "configMaps":
             _unpack_files(facts, into, limits)
             return _root(into)
@@ -300,6 +300,11 @@ def _unpack_files(facts: Mapping[str, Any], into: Path | TreeStorage, limits: Co
                 tree.file(path, io.BytesIO(data))
     except TreeError as error:
         raise BadContent(error.reason, f"{ref} {error.detail}", ref) from error
+
+
+def _paths(only: PathSelection) -> list[str]:
+    """The selected paths of content that has no labels; empty for all."""
+    return [] if only is None or isinstance(only, str | FromLabel) else list(only)
 
 
 def _root(into: Path | TreeStorage) -> Path:

@@ -28,7 +28,7 @@ from rukpak.bundle.world import (
     controlling_deployment,
 )
 
-CONTENT_NOUNS = {SourceType.IMAGE: "image", SourceType.GIT: "commit"}
+CONTENT_NOUNS = {SourceType.IMAGE: "image", SourceType.GIT: "commit", SourceType.HTTP: "archive"}
 CONFLICT_RETRY_DELAY = timedelta(minutes=1)
 
 Step = Plan | OlmError

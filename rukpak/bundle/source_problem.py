@@ -9,7 +9,7 @@ from olmkit.api.bundles import BundleSource
 
 def source_problem(source: BundleSource) -> str:
     """Explain what is wrong with the source; empty if nothing is."""
-    members = {"image": source.image, "git": source.git}
+    members = {"image": source.image, "git": source.git, "http": source.http}
     if members[source.type] is None:
         return f'bundle.spec.source.{source.type} must be set for source type "{source.type}"'
     others = [name for name, value in members.items() if value is not None and name != source.type]

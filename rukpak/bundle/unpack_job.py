@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from olmkit.api.provisioner_classes import PLAIN as PLAIN_PROVISIONER
+from olmkit.errors import Waiting
 from olmkit.jobs.job import Job, JobContext
 from olmkit.jobs.job_functions import implement
-from olmkit.sources.errors import BadContent, SourceReason
+from olmkit.sources.errors import CONTENT_RETRY_DELAY, BadContent, SourceReason
 from olmkit.sources.open import Fetched, open_source
 from olmkit.sources.open import unpack as unpack_source
 from olmkit.sources.reachability import verify_reachable
-from olmkit.sources.source import type_of
+from olmkit.sources.source import HttpSource, type_of
 from olmkit.sources.tree import BUNDLE_LIMITS
 from olmkit.store.store import Store, fill_staging
 from rukpak.bundle.storage import BUNDLE_FILE, FILES, PLAIN, REGISTRY, TYPE_FILE, is_intact, stored_type
@@ -70,8 +71,8 @@ async def unpack(request: UnpackRequest, context: JobContext) -> UnpackResult:
     that was read as another type is kept unless `replace`. Even if the store has the content, the server has to prove that these
     credentials may read it, each time.
 
-    Content that can never be used is a result with a `problem`. Raises Waiting for temporary failures, and Blocked for a
-    source or a configuration that cannot be used.
+    Content that can never be used is a result with a `problem`. Raises Waiting for temporary failures, which an archive that
+    nobody has named by its digest is, and Blocked for a source or a configuration that cannot be used.
     """
     store, content_type = Store(request.store, create=False), request.content_type
     context.progress(f"looking up the {_NOUNS[type_of(request.source)]}")
@@ -90,6 +91,9 @@ async def unpack(request: UnpackRequest, context: JobContext) -> UnpackResult:
                 read = ReadRequest(dict(fetched.facts), opened.ref, content_type)
                 await context.parse(READ_BUNDLE, read, fetched.files, directory)
         except (BadContent, BadBundle) as error:
+            if isinstance(request.source, HttpSource) and not request.source.checksum:
+                # The server may send another archive: pages of errors are sent with the status 200 too.
+                raise Waiting(error.reason, error.message, CONTENT_RETRY_DELAY) from error
             return replace(found, problem=error.message)
         return replace(found, staged=True)
 
@@ -104,17 +108,16 @@ def read_bundle(request: ReadRequest, context: JobContext) -> ReadResult:
     """Unpack what was fetched into the directory, and read it. Runs in the parser process. Raises BadContent, BadBundle,
     Waiting."""
     unpacked, files = context.directory / UNPACKED, context.directory / FILES
-    root = unpacked / ((request.facts.get("source") or {}).get("directory") or "")
     unpacked.mkdir()
     try:
         fetched = Fetched(request.facts, tuple(context.files))
-        unpack_source(fetched, unpacked, BUNDLE_LIMITS, context.progress)
+        root = unpack_source(fetched, unpacked, BUNDLE_LIMITS, context.progress)
     except BadContent as error:
-        if error.reason == SourceReason.MISSING_CONTENT and _is_plain(request.content_type, root):
+        if error.reason == SourceReason.MISSING_CONTENT and _is_plain(request, unpacked):
             noun = _NOUNS[request.facts["type"]]
             raise BadContent(error.reason, f"{noun} {request.ref} {NOT_REGISTRY}", error.ref) from error
         raise
-    root.rename(files)
+    (unpacked if request.facts["type"] == "image" else root).rename(files)
     shutil.rmtree(unpacked, ignore_errors=True)  # the directories above it, if it was not the root itself
     context.progress("reading the manifests")
     bundle = _READERS[request.content_type](dict(_contents(files)))
@@ -124,9 +127,14 @@ def read_bundle(request: ReadRequest, context: JobContext) -> ReadResult:
     return ReadResult()
 
 
-def _is_plain(content_type: str, root: Path) -> bool:
-    """Report whether content that was requested as registry+v1 has the files of a plain+v0 bundle."""
-    return content_type == REGISTRY and (root / "manifests").is_dir() and not (root / "metadata").exists()
+def _is_plain(request: ReadRequest, unpacked: Path) -> bool:
+    """Report whether content that was requested as registry+v1 has the files of a plain+v0 bundle: at its root, in the directory
+    of the source, or in the only directory of an archive."""
+    directory = (request.facts.get("source") or {}).get("directory") or ""
+    roots = [unpacked / directory, *(unpacked.iterdir() if request.facts["type"] == "http" else ())]
+    return request.content_type == REGISTRY and any(
+        (root / "manifests").is_dir() and not (root / "metadata").exists() for root in roots
+    )
 
 
 def check_size(data: bytes) -> bytes:

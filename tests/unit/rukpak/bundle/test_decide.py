@@ -9,7 +9,7 @@ import pytest
 from olmkit.api.bundles import RESOLVED_SOURCE_ANNOTATION
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.sources.resolved_source import resolved_image
-from olmkit.sources.source import GitReference, GitSource, ImageSource, RefKind
+from olmkit.sources.source import GitReference, GitSource, HttpSource, ImageSource, RefKind
 from rukpak.bundle.decide import decide
 from rukpak.bundle.world import Evaluation, Keep, Plan, Release, Unpack, World
 from tests.unit.rukpak.bundle.worlds import (
@@ -37,6 +37,8 @@ GIT = {"repository": REPOSITORY, "ref": {"tag": "v0.0.2"}}
 AT_TAG = GitSource(REPOSITORY, GitReference(RefKind.TAG, "v0.0.2"))
 AT_COMMIT = GitSource(REPOSITORY, GitReference(RefKind.COMMIT, COMMIT))
 PINNED = json.dumps(RESOLVED_COMMIT)
+URL, ARCHIVE = "https://files.example.com/a.tgz", "sha256:" + "a" * 64
+RESOLVED_ARCHIVE = {"type": "http", "http": {"url": URL, "digest": ARCHIVE}}
 
 OWNER = {
     **{"apiVersion": "core.rukpak.io/v1alpha1", "kind": "BundleDeployment", "name": "one", "uid": "d"},
@@ -144,6 +146,21 @@ OWNER = {
         ),
         pytest.param(
             resolved_as(of_git(stored_type="registry+v1"), RESOLVED_COMMIT), Keep(), id="a stored commit is kept"
+        ),
+        pytest.param(
+            with_source(world(), {"type": "http", "http": {"url": URL}}),
+            Unpack(HttpSource(URL), "registry+v1"),
+            id="an archive",
+        ),
+        pytest.param(
+            resolved_as(with_source(world(), {"type": "http", "http": {"url": URL}}), RESOLVED_ARCHIVE),
+            Unpack(HttpSource(URL, ARCHIVE), "registry+v1"),
+            id="a missing archive is fetched again if it has the digest",
+        ),
+        pytest.param(
+            with_source(world(), {"type": "http", "http": {"url": URL, "digest": ARCHIVE}}),
+            Unpack(HttpSource(URL, ARCHIVE), "registry+v1"),
+            id="an archive with a digest in the spec",
         ),
         pytest.param(World("a", NOW), Release(), id="the content of a deleted Bundle is released"),
         pytest.param(world(deletionTimestamp="2026-01-01T00:00:00Z"), Keep(), id="nothing is started during deletion"),
