@@ -7,10 +7,19 @@ from typing import Any
 import pytest
 
 from olmkit.api.bundledeployments import install_fields
-from operator_controller.operator.bundle_deployment import bundle_deployment_for, differs, foreign_fields
+from operator_controller.operator.bundle_deployment import bundle_deployment_for, differs, foreign_fields, has_image
 from operator_controller.operator.decide import evaluate
 from operator_controller.operator.evaluation import Held, Kept, Selected
-from tests.unit.operator_controller.operator.worlds import bundle_annotations, deployment, image, offer, operator, world
+from operator_controller.operator.running_bundle import read_running
+from tests.unit.operator_controller.operator.worlds import (
+    bundle,
+    bundle_annotations,
+    deployment,
+    image,
+    offer,
+    operator,
+    world,
+)
 
 
 def test_properties_beyond_the_limit_are_left_out() -> None:
@@ -53,6 +62,20 @@ def test_properties_beyond_the_limit_are_left_out() -> None:
 def test_what_others_have_added_is_removed(applied: dict[str, Any], removed: dict[str, Any]) -> None:
     desired = dict(deployment("1.0.0").raw)
     assert foreign_fields(deployment("1.0.0", **applied), desired) == removed
+
+
+def test_a_running_bundle_without_an_image_is_that_of_no_template() -> None:
+    """A BundleDeployment that was taken over may be of a git repository."""
+    raw = bundle("1.0.0")
+    running, _ = read_running(raw)
+    assert has_image(running, image("1.0.0"))
+    assert not has_image(running, image("1.1.0"))
+    git = {"repository": "https://git.example.com/r", "ref": {"tag": "v1"}}
+    raw["spec"]["source"] = {"type": "git", "git": git}
+    running, _ = read_running(raw)
+    assert running.image == ""
+    assert not has_image(running, "")
+    assert not has_image(running, image("1.0.0"))
 
 
 def test_a_pull_secret_that_is_desired_stays() -> None:

@@ -412,3 +412,12 @@ def test_a_second_outcome_with_the_same_reason(first: World, second: World, expe
     assert published.events(pass_over(first, published.status))[0][0] == "Warning"
     assert published.events(pass_over(second, published.status)) == expected
     assert published.events(pass_over(second, published.status)) == []
+
+
+def test_a_running_bundle_without_an_image_is_reported_by_its_name() -> None:
+    raw = bundle("1.0.0")
+    raw["spec"]["source"] = {"type": "git", "git": {"repository": "https://git.example.com/r", "ref": {"tag": "v1"}}}
+    observed = world(runs=raw, bundle_deployment=deployment("1.1.0", [INSTALLED, READY], active="alpha-1.0.0"))
+    conditions, status = reported(observed)
+    assert conditions["Installed"] == ("True", "Success", 'installed from "p.v1.0.0"')
+    assert status.installed_bundle_resource is None
