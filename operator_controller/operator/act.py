@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 from olmkit.api import bundledeployments, operators
@@ -24,7 +25,7 @@ from olmkit.api.operators import ADOPT_ANNOTATION, DELETION_PROTECTION_ANNOTATIO
 from olmkit.api.ownership import OPERATOR_CONTROLLER
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
-from operator_controller.operator.bundle_deployment import foreign_fields
+from operator_controller.operator.bundle_deployment import foreign_fields, replaced_source
 from operator_controller.operator.dependencies import count_request
 from operator_controller.operator.events import Informers
 from operator_controller.operator.world import (
@@ -69,6 +70,7 @@ class OperatorActions:
                 await self._set_finalizers(world, finalizers)
                 return Done(plan)
             case ApplyBundleDeployment(deployment, after):
+                await self._replace_source(deployment)
                 applied = await self.client.apply(bundledeployments.KIND, dict(deployment), OPERATOR_CONTROLLER)
                 if foreign := foreign_fields(ObservedBundleDeployment.load(applied), deployment):
                     applied = await self._patch_spec(applied, foreign)
@@ -135,6 +137,13 @@ class OperatorActions:
         body = {"metadata": {"uid": uid, "annotations": {annotation: value}}}
         with suppress(NotFound):
             self.informers.deployments.record_write(await self.client.patch(bundledeployments.KIND, name, body))
+
+    async def _replace_source(self, desired: Mapping[str, Any]) -> None:
+        """Remove another source than an image from a BundleDeployment that was taken over: the API server accepts one source
+        only, and an apply keeps the fields of other field managers."""
+        existing = self.informers.deployments.get(desired["metadata"]["name"])
+        if existing is not None and (change := replaced_source(existing, desired)):
+            self.informers.deployments.record_write(await self._patch_spec(existing, change))
 
     async def _patch_spec(self, deployment: Object, change: Mapping[str, object]) -> Object:
         metadata = deployment["metadata"]

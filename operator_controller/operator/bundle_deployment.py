@@ -109,6 +109,13 @@ def foreign_fields(applied: ObservedBundleDeployment, desired: Mapping[str, Any]
     return patch | ({"template": template} if template else {})
 
 
+def replaced_source(existing: Mapping[str, Any], desired: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A patch of the spec of a BundleDeployment as read that replaces its source; empty if it has no fields of another type."""
+    before, after = (each["spec"]["template"]["spec"]["source"] for each in (existing, desired))
+    others = before.keys() - after.keys()
+    return {"template": {"spec": {"source": {**dict.fromkeys(sorted(others)), **after}}}} if others else {}
+
+
 def _merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON merge patch that turns `before` into `after`; empty if they are equal."""
     patch: dict[str, Any] = {}

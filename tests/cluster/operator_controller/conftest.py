@@ -102,9 +102,9 @@ class Scene(Stage):
         patch = {"metadata": {"finalizers": finalizers}}
         self.cluster.api.call("PATCH", f"{BUNDLE_DEPLOYMENTS}/{name}", patch, MERGE)
 
-    def foreign_deployment(self, *owners: Mapping[str, Any]) -> None:
-        """Create a BundleDeployment of the test's name that operator-controller did not create."""
-        source = {"type": "image", "image": {"ref": "registry.example.com/mine:v1"}}
+    def foreign_deployment(self, *owners: Mapping[str, Any], source: Mapping[str, Any] | None = None) -> None:
+        """Create a BundleDeployment of the test's name that operator-controller did not create, of an image without `source`."""
+        source = source or {"type": "image", "image": {"ref": "registry.example.com/mine:v1"}}
         template = {"spec": {"provisionerClassName": "core-rukpak-io-plain", "source": source}}
         body = {
             "apiVersion": "core.rukpak.io/v1alpha1",

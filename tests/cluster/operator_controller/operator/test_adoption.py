@@ -2,6 +2,9 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
 
 from olmctl.main import main
 from tests.cluster.operator_controller.conftest import FINALIZER, Scene, wanted_version
@@ -46,8 +49,18 @@ def test_what_another_package_left_is_not_adopted(scene: Scene) -> None:
     scene.ready_operator(name, "1.0.0")
 
 
-def test_a_bundle_deployment_that_a_person_made_is_adopted_on_request(scene: Scene) -> None:
-    scene.foreign_deployment()
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(None, id="of an image"),
+        pytest.param(
+            {"type": "git", "git": {"repository": "https://git.example.com/r", "ref": {"tag": "v1"}}},
+            id="of a repository",
+        ),
+    ],
+)
+def test_a_bundle_deployment_that_a_person_made_is_adopted_on_request(scene: Scene, source: Any) -> None:
+    scene.foreign_deployment(source=source)
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     name = scene.operator(scene.name)
     refused = scene.condition_when(name, "Stalled", "True", "already exists and is owned by no Operator")
@@ -63,6 +76,7 @@ def test_a_bundle_deployment_that_a_person_made_is_adopted_on_request(scene: Sce
     ready = scene.ready_operator(name, "1.0.0")
     adopted = scene.deployment_when(name, "1.0.0")
     assert wanted_version(adopted) == "1.0.0"
+    assert adopted["spec"]["template"]["spec"]["source"].keys() == {"type", "image"}
     assert ADOPT not in (adopted["metadata"].get("annotations") or {})
     assert [each["uid"] for each in adopted["metadata"]["ownerReferences"]] == [ready["metadata"]["uid"]]
 

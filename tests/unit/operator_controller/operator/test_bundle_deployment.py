@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from olmkit.api.bundledeployments import install_fields
-from operator_controller.operator.bundle_deployment import bundle_deployment_for, differs, foreign_fields, has_image
+from operator_controller.operator.bundle_deployment import (
+    bundle_deployment_for,
+    differs,
+    foreign_fields,
+    has_image,
+    replaced_source,
+)
 from operator_controller.operator.decide import evaluate
 from operator_controller.operator.evaluation import Held, Kept, Selected
 from operator_controller.operator.running_bundle import read_running
@@ -76,6 +82,15 @@ def test_a_running_bundle_without_an_image_is_that_of_no_template() -> None:
     assert running.image == ""
     assert not has_image(running, "")
     assert not has_image(running, image("1.0.0"))
+
+
+def test_another_source_is_replaced_as_a_whole() -> None:
+    desired = dict(deployment("1.0.0").raw)
+    assert replaced_source(deployment("1.1.0", pull_secret="mine").raw, desired) == {}
+    git = {"type": "git", "git": {"repository": "https://git.example.com/r", "ref": {"tag": "v1"}}}
+    existing = {"spec": {"template": {"spec": {"source": git}}}}
+    source = {"git": None, "type": "image", "image": {"ref": image("1.0.0")}}
+    assert replaced_source(existing, desired) == {"template": {"spec": {"source": source}}}
 
 
 def test_a_pull_secret_that_is_desired_stays() -> None:
