@@ -97,7 +97,6 @@ class BundleSource(Model):
             " resolved once; its commit is kept."
         ),
     )
-
     http: HttpSource | None = Field(
         default=None,
         description=(

@@ -138,6 +138,11 @@ class ObjectMeta(Model):
         """True if the object is being deleted."""
         return self.deletion_timestamp is not None
 
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The owner that controls the object; None if there is none."""
+        return next((owner for owner in self.owner_references if owner.controller), None)
+
 
 class Condition(Model):
     """metav1.Condition: one aspect of an object's state, with the generation that it was computed for."""

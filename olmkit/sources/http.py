@@ -161,8 +161,7 @@ def _unpack(archive: IO[bytes], into: Path | TreeStorage, only: Sequence[str], l
     tree = Tree(into, selected, limits, layer=1, noun="archive")
     layers.unpack(archive, tree, layers.Budget(limits.bytes, limits.files, tree.noun))
     tree.finish()
-    if missing := [path for path in selected if only and not tree.has(path)]:
-        words = f'has no content at "/{missing[0]}", where its content should be'
+    if words := tree.missing_content():
         raise TreeError(SourceReason.MISSING_CONTENT, words)
     return root
 

@@ -29,6 +29,7 @@ from olmkit.sources.source import (
     RefKind,
     Source,
     digest_of_files,
+    without_dots,
     without_query,
 )
 
@@ -65,7 +66,7 @@ def content_digest(resolved: Resolved) -> str:
         case {"type": "image", "image": {"ref": str(ref)}}:
             return digest_of_reference(ref)
         case {"type": "git", "git": {"repository": str(repository), "commit": str(commit), **rest}}:
-            return _sha256(json.dumps([repository, _without_dots(rest.get("directory")), commit]))
+            return _sha256(json.dumps([repository, without_dots(str(rest.get("directory") or "")), commit]))
         case {"type": "http", "http": {"digest": str(digest)}}:
             return archive_digest(digest)
         case {"type": "configMaps", "configMaps": {"digest": str(digest)}}:
@@ -86,7 +87,7 @@ def content_name(resolved: Resolved) -> str:
         case {"type": "image", "image": {"ref": str(ref)}}:
             return ref
         case {"type": "git", "git": {"repository": str(repository), "commit": str(commit), **rest}}:
-            directory = _without_dots(rest.get("directory"))
+            directory = without_dots(str(rest.get("directory") or ""))
             return f"{repository}@{commit}" + (f":{directory}" if directory else "")
         case {"type": "http", "http": {"url": str(url), "digest": str(digest)}}:
             return f"{url}@{digest}"
@@ -157,10 +158,6 @@ def _name(source: Source) -> str:
             return without_query(url)
         case ConfigMapsSource():
             return "ConfigMaps"
-
-
-def _without_dots(directory: object) -> str:
-    return "/".join(part for part in str(directory or "").split("/") if part not in ("", "."))
 
 
 def _sha256(text: str) -> str:

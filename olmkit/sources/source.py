@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
@@ -74,6 +74,10 @@ class ConfigMapsSource(msgspec.Struct, frozen=True, tag="configMaps"):
 Source: TypeAlias = ImageSource | GitSource | HttpSource | ConfigMapsSource
 
 
+CONTENT_NOUNS: Mapping[str, str] = {"image": "image", "git": "commit", "http": "archive", "configMaps": "ConfigMaps"}
+"""Type of a source -> the name of its content in messages."""
+
+
 def type_of(source: Source) -> str:
     """The type of the source, as in specs."""
     tag = source.__struct_config__.tag
@@ -129,6 +133,11 @@ def clean_directory(path: str, what: str = "directory") -> str:
     if path and not re.fullmatch(RELATIVE_PATH, path):
         text = f"{what} {quoted(path)} is not a path within the content: it must be relative, without .. and without empty parts"
         raise BadReference(SourceReason.INVALID_REFERENCE, text)
+    return without_dots(path)
+
+
+def without_dots(path: str) -> str:
+    """The path without "./" and slashes at its ends."""
     return "/".join(part for part in path.split("/") if part not in ("", "."))
 
 

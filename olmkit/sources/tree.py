@@ -171,6 +171,11 @@ class Tree:
             self.files += 1
             self._count_bytes(source.size)
 
+    def missing_content(self) -> str:
+        """Explain, after the name of the content, which selected path it lacks; "" if it has all."""
+        missing = next((top for top in self.selection if top and not self.has(top)), "")
+        return f"has no content at {quoted('/' + missing)}, where its content should be" if missing else ""
+
     def has(self, path: str) -> bool:
         """Report whether there is a file, a directory or a link."""
         return self._child(path) is not None

@@ -70,7 +70,7 @@ class OperatorActions:
                 await self._set_finalizers(world, finalizers)
                 return Done(plan)
             case ApplyBundleDeployment(deployment, after):
-                await self._replace_source(deployment)
+                await self._replace_source(world, deployment)
                 applied = await self.client.apply(bundledeployments.KIND, dict(deployment), OPERATOR_CONTROLLER)
                 if foreign := foreign_fields(ObservedBundleDeployment.load(applied), deployment):
                     applied = await self._patch_spec(applied, foreign)
@@ -138,14 +138,14 @@ class OperatorActions:
         with suppress(NotFound):
             self.informers.deployments.record_write(await self.client.patch(bundledeployments.KIND, name, body))
 
-    async def _replace_source(self, desired: Mapping[str, Any]) -> None:
+    async def _replace_source(self, world: World, desired: Mapping[str, Any]) -> None:
         """Remove another source than an image from a BundleDeployment that was taken over: the API server accepts one source
         only, and an apply keeps the fields of other field managers."""
-        existing = self.informers.deployments.get(desired["metadata"]["name"])
-        if existing is not None and (change := replaced_source(existing, desired)):
-            self.informers.deployments.record_write(await self._patch_spec(existing, change))
+        existing = world.bundle_deployment
+        if existing is not None and (change := replaced_source(existing.raw, desired)):
+            self.informers.deployments.record_write(await self._patch_spec(existing.raw, change))
 
-    async def _patch_spec(self, deployment: Object, change: Mapping[str, object]) -> Object:
+    async def _patch_spec(self, deployment: Mapping[str, Any], change: Mapping[str, object]) -> Object:
         metadata = deployment["metadata"]
         body = {"metadata": {"uid": metadata["uid"]}, "spec": dict(change)}
         return await self.client.patch(bundledeployments.KIND, metadata["name"], body)

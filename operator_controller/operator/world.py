@@ -88,7 +88,7 @@ class ObservedBundleDeployment:
     @property
     def controller(self) -> OwnerReference | None:
         """The owner that controls it."""
-        return next((owner for owner in self.model.metadata.owner_references if owner.controller), None)
+        return self.model.metadata.controller
 
 
 @dataclass(frozen=True)

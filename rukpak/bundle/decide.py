@@ -10,12 +10,12 @@ from datetime import timedelta
 
 from olmkit.api.bundles import Bundle, ConditionType, Reason
 from olmkit.api.conditions import find_condition
-from olmkit.api.content import SourceType
 from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.jobs.state import Failed, Finished
 from olmkit.runtime.reconciler import Decision
 from olmkit.sources.secrets import missing_secret
+from olmkit.sources.source import CONTENT_NOUNS
 from rukpak.bundle.source_problem import source_problem
 from rukpak.bundle.world import (
     CONTENT_TYPES,
@@ -28,7 +28,6 @@ from rukpak.bundle.world import (
     controlling_deployment,
 )
 
-CONTENT_NOUNS = {SourceType.IMAGE: "image", SourceType.GIT: "commit", SourceType.HTTP: "archive"}
 CONFLICT_RETRY_DELAY = timedelta(minutes=1)
 
 Step = Plan | OlmError
@@ -101,11 +100,8 @@ def _conflict(world: World, bundle: Bundle) -> Step | None:
     name = world.conflicting_bundle
     if not name:
         return None
-    own, other, noun = (
-        controlling_deployment(bundle),
-        world.conflicting_deployment,
-        CONTENT_NOUNS[bundle.spec.source.type],
-    )
+    own, other = controlling_deployment(bundle), world.conflicting_deployment
+    noun = CONTENT_NOUNS[bundle.spec.source.type]
     field = f"spec.template.spec.provisionerClassName of BundleDeployment {own}" if own else "spec.provisionerClassName"
     text = (
         f"Bundle {name} has the same {noun} unpacked by another provisioner: one {noun} is either registry+v1 or plain+v0. "

@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from olmkit.api.bundles import BundleSource
 from olmkit.api.content import Phase
 from olmkit.api.meta import Object
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.informer_store import Change
-from olmkit.sources.spec_source import secret_name
 from rukpak.bundle.recorded_sources import changed_records, resolved_digest
 
 
@@ -50,9 +48,8 @@ class EventMapper:
         """The Bundles that name the Secret, and for the Secret for all Bundles also the Bundles that are not unpacked."""
         secret = next(obj["metadata"]["name"] for obj in (change.new, change.old) if obj is not None)
         for (_, name), raw in self.bundles.objects.items():
-            own = secret_name(BundleSource.load(raw["spec"]["source"]))
             is_unpacked = (raw.get("status") or {}).get("phase") == Phase.UNPACKED
-            if own == secret or (secret == self.pull_secret and not is_unpacked):
+            if _secret(raw["spec"]["source"]) == secret or (secret == self.pull_secret and not is_unpacked):
                 yield name
 
     def _conflicting_with(self, old: Object) -> Iterator[str]:
@@ -64,6 +61,15 @@ class EventMapper:
             is_failing = (raw.get("status") or {}).get("phase") == Phase.FAILING
             if is_same_content and is_failing and raw["spec"]["provisionerClassName"] != provisioner:
                 yield name
+
+
+def _secret(source: Object) -> str | None:
+    """The Secret that a source as read names. Without its model: a change of a Secret asks it of all Bundles."""
+    member = source.get(source["type"])
+    if not isinstance(member, dict):
+        return None
+    name: str | None = member.get("pullSecret") or ((member.get("auth") or {}).get("secret") or {}).get("name")
+    return name
 
 
 def _status(raw: Object | None) -> Object | None:

@@ -27,7 +27,7 @@ def resolved_digest(raw: Object) -> str:
 def recorded_pins(bundle: Bundle, deployment: Callable[[str], Object | None]) -> frozenset[tuple[str, str]]:
     """The annotations, name and value, with which the BundleDeployment that controls the Bundle may create it again: those of its
     records for its name and its spec."""
-    owner = next((one for one in bundle.metadata.owner_references if one.controller), None)
+    owner = bundle.metadata.controller
     raw = deployment(owner.name) if owner is not None and owner.kind == bundledeployments.KIND.kind else None
     if raw is None or owner is None or raw["metadata"]["uid"] != owner.uid:
         return frozenset()

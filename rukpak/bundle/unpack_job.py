@@ -21,7 +21,7 @@ from olmkit.sources.errors import CONTENT_RETRY_DELAY, BadContent, SourceReason
 from olmkit.sources.open import Fetched, open_source
 from olmkit.sources.open import unpack as unpack_source
 from olmkit.sources.reachability import verify_reachable
-from olmkit.sources.source import HttpSource, type_of
+from olmkit.sources.source import CONTENT_NOUNS, HttpSource, type_of
 from olmkit.sources.tree import BUNDLE_LIMITS
 from olmkit.store.store import Store, fill_staging
 from rukpak.bundle.storage import BUNDLE_FILE, FILES, PLAIN, REGISTRY, TYPE_FILE, is_intact, stored_type
@@ -42,8 +42,6 @@ NOT_REGISTRY = (
 UNPACKED = "unpacked"
 """The directory below that of the job in which the source is unpacked, at the paths of its repository."""
 
-_NOUNS = {"image": "image", "git": "commit", "http": "archive", "configMaps": "ConfigMaps"}
-"""The content of each type of source in messages."""
 _DIRECTORIES: Mapping[str, tuple[str, ...]] = {REGISTRY: ("manifests", "metadata"), PLAIN: ("manifests",)}
 _READERS: Mapping[str, Callable[[Mapping[str, bytes]], Bundle]] = {REGISTRY: read_registry, PLAIN: read_plain}
 
@@ -75,7 +73,7 @@ async def unpack(request: UnpackRequest, context: JobContext) -> UnpackResult:
     nobody has named by its digest is, and Blocked for a source or a configuration that cannot be used.
     """
     store, content_type = Store(request.store, create=False), request.content_type
-    context.progress(f"looking up the {_NOUNS[type_of(request.source)]}")
+    context.progress(f"looking up the {CONTENT_NOUNS[type_of(request.source)]}")
     opening = open_source(
         request.source, request.access, scratch=context.directory, limits=BUNDLE_LIMITS, progress=context.progress
     )
@@ -114,7 +112,7 @@ def read_bundle(request: ReadRequest, context: JobContext) -> ReadResult:
         root = unpack_source(fetched, unpacked, BUNDLE_LIMITS, context.progress)
     except BadContent as error:
         if error.reason == SourceReason.MISSING_CONTENT and _is_plain(request, unpacked):
-            noun = _NOUNS[request.facts["type"]]
+            noun = CONTENT_NOUNS[request.facts["type"]]
             raise BadContent(error.reason, f"{noun} {request.ref} {NOT_REGISTRY}", error.ref) from error
         raise
     (unpacked if request.facts["type"] == "image" else root).rename(files)

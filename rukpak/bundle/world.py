@@ -27,7 +27,7 @@ UnpackState = JobState[UnpackResult]
 
 def controlling_deployment(bundle: Bundle) -> str:
     """The name of the BundleDeployment that controls the Bundle; "" if there is none."""
-    owner = next((one for one in bundle.metadata.owner_references if one.controller), None)
+    owner = bundle.metadata.controller
     return owner.name if owner is not None and owner.kind == bundledeployments.KIND.kind else ""
 
 

@@ -176,9 +176,8 @@ class Observer:
         """The World with the record from the Operator's status, if the active Bundle is missing and was never recorded."""
         active = world.active_bundle
         is_known = active is None or active in world.bundles or world.record(active) is not None
-        owners = world.deployment.metadata.owner_references
-        owner = next((one for one in owners if one.controller and one.kind == operators.KIND.kind), None)
-        if is_known or owner is None:
+        owner = world.deployment.metadata.controller
+        if is_known or owner is None or owner.kind != operators.KIND.kind:
             return world
         try:
             operator = operators.Operator.load(await self.client.get(operators.KIND, owner.name))

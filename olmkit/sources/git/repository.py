@@ -145,10 +145,8 @@ def unpack(  # noqa: PLR0913 the source, its content, and how it is written
     except TreeError as error:
         words = f"commit {commit} of {_display_name(source)} {error.detail}"
         raise _content_error(source, commit, error.reason, words) from error
-    if missing := [path for path in selected if only and not tree.has(path)]:
-        words = (
-            f'commit {commit} of {_display_name(source)} has no content at "/{missing[0]}", where its content should be'
-        )
+    if only and (missing := tree.missing_content()):
+        words = f"commit {commit} of {_display_name(source)} {missing}"
         raise _content_error(source, commit, SourceReason.MISSING_CONTENT, words)
     if directory and not tree.has_directory(directory):
         words = f"commit {commit} of {_display_name(source)} has no directory {quoted(directory)}"

@@ -31,6 +31,7 @@ from olmkit.sources.oci.authorization import DENIED_STATUSES, Authorization
 from olmkit.sources.oci.manifests import ACCEPT_HEADER, Descriptor, InvalidManifest, Manifest
 from olmkit.sources.oci.reference import Reference, parse
 from olmkit.sources.oci.registries_conf import Registries
+from olmkit.sources.source import without_dots
 from olmkit.sources.transport import HttpResponse, NoResponse, Transport
 from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits, Tree, TreeError
 from olmkit.sources.tree_storage import TreeStorage
@@ -228,10 +229,8 @@ def unpack(
     except TreeError as error:
         where = f"layer {error.layer or tree.layer} of image {fetched.ref}"
         raise BadContent(error.reason, f"{where} {error.detail}", fetched.ref) from error
-    for top in tree.selection:
-        if top and not tree.has(top):
-            words = f"has no content at {quoted('/' + top)}, where its content should be"
-            raise _content_error(fetched.ref, SourceReason.MISSING_CONTENT, words)
+    if words := tree.missing_content():
+        raise _content_error(fetched.ref, SourceReason.MISSING_CONTENT, words)
     return PulledImage(fetched.ref, fetched.digest, fetched.labels, fetched.selection[0], tree.files, tree.size)
 
 
@@ -439,7 +438,7 @@ def _selected_paths(found: _FoundImage, only: str | Sequence[str] | FromLabel | 
         if ".." in path.split("/"):
             text = f"image {found.ref} selects {quoted(path)}: a path outside the image"
             raise BadContent(SourceReason.UNSAFE, text, found.ref)
-    return tuple("/".join(part for part in path.split("/") if part not in ("", ".")) for path in paths)
+    return tuple(without_dots(path) for path in paths)
 
 
 class _Section(io.RawIOBase):

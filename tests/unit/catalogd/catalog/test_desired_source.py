@@ -13,23 +13,7 @@ from olmkit.api.catalogs import CatalogSource
 from olmkit.errors import Blocked
 from olmkit.sources.spec_source import InputReference
 from tests.unit.catalogd.catalog.worlds import world
-
-REPOSITORY, URL = "https://git.example/r", "https://files.example/c.tar.gz"
-DIGEST = "sha256:" + "a" * 64
-AUTH = {"auth": {"secret": {"name": "login"}, "insecureSkipVerify": True}}
-
-
-def of_git(**changes: Any) -> dict[str, Any]:
-    return {"type": "git", "git": {"repository": REPOSITORY, "ref": {"branch": "main"}, **changes}}
-
-
-def of_http(**changes: Any) -> dict[str, Any]:
-    return {"type": "http", "http": {"url": URL, **changes}}
-
-
-def of_maps(*names: str) -> dict[str, Any]:
-    return {"type": "configMaps", "configMaps": [{"configMap": {"name": name}} for name in names]}
-
+from tests.unit.olmkit.sources.spec_rows import DIGEST, REPOSITORY, URL, of_git, of_http, of_maps
 
 DESIRED_SOURCES = [
     pytest.param(

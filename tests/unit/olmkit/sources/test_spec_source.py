@@ -11,23 +11,7 @@ from olmkit.errors import Blocked
 from olmkit.sources.errors import BadReference
 from olmkit.sources.source import GitReference, GitSource, HttpSource, ImageSource, RefKind
 from olmkit.sources.spec_source import InputReference, input_references, secret_name, source_of
-
-REPOSITORY, URL = "https://git.example/r", "https://files.example/c.tar.gz"
-DIGEST = "sha256:" + "a" * 64
-AUTH = {"auth": {"secret": {"name": "login"}, "insecureSkipVerify": True}}
-
-
-def of_git(**changes: Any) -> dict[str, Any]:
-    return {"type": "git", "git": {"repository": REPOSITORY, "ref": {"branch": "main"}, **changes}}
-
-
-def of_http(**changes: Any) -> dict[str, Any]:
-    return {"type": "http", "http": {"url": URL, **changes}}
-
-
-def of_maps(*names: str) -> dict[str, Any]:
-    return {"type": "configMaps", "configMaps": [{"configMap": {"name": name}} for name in names]}
-
+from tests.unit.olmkit.sources.spec_rows import AUTH, DIGEST, REPOSITORY, URL, of_git, of_http, of_maps
 
 SOURCES = [
     pytest.param({"type": "image", "image": {"ref": "r/c:v1"}}, ImageSource("r/c:v1"), (), id="an image"),

@@ -9,6 +9,8 @@ import asyncio
 import hashlib
 import socket
 import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -154,6 +156,26 @@ async def _hash_body(request: web.BaseRequest) -> web.Response:
     return web.Response(text=digest)
 
 
+TOO_LARGE_HEADER = b"POST / HTTP/1.1\r\nHost: c\r\n" + b"".join(b"X-%d: %s\r\n" % (at, b"a" * 8000) for at in range(9))
+
+
+@asynccontextmanager
+async def connected(contexts: Contexts) -> AsyncIterator[Handshake]:
+    """A client whose handshake with a server that answers with the hash of the body has ended."""
+    listener = Listener(web.Server(_hash_body), contexts[0], LIMITS)
+    _, port = await listener.start("127.0.0.1:0", "tests")
+    client = Handshake(contexts[1])
+    try:
+        async with asyncio.timeout(120):
+            await client.begin(port)
+            client.end()
+            yield client
+    finally:
+        client.socket.close()
+        await listener.stop()
+        listener.close()
+
+
 @pytest.mark.parametrize(
     ("record", "size"),
     [
@@ -173,23 +195,12 @@ async def test_a_body_arrives_whole_in_tls_records(
     content = b"%x\r\n%s\r\n0\r\n\r\n" % (size, body) if is_chunked else body
     request = b"POST / HTTP/1.1\r\nHost: c\r\n%s\r\n\r\n%s" % (length, content)
     expected = hashlib.sha256(body).hexdigest().encode()
-    listener = Listener(web.Server(_hash_body), contexts[0], LIMITS)
-    _, port = await listener.start("127.0.0.1:0", "tests")
-    client = Handshake(contexts[1])
-    try:
-        async with asyncio.timeout(120):
-            await client.begin(port)
-            client.end()
-            for _ in range(2):
-                await client.send_records(request, record)
-                assert expected in await client.receive(expected)
-            flood = b"".join(b"X-%d: %s\r\n" % (at, b"a" * 8000) for at in range(9))
-            await client.send_records(b"POST / HTTP/1.1\r\nHost: c\r\n" + flood, max(record, 1000))
-            assert b" 431 " in await client.receive(b"too large")
-    finally:
-        client.socket.close()
-        await listener.stop()
-        listener.close()
+    async with connected(contexts) as client:
+        for _ in range(2):
+            await client.send_records(request, record)
+            assert expected in await client.receive(expected)
+        await client.send_records(TOO_LARGE_HEADER, max(record, 1000))
+        assert b" 431 " in await client.receive(b"too large")
 
 
 async def test_a_header_that_is_too_large_is_answered_while_the_last_response_is_not_acknowledged(
@@ -197,23 +208,12 @@ async def test_a_header_that_is_too_large_is_answered_while_the_last_response_is
 ) -> None:
     """The client has read the response before its kernel acknowledges it to the kernel of the server."""
     monkeypatch.setattr(SendProgress, "is_waiting", lambda self: True)
-    listener = Listener(web.Server(_hash_body), contexts[0], LIMITS)
-    _, port = await listener.start("127.0.0.1:0", "tests")
-    client = Handshake(contexts[1])
-    try:
-        async with asyncio.timeout(120):
-            await client.begin(port)
-            client.end()
-            await client.send_records(b"POST / HTTP/1.1\r\nHost: c\r\nContent-Length: 1\r\n\r\na", 1000)
-            expected = hashlib.sha256(b"a").hexdigest().encode()
-            assert expected in await client.receive(expected)
-            flood = b"".join(b"X-%d: %s\r\n" % (at, b"a" * 8000) for at in range(9))
-            await client.send_records(b"POST / HTTP/1.1\r\nHost: c\r\n" + flood, 1000)
-            assert b" 431 " in await client.receive(b"too large")
-    finally:
-        client.socket.close()
-        await listener.stop()
-        listener.close()
+    expected = hashlib.sha256(b"a").hexdigest().encode()
+    async with connected(contexts) as client:
+        await client.send_records(b"POST / HTTP/1.1\r\nHost: c\r\nContent-Length: 1\r\n\r\na", 1000)
+        assert expected in await client.receive(expected)
+        await client.send_records(TOO_LARGE_HEADER, 1000)
+        assert b" 431 " in await client.receive(b"too large")
 
 
 class LargeResponse:
