@@ -23,10 +23,10 @@ _OTHER_NAME = "choose another name with --name"
 
 async def request_adoption(
     session: Session, package: str, name: str, operator: Object | None, *, is_dry_run: bool
-) -> None:
+) -> bool:
     """Have the Operator of that name and package, which may exist already, take over the BundleDeployment of its name.
 
-    Raises CommandError if there is none, or if it is not for the Operator to take.
+    Returns False if the Operator owns it already. Raises CommandError if there is none, or if it is not for the Operator to take.
     """
     try:
         found = await session.client.get(bundledeployments.KIND, name)
@@ -34,7 +34,7 @@ async def request_adoption(
         raise CommandError(NOT_FOUND, f"there is no BundleDeployment {name} to take over") from error
     owner = controlling_owner(found)
     if operator is not None and text_at(owner, "uid") == operator["metadata"]["uid"]:
-        return
+        return False
     if is_terminating(found):
         raise CommandError(FAILED, f"BundleDeployment {name} is being deleted: run the command again when it is gone")
     _check_owner(found, owner, package)
@@ -42,6 +42,7 @@ async def request_adoption(
     metadata = {"resourceVersion": found["metadata"]["resourceVersion"], "annotations": {ADOPT_ANNOTATION: ADOPT}}
     if not is_dry_run:
         await session.client.patch(bundledeployments.KIND, name, {"metadata": metadata})
+    return True
 
 
 async def check_left_installations(session: Session, package: str, name: str) -> None:

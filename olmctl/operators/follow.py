@@ -50,7 +50,8 @@ async def wait_for_operator(
     session: Session, name: str, seconds: float, version: str = "", before: Object | None = None
 ) -> int:
     """Wait until the Operator is Ready, with that version if one is named, or cannot become so; print the outcome. `before` is
-    the Operator if the request is no part of its spec: while it has the status of then, no controller has seen the request.
+    the Operator as read before a request that is no part of its spec: while it has that status, no controller has seen the
+    request.
 
     Returns 0 if it is Ready. Raises CommandError with what is in the way: FAILED, REFUSED if it waits for a person, or after
     `seconds` TIMED_OUT.

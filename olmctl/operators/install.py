@@ -67,32 +67,33 @@ async def install(session: Session, package: str, name: str | None, **options: A
     if previous is not None and is_terminating(previous):
         await _await_deletion(session, request, options)
         previous = None
-    await _prepare(session, request, options, previous)
+    is_adopting = await _prepare(session, request, options, previous)
     applied = await apply_operator(
         session, request.manifest, is_forced=request.is_forced, is_dry_run=request.is_dry_run
     )
     _print(request, previous, applied, options["output"])
     if request.is_dry_run:
         return 0
-    before = applied if options["adopt"] else None
+    before = previous if is_adopting else None
     if options["wait"]:
         return await wait_for_operator(session, request.name, options["seconds"], before=before)
-    if before is None and not is_true(applied, ConditionType.READY) and (found := obstacle(applied)):
+    if not is_adopting and not is_true(applied, ConditionType.READY) and (found := obstacle(applied)):
         raise ended_by(request.name, found)
     return 0
 
 
-async def _prepare(session: Session, request: Request, options: Mapping[str, Any], previous: Object | None) -> None:
-    """Raises CommandError if nothing would come of the request; has the BundleDeployment of the name taken over if that is asked
-    for."""
+async def _prepare(session: Session, request: Request, options: Mapping[str, Any], previous: Object | None) -> bool:
+    """Have the BundleDeployment of the name taken over if that is asked for; returns True if it is. Raises CommandError if
+    nothing would come of the request."""
     if not request.is_forced:
         if previous is None:
             await _check_claim(session, request)
             if not options["adopt"]:
                 await check_left_installations(session, request.package, request.name)
         await _check(session, request, options["catalog"], previous)
-    if options["adopt"]:
-        await request_adoption(session, request.package, request.name, previous, is_dry_run=request.is_dry_run)
+    if not options["adopt"]:
+        return False
+    return await request_adoption(session, request.package, request.name, previous, is_dry_run=request.is_dry_run)
 
 
 def _spec(package: str, options: Mapping[str, Any]) -> dict[str, Any]:

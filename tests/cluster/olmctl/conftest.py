@@ -116,12 +116,9 @@ class Desk:
 
     def bundle_deployment(self, operator: str, *kinds: str) -> str:
         """Create the BundleDeployment of an Operator, with objects of these kinds; returns its uid."""
-        uid = self.get(OPERATORS, operator)["metadata"]["uid"]
-        version = "operators.operatorframework.io/v1alpha1"
-        owner = {"apiVersion": version, "kind": "Operator", "name": operator, "uid": uid, "controller": True}
         metadata = {
             "name": operator,
-            "ownerReferences": [owner],
+            "ownerReferences": [self._reference(operator)],
             "annotations": {"core.rukpak.io/contains-group-kinds": ",".join(kinds)},
         }
         source = {"type": "image", "image": {"ref": "example.com/a@sha256:" + "0" * 64}}
@@ -149,9 +146,7 @@ class Desk:
         spec = {"provisionerClassName": "core-rukpak-io-registry", "source": {"type": "image", "image": {"ref": image}}}
         template = {"metadata": {"annotations": {PACKAGE_ANNOTATION: package}}, "spec": spec}
         if owner:
-            uid, version = self.get(OPERATORS, owner)["metadata"]["uid"], "operators.operatorframework.io/v1alpha1"
-            reference = {"apiVersion": version, "kind": "Operator", "name": owner, "uid": uid, "controller": True}
-            metadata["ownerReferences"] = [reference]
+            metadata["ownerReferences"] = [self._reference(owner)]
         body = {
             "apiVersion": "core.rukpak.io/v1alpha1",
             "kind": "BundleDeployment",
@@ -161,6 +156,15 @@ class Desk:
         record = {"bundle": "a", "name": bundle, "version": "1.0.0", "catalog": "c", "channel": "stable", "spec": spec}
         ready = condition("Ready", "True", "Succeeded")
         return self.apply(body, {"installed": record, "conditions": [ready]}, manager=manager)
+
+    def own(self, operator: str, deployment: str) -> None:
+        """Have the Operator own the BundleDeployment, as operator-controller does that takes it over."""
+        body = json.dumps({"metadata": {"ownerReferences": [self._reference(operator)]}})
+        self.cluster.kubectl("patch", "bundledeployments.core.rukpak.io", deployment, "--type=merge", "-p", body)
+
+    def _reference(self, operator: str) -> Object:
+        uid, version = self.get(OPERATORS, operator)["metadata"]["uid"], "operators.operatorframework.io/v1alpha1"
+        return {"apiVersion": version, "kind": "Operator", "name": operator, "uid": uid, "controller": True}
 
     def definition_body(self, plural: str, **properties: Any) -> Object:
         """A CRD of version v1 whose custom resources have these properties beside their metadata."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from olmctl.main import main
 from olmctl.operators.install import operator_name
+from tests.cluster import proxy
 from tests.cluster.olmctl.conftest import OPERATORS, TIME, Desk, condition
 
 
@@ -265,6 +269,34 @@ def test_a_bundle_deployment_that_others_have_made_is_taken_over_on_request(desk
         assert (status, out.endswith(f"/{name} unchanged\n"), adoption(desk, name)) == (4, True, "true")
         assert "waiting for operator-controller" in err, "what is reported is older than the request"
         assert desk.olm("install", package, "--adopt")[0] == 0
+    finally:
+        desk.cluster.kubectl("delete", OPERATORS, name, "--ignore-not-found")
+
+
+async def test_a_takeover_that_is_reported_before_the_operator_is_applied_ends_the_wait(
+    desk: Desk, tmp_path: Path
+) -> None:
+    package = desk.package("a", "stable", versions="1.0.0")
+    name = desk.left_installation("a", package, manager="velero")
+    reported: list[str] = []
+
+    def report(chunk: bytes) -> bytes:
+        """Report the Operator as Ready when the API server has answered the request for the takeover."""
+        if b"operatorframework.io/adopt" in chunk and not reported:
+            reported.append(name)
+            desk.set_status(OPERATORS, name, READY)
+        return chunk
+
+    try:
+        assert (await asyncio.to_thread(desk.olm, "install", package, "--force"))[0] == 0
+        desk.set_status(OPERATORS, name, {"conditions": [condition("Ready", "False", "Blocked")]})
+        command = ["install", package, "--adopt", "--wait", "--timeout", "10s"]
+        async with proxy.run(desk.cluster.kubeconfig, tmp_path) as before:
+            before.touch(report)
+            status = await asyncio.to_thread(main, [*command, "--kubeconfig", str(before.kubeconfig)])
+        assert (status, reported) == (0, [name])
+        desk.own(name, name)
+        assert (await asyncio.to_thread(desk.olm, *command))[0] == 0, "there is nothing left to request"
     finally:
         desk.cluster.kubectl("delete", OPERATORS, name, "--ignore-not-found")
 
