@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from catalogd.catalog.desired_source import references
 from catalogd.catalog.package_sync import catalog_of
 from olmkit.api.catalogs import Catalog
+from olmkit.api.meta import Object
 from olmkit.runtime.informer import Change, Informer
-from olmkit.sources.spec_source import CONFIG_MAP, SECRET
+from olmkit.sources.spec_source import CONFIG_MAP, SECRET, InputReference, input_references
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,10 @@ class EventMapper:
     def _keys_of_input(self, kind: str, change: Change) -> Iterable[str]:
         name = next(obj["metadata"]["name"] for obj in (change.new, change.old) if obj)
         is_for_all = kind == SECRET and name == self.pull_secret
-        found = (
-            obj for obj in self.catalogs.objects.values() if is_for_all or references(Catalog.load(obj), kind, name)
-        )
+        found = (obj for obj in self.catalogs.objects.values() if is_for_all or _refers_to(obj, kind, name))
         return [obj["metadata"]["name"] for obj in found]
+
+
+def _refers_to(catalog: Object, kind: str, name: str) -> bool:
+    """Report whether the Catalog's source refers to that Secret or ConfigMap."""
+    return InputReference(kind, name) in input_references(Catalog.load(catalog).spec.source)

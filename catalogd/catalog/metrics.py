@@ -16,7 +16,7 @@ from prometheus_client import REGISTRY
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from catalogd.catalog.desired_source import poll_interval
+from catalogd.catalog.decide import poll_interval
 from olmkit.api.catalogs import Catalog, ConditionType
 from olmkit.errors import Blocked
 

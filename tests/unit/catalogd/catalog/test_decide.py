@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from catalogd.catalog.decide import IMMEDIATELY, WRITE_BATCH_SIZE, decide, evaluate
-from catalogd.catalog.desired_source import DEFAULT_POLL_INTERVAL
+from catalogd.catalog.decide import DEFAULT_POLL_INTERVAL, IMMEDIATELY, WRITE_BATCH_SIZE, decide, evaluate
 from catalogd.catalog.package_diff import Difference
 from catalogd.catalog.world import (
     Action,

@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from catalogd.catalog.decide import IMMEDIATELY, QUEUE_CHECK_INTERVAL, delay
-from catalogd.catalog.desired_source import DEFAULT_POLL_INTERVAL, desired_source
+from catalogd.catalog.decide import DEFAULT_POLL_INTERVAL, IMMEDIATELY, QUEUE_CHECK_INTERVAL, delay, desired_source
 from catalogd.catalog.package_diff import Difference
 from catalogd.catalog.world import (
     Action,

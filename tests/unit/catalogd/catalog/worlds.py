@@ -6,8 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from catalogd.catalog.decide import WRITE_BATCH_SIZE
-from catalogd.catalog.desired_source import desired_source
+from catalogd.catalog.decide import WRITE_BATCH_SIZE, desired_source
 from catalogd.catalog.package_diff import Difference, ObjectWrite
 from catalogd.catalog.world import DesiredSource, Load, Record, ServedContent, World
 from catalogd.ingest.catalog_summary import CatalogSummary

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from catalogd.catalog.desired_source import desired_source, poll_interval
+from catalogd.catalog.decide import desired_source, poll_interval
 from catalogd.catalog.world import DesiredSource
 from olmkit.api.catalogs import CatalogSource
 from olmkit.errors import Blocked
