@@ -5,7 +5,7 @@ BIN := .venv/bin
 CODE := olmkit catalogd rukpak operator_controller olmctl devcluster release tests
 # `make e2e KUBECONFIG=...`, or the environment: the tests use this cluster.
 TEST_CLUSTER := $(if $(filter command line,$(origin KUBECONFIG)),$(KUBECONFIG),$(OLM_KUBECONFIG))
-# Processes share the test files in this order (slow tiers come first), each with its own cluster. With TEST_CLUSTER there is one.
+# Processes share the test files in the order of their collection (tests/conftest.py), each with its own cluster; with TEST_CLUSTER one.
 workers = $(if $(TEST_CLUSTER),,-n $(1) --dist loadfile --no-loadscope-reorder)
 # Tiers with programs of their own: directories of tests. `make test` leaves them out.
 OWN_TIERS := alerts certmanager gitops image node release
@@ -23,7 +23,7 @@ timed = began=$$SECONDS; $(2) && echo "$$((SECONDS - began)) $(1)" >> .cache/sec
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: $(OWN_TIERS) $(LONG_TIERS) help setup lock format generate check unit coverage integration cluster e2e corpus buildah test dist docs bench demo clean short-node compiled beside-setup programs $(CHECKS)
+.PHONY: $(OWN_TIERS) $(LONG_TIERS) help setup lock format generate check unit coverage integration cluster e2e corpus buildah test dist docs bench demo clean short-node all-tiers beside-tests compiled beside-setup programs $(CHECKS)
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -100,11 +100,18 @@ test: setup ## check, unit, cases, integration, cluster, e2e, corpus, and the su
 	@mkdir -p .cache && rm -f .cache/seconds
 	$(call timed,check,$(MAKE) --no-print-directory --jobs 2 check-types compiled $(filter-out check-types,$(CHECKS)))
 	$(if $(OLM_KUBECONFIG),,$(call timed,programs of the cluster,$(MAKE) --no-print-directory programs))
-	$(call timed,tests but e2e,$(BIN)/pytest $(call workers,5) $(SHORT) $(foreach tier,e2e $(OWN_TIERS),--ignore=tests/$(tier)) tests)
-	$(call timed,e2e,$(BIN)/pytest $(call workers,4) $(SHORT) tests/e2e)
-	$(call timed,node,$(MAKE) --no-print-directory short-node)
+	$(call timed,tests,$(MAKE) --no-print-directory --jobs 2 all-tiers beside-tests)
+	@cat .cache/node.log
 	@awk '{ all += $$1 } { printf "%s%d:%02d %s", (NR > 1 ? ", " : ""), $$1 / 60, $$1 % 60, substr($$0, index($$0, " ") + 1) } \
 	END { printf "; make test took %d:%02d\n", all / 60, all % 60 }' .cache/seconds
+
+# Most of what these processes do is to wait: six use two processors.
+all-tiers:
+	$(BIN)/pytest $(call workers,6) $(SHORT) $(foreach tier,$(OWN_TIERS),--ignore=tests/$(tier)) tests
+
+# Builds the image while the tests wait for the clusters; its output comes at the end, or at once if it fails.
+beside-tests:
+	@$(MAKE) --no-print-directory short-node > .cache/node.log 2>&1 || { cat .cache/node.log; exit 1; }
 
 short-node: setup
 	@if $(BIN)/python -m devcluster build --node real; then $(MAKE) --no-print-directory node NODE_TESTS="$(SHORT_NODE_TESTS)"; \

@@ -32,7 +32,7 @@ def publish_once(target: Path, fill: Callable[[Path], None], waiting: Callable[[
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _exclusive(target.parent / ".lock", waiting):
+    with exclusive(target.parent / ".lock", waiting):
         if target.is_dir():
             return target
         for leftover in target.parent.glob(f"{STAGING_PREFIX}*"):
@@ -48,7 +48,8 @@ def publish_once(target: Path, fill: Callable[[Path], None], waiting: Callable[[
 
 
 @contextmanager
-def _exclusive(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
+def exclusive(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock of a file that no other process holds; call `waiting` before it is waited for."""
     with path.open("w") as lock:
         # The kernel releases the lock when its holder ends.
         try:

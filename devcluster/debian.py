@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from devcluster.cache import cache_directory, exclusive
 from devcluster.errors import DevclusterError
 
 _KEEP_CONFIGURATION = ("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold")
@@ -33,7 +34,20 @@ def find_or_install(
         raise DevclusterError(f"{program} is not installed, and there is no apt-get to install it. {hint}")
     if os.geteuid() != 0:
         raise DevclusterError(f"{program} is not installed, and only root can install it. {hint}")
-    report(f"Installing {package} with apt-get ...")
+    lock = cache_directory() / "apt-get.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with exclusive(lock, lambda: report("Another process installs packages; waiting ...")):
+        found = shutil.which(program, path=path)
+        if not found:
+            report(f"Installing {package} with apt-get ...")
+            _install(installer, package, hint)
+            found = shutil.which(program, path=path)
+    if not found:
+        raise DevclusterError(f"apt-get installed no {program}. {hint}")
+    return Path(found)
+
+
+def _install(installer: str, package: str, hint: str) -> None:
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for arguments in (("update",), ("install", "-y", *_KEEP_CONFIGURATION, package)):
         done = subprocess.run(
@@ -46,7 +60,3 @@ def find_or_install(
         )
         if done.returncode != 0:
             raise DevclusterError(f"apt-get {' '.join(arguments)}: {done.stderr.strip()}\n{hint}")
-    found = shutil.which(program, path=path)
-    if not found:
-        raise DevclusterError(f"apt-get installed no {program}. {hint}")
-    return Path(found)

@@ -7,7 +7,7 @@ import gc
 import itertools
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,8 +24,12 @@ _BUILD_FAILED = pytest.StashKey[str]()
 _OPTIONAL_BUILDS_FAILED = pytest.StashKey[dict[str, str]]()
 
 
-def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Refuse a test of two long tiers, which would be run twice."""
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tier with the longest files first, so that at the end no process runs one while the others have nothing to do.
+
+    Refuses a test of two long tiers, which would be run twice.
+    """
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/e2e/"))
     twice = [item.nodeid for item in items if sum(item.get_closest_marker(tier) is not None for tier in LONG_TIERS) > 1]
     if twice:
         raise pytest.UsageError(f"marked with more than one of {', '.join(LONG_TIERS)}: {', '.join(twice)}")

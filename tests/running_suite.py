@@ -19,13 +19,13 @@ __all__ = ["add_logs", "prefix_of", "suite", "suite_arguments"]
 _LOG_LINES = 25
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def suite_arguments() -> Mapping[str, Sequence[str]]:
     """Additional flags by name of the controller: none."""
     return {}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def suite(cluster: Cluster, suite_arguments: Mapping[str, Sequence[str]]) -> Iterator[Suite]:
     """catalogd, rukpak and operator-controller as processes, each under its own ServiceAccount."""
     with Suite(cluster, arguments=suite_arguments) as running:

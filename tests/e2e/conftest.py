@@ -1,4 +1,4 @@
-"""The three controllers on the session's cluster, and a Stage for each test."""
+"""The three controllers on a cluster, and a Stage for each test."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -7,22 +7,23 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.suite import COMPONENTS, Suite
+from tests.cluster.conftest import cluster
 from tests.e2e.faulty_registry import FaultyRegistry, registries_conf
 from tests.e2e.partner import Partner, partner_registry
 from tests.e2e.stage import Stage
 from tests.running_suite import add_logs, prefix_of, suite
 
-__all__ = ["suite"]
+__all__ = ["cluster", "suite"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def faulty_registry() -> Iterator[FaultyRegistry]:
     """A registry whose repositories are named for the ways in which they fail."""
     with FaultyRegistry() as registry:
         yield registry
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def suite_arguments(cluster: Cluster, faulty_registry: FaultyRegistry) -> Mapping[str, Sequence[str]]:
     """The controllers pull from the faulty registry too."""
     conf = cluster.directory / "registries-e2e.conf"
