@@ -57,7 +57,8 @@ def error_of_exit(status: int, limits: Limits) -> OlmError:
         return Waiting(JobReason.OUT_OF_MEMORY, text, FIRST_RETRY_DELAY)
     if number:
         return Blocked(JobReason.CRASHED, f"the process of the job crashed ({signal.Signals(number).name})")
-    return Waiting(JobReason.UNEXPECTED, "the process of the job ended without an answer", FIRST_RETRY_DELAY)
+    text = f"the process of the job ended without an answer (exit status {status >> 8})"
+    return Waiting(JobReason.UNEXPECTED, text, FIRST_RETRY_DELAY)
 
 
 def timeout_error(limits: Limits) -> OlmError:

@@ -150,6 +150,11 @@ def exit_without_answer(arguments: Values, context: JobContext) -> Values:
     os._exit(3)
 
 
+async def raise_cancelled(arguments: Values, context: JobContext) -> Values:
+    """Raise the error of a task that something has cancelled."""
+    raise asyncio.CancelledError
+
+
 def answer_too_much(arguments: Values, context: JobContext) -> Values:
     """More than MAX_ANSWER_BYTES."""
     return {"text": "x" * 9 * 1024 * 1024}
@@ -230,6 +235,7 @@ FUNCTIONS: tuple[Function[Values, Values], ...] = (
     crash,
     kill_itself,
     exit_without_answer,
+    raise_cancelled,
     answer_too_much,
     write_large_file,
     write_raising,

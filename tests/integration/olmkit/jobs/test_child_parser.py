@@ -138,7 +138,12 @@ async def test_a_parser_is_not_forked_from_the_job_and_has_no_environment(
             id="CPU time beyond the limit is Blocked",
         ),
         pytest.param("crash_in_parser", Blocked, "crashed (SIGSEGV)", id="a crash is Blocked"),
-        pytest.param("exit_in_parser", Waiting, "ended without an answer", id="an exit without an answer is Waiting"),
+        pytest.param(
+            "exit_in_parser",
+            Waiting,
+            "ended without an answer (exit status 3)",
+            id="an exit without an answer is Waiting",
+        ),
         pytest.param(
             "raise_unexpected_in_parser",
             Waiting,

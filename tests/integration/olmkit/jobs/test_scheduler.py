@@ -155,7 +155,13 @@ async def test_a_child_has_limits_and_no_inherited_descriptors(runner: JobRunner
         pytest.param("crash", Blocked, "crashed (SIGSEGV)", id="a crash is Blocked"),
         pytest.param("kill_itself", Waiting, "killed, most likely because", id="a kill from outside is Waiting"),
         pytest.param(
-            "exit_without_answer", Waiting, "ended without an answer", id="an exit without an answer is Waiting"
+            "exit_without_answer",
+            Waiting,
+            "ended without an answer (exit status 3)",
+            id="an exit without an answer is Waiting",
+        ),
+        pytest.param(
+            "raise_cancelled", Waiting, "unexpected error: CancelledError", id="a cancellation in the job is reported"
         ),
         pytest.param("answer_too_much", Waiting, "was lost", id="an answer that is too large is not read"),
         pytest.param(
