@@ -107,14 +107,16 @@ def serve(cluster: Cluster, printer: Printer, reference: str) -> None:
 def install_all(
     cluster: Cluster, printer: Printer, packages: list[str], quiet_seconds: float = _QUIET_SECONDS
 ) -> Outcome:
-    """Create Operators for all packages at once. Returns when all are settled, or nothing has changed for `quiet_seconds`."""
+    """Apply Operators for all packages at once. Returns when all are settled, or nothing has changed for `quiet_seconds`."""
     outcome = Outcome([operator_name(package) for package in packages])
     with Watch(cluster, OPERATORS) as operators:
         outcome.objects = operators.objects
         printer.log(f"Applying {len(packages)} Operators")
         listed = {"apiVersion": "v1", "kind": "List", "items": [operator_object(package) for package in packages]}
         try:
-            cluster.kubectl("create", "-f", "-", input=json.dumps(listed))
+            cluster.kubectl(
+                "apply", "--server-side", "-f", "-", input=json.dumps(listed)
+            )  # one may exist as a dependency
         except DevclusterError as error:
             outcome.refused = _refusals(str(error), outcome.requested)
         _settle(operators, outcome, printer, quiet_seconds)
