@@ -1,4 +1,4 @@
-"""Chooses the Events and log lines for the new conditions of an object, and makes the Event objects.
+"""Chooses the Events and log lines for the new conditions of an object. Never writes one: olmkit.runtime.event_recorder does.
 
 One Event per outcome: the conditions that have one cause (the aspect that failed, Ready, Stalled) become one Event, for the most
 specific of them, and a recovery from a failure becomes one that names the failure. Compares statuses, reasons and causes, never
@@ -7,23 +7,12 @@ messages. Pure. docs/decisions/0023.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
-from olmkit.api.conditions import Cause, PendingEvent, Severity, Transition, format_timestamp
-from olmkit.api.meta import Kind, Object
-from olmkit.gocompat.text import one_line, truncate
+from olmkit.api.conditions import Cause, PendingEvent, Severity, Transition
 
-EVENT = Kind("", "v1", "Event", "events", namespaced=True)
-"""Events of core/v1, because only these may have firstTimestamp, lastTimestamp and count, by which kubectl sorts and shows
-them."""
-MAX_EVENT_MESSAGE_BYTES = 1024
-"""Bytes of an Event's message; some versions of the API server refuse more."""
-CLUSTER_SCOPED_NAMESPACE = "default"
-"""The namespace of Events about cluster-scoped objects; the API server accepts no other."""
 RECOVERED = "Recovered"
 """Reason of the Event that names the failure an object has recovered from."""
 
@@ -306,61 +295,3 @@ def _success_rank(entry: Transition, had: set[str], ready_or_reconciling: bool) 
 
 def _event(transition: Transition, kind: Severity) -> PendingEvent:
     return PendingEvent(kind, transition.reason, transition.message, transition.type)
-
-
-@dataclass(frozen=True)
-class Reporter:
-    """The reporting controller, and the instance (process) of it."""
-
-    controller: str
-    instance: str
-
-
-def make_event(about: Object, event: PendingEvent, reporter: Reporter, now: datetime) -> Object:
-    """A core/v1 Event about `about` with count 1. Its name is that of the object and a hash of the content, so that a repetition
-    has the same name and is counted.
-    """
-    metadata = about["metadata"]
-    facts = (metadata.get("uid", ""), event.type, event.action, event.reason, event.message)
-    suffix = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
-    involved = {
-        "apiVersion": about["apiVersion"],
-        "kind": about["kind"],
-        "name": metadata["name"],
-        "namespace": metadata.get("namespace"),
-        "uid": metadata.get("uid"),
-        "resourceVersion": metadata.get("resourceVersion"),
-    }
-    moment = format_timestamp(now)
-    return {
-        "apiVersion": EVENT.api_version,
-        "kind": EVENT.kind,
-        "metadata": {
-            "name": f"{metadata['name'][:236]}.{suffix}",
-            "namespace": metadata.get("namespace") or CLUSTER_SCOPED_NAMESPACE,
-        },
-        "involvedObject": {key: value for key, value in involved.items() if value},
-        "type": event.type,
-        "reason": event.reason,
-        "message": truncate(one_line(event.message), MAX_EVENT_MESSAGE_BYTES),
-        "action": event.action,
-        "count": 1,
-        "firstTimestamp": moment,
-        "lastTimestamp": moment,
-        "source": {"component": reporter.controller},
-        "reportingComponent": reporter.controller,
-        "reportingInstance": truncate(reporter.instance, 128),
-    }
-
-
-def count_patch(known: Object, event: Object) -> Object | None:
-    """The patch that increments the count of an existing Event; None if it was counted for this version of the object."""
-    version = event["involvedObject"].get("resourceVersion")
-    if known["involvedObject"].get("resourceVersion") == version:
-        return None
-    return {
-        "metadata": {"resourceVersion": known["metadata"]["resourceVersion"]},
-        "count": (known.get("count") or 1) + 1,
-        "lastTimestamp": event["lastTimestamp"],
-        "involvedObject": {"resourceVersion": version},
-    }

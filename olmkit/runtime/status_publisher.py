@@ -1,4 +1,4 @@
-"""Writes the status of an object if it differs, logs conditions that change or are removed, and writes the Events that
+"""Writes the status of an object if it differs, logs conditions that change or are removed, and has the Events recorded that
 olmkit.runtime.event_choice chooses.
 
 The last step of each pass; one Publisher per controller. The status is written with the resourceVersion it was computed from, so
@@ -10,32 +10,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import socket
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
+from functools import cached_property
 from typing import Any, Protocol
 
-from olmkit.api.conditions import MAX_SUMMARY_BYTES, PendingEvent, StatusReport, Transition
+from olmkit.api.conditions import MAX_SUMMARY_BYTES, StatusReport, Transition
 from olmkit.api.meta import Kind, Object
-from olmkit.errors import ApiError, Conflict, NotFound
+from olmkit.errors import NotFound
 from olmkit.gocompat.text import truncate
 from olmkit.runtime.client import Client
-from olmkit.runtime.event_choice import (
-    EVENT,
-    NOTHING,
-    Conditions,
-    Reported,
-    Reporter,
-    choose_events,
-    count_patch,
-    make_event,
-    removed_conditions,
-)
-from olmkit.runtime.event_limit import EventLimit
+from olmkit.runtime.event_choice import NOTHING, Conditions, Reported, choose_events, removed_conditions
+from olmkit.runtime.event_recorder import EventRecorder, Reporter
 from olmkit.runtime.held_progress import HeldProgress, is_progress
 
 MAX_REPORTED = 4096
@@ -72,11 +61,6 @@ def _conditions(status: Mapping[str, Any]) -> Conditions:
     return status.get("conditions") or ()
 
 
-def instance_name() -> str:
-    """The reporting instance of Events: the name of the pod, or host name and process ID."""
-    return os.environ.get("POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"
-
-
 @dataclass(frozen=True)
 class ProgressRules:
     """The rules for holding back the progress of a kind: `fields` of its status describe the work alone, and `enqueue_after` is
@@ -96,11 +80,13 @@ class Publisher:
     manager: str
     informer: WriteRecorder
     progress: ProgressRules | None = None
-    instance: str = field(default_factory=instance_name)
     _held: HeldProgress = field(default_factory=HeldProgress)
-    _event_limit: EventLimit = field(default_factory=EventLimit)
     _reported: OrderedDict[str, Reported] = field(default_factory=OrderedDict)
     """uid -> the last failure from which the object has not recovered, and why its conditions are as they are."""
+
+    @cached_property
+    def _recorder(self) -> EventRecorder:
+        return EventRecorder(self.client, Reporter(self.manager))
 
     def reset(self) -> None:
         """Forget what was reported. Called when this process starts leading: objects may have recovered while another one led."""
@@ -135,7 +121,7 @@ class Publisher:
         for old in removed_conditions(before, after):
             self._log(old, REMOVED, f"is removed (was {old.status}, {old.reason})")
         about = {"apiVersion": self.kind.api_version, "kind": self.kind.kind, "metadata": raw["metadata"]}
-        await asyncio.gather(*(self._write_event(about, pending) for pending in (*report.events, *choice.events)))
+        await asyncio.gather(*(self._recorder.record(about, pending) for pending in (*report.events, *choice.events)))
         return True
 
     def _remember(self, uid: str, reported: Reported) -> None:
@@ -166,24 +152,3 @@ class Publisher:
             "reason": transition.reason,
         }
         log.info("%s %s: %s", transition.type, what, truncate(transition.message, MAX_SUMMARY_BYTES), extra=facts)
-
-    async def _write_event(self, about: Object, pending: PendingEvent) -> None:
-        if not self._event_limit.permits(about["metadata"].get("uid", ""), time.monotonic()):
-            log.debug("event left out: the object has too many", extra={"event": pending.reason})
-            return
-        event = make_event(about, pending, Reporter(self.manager, self.instance), datetime.now(UTC))
-        try:
-            try:
-                await self.client.create(EVENT, event)
-            except Conflict:
-                await self._count(event)
-        except ApiError as error:
-            facts = {"event": pending.reason, "error": str(error)}
-            log.warning("event not written", extra=facts)
-
-    async def _count(self, event: Object) -> None:
-        """The same Event exists: increment its count."""
-        name, namespace = event["metadata"]["name"], event["metadata"]["namespace"]
-        change = count_patch(await self.client.get(EVENT, name, namespace), event)
-        if change is not None:
-            await self.client.patch(EVENT, name, change, namespace)

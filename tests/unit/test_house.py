@@ -281,15 +281,15 @@ def test_no_decision_reads_a_message(directory: str) -> None:
     assert sorted(found) == sorted(name for name in MESSAGES_ALLOWED if name.startswith(f"{directory}/"))
 
 
-EVENTS = ("event_choice", "event_limit", "held_progress", "status_publisher")
+EVENTS = ("event_choice", "event_recorder", "held_progress", "status_publisher")
 """The modules of olmkit.runtime that choose and write Events."""
 QUOTED_BY_EVENTS: Mapping[str, str] = {
     "event_choice: ((*warning, *_successes_despite_failure(changed, had), *advice), (fresh or leads)[0].message)": "is quoted by "
     "the Event about the recovery",
     "event_choice: min(failures, key=_specificity).message if failures else ''": "the same",
-    "event_choice: (metadata.get('uid', ''), event.type, event.action, event.reason, event.message)": "an Event with the same "
+    "event_recorder: (metadata.get('uid', ''), event.type, event.action, event.reason, event.message)": "an Event with the same "
     "text is the same one, and is counted",
-    "event_choice: one_line(event.message)": "the text of the Event",
+    "event_recorder: one_line(event.message)": "the text of the Event",
 }
 """Messages that they read in another way than by copying them, and why that chooses no Event."""
 

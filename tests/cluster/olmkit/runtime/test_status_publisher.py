@@ -17,8 +17,7 @@ from olmkit.api.catalogs import CatalogStatus
 from olmkit.api.conditions import Cause, PendingEvent, StatusReport, Transition
 from olmkit.errors import Conflict, NotFound
 from olmkit.runtime.client import Client
-from olmkit.runtime.event_choice import EVENT
-from olmkit.runtime.event_limit import BURST
+from olmkit.runtime.event_recorder import BURST, EVENT
 from olmkit.runtime.status_publisher import ProgressRules, Publisher
 from tests.cluster.olmkit.conftest import Object, until_allowed
 
@@ -310,7 +309,7 @@ async def test_the_status_is_written_without_permission_for_events(
     warned = [
         record
         for record in caplog.records
-        if record.name == "olmkit.runtime.status_publisher" and record.levelname == "WARNING"
+        if record.name == "olmkit.runtime.event_recorder" and record.levelname == "WARNING"
     ]
     assert [record.getMessage() for record in warned] == ["event not written"]
 

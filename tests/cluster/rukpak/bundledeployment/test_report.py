@@ -9,7 +9,7 @@ import pytest
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import COUNT_ANNOTATION
 from olmkit.runtime.client import Client
-from olmkit.runtime.event_choice import EVENT
+from olmkit.runtime.event_recorder import EVENT
 from olmkit.runtime.informer import Change
 from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
 from tests.cluster.rukpak.harness import (

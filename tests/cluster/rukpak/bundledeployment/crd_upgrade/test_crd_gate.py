@@ -14,7 +14,7 @@ from olmkit.api import bundledeployments
 from olmkit.api.crd_upgrade_safety import OPT_OUT_ANNOTATION
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
-from olmkit.runtime.event_choice import EVENT
+from olmkit.runtime.event_recorder import EVENT
 from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,

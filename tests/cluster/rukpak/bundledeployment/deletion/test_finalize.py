@@ -17,7 +17,7 @@ from olmkit.api.bundledeployments import (
     KEEP_ANNOTATION,
 )
 from olmkit.runtime.client import Client
-from olmkit.runtime.event_choice import EVENT
+from olmkit.runtime.event_recorder import EVENT
 from rukpak.bundledeployment import delays
 from rukpak.bundledeployment.cluster.rest_mapper import API_SERVICES, CRDS, NAMESPACES
 from rukpak.bundledeployment.deletion import finalize
