@@ -1,6 +1,6 @@
 """Deletes and releases what was decided for one BundleDeployment: objects, memberships of Namespaces, Bundles, the finalizer.
 
-The order is decided in finalize.py for a BundleDeployment that is deleted, in prune.py for what is no longer in its bundle.
+The order is decided in deletion_order.py for a BundleDeployment that is deleted, in prune.py for what is no longer in its bundle.
 
 Every deletion names a uid; an object that was changed or deleted meanwhile is no error, because the next pass observes it.
 Never removes finalizers of others.

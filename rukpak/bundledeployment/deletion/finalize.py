@@ -1,10 +1,7 @@
 """The next step for a BundleDeployment that is being deleted.
 
     the annotation that holds the deletion: nothing is deleted before it is removed
-    webhooks without endpoints: they block every deletion that they match
-    custom resources of its CRDs, until they are deleted: their operator still runs
-    webhooks and APIServices, workloads, RBAC, configuration
-    CRDs
+    objects, in the order of rukpak.bundledeployment.deletion.deletion_order
     Namespaces: left or deleted, see rukpak.bundledeployment.deletion.retention; objects in them that the bundle did not bring are
     reported first
     the finalizer
@@ -18,7 +15,7 @@ that cannot be deleted is named, and with the abandon annotation it is left behi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from http import HTTPStatus
 
@@ -35,6 +32,7 @@ from rukpak.bundledeployment.delays import (
     poll_delay,
     with_finalizers,
 )
+from rukpak.bundledeployment.deletion.deletion_order import DELETE_BATCH, Entry, in_order, waves
 from rukpak.bundledeployment.deletion.prune import prune_namespaces, release_namespaces, require_settled
 from rukpak.bundledeployment.deletion.retention import Retention, finalized_namespace_retention
 from rukpak.bundledeployment.evaluation import Evaluation
@@ -48,29 +46,13 @@ from rukpak.bundledeployment.plan import (
     Prune,
     RemoveFinalizer,
 )
-from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, CustomResource, LabeledObject, ListFailure, World
+from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, CustomResource, ListFailure, World
 from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names
-from rukpak.render.phases import ACCESS, ADMISSION, CONFIGURATION, CRDS, CUSTOM_RESOURCES, WORKLOADS, phase_of
 
 STUCK_AFTER = timedelta(minutes=10)
 MAX_RECHECK_DELAY = timedelta(minutes=1)
 UNLISTED_RETRY_DELAY = timedelta(seconds=5)
-
-
-_ORDER = (CUSTOM_RESOURCES, ADMISSION, WORKLOADS, ACCESS, CONFIGURATION, CRDS)
-_WAVES = (
-    ("custom resources", range(1)),
-    ("objects", range(1, _ORDER.index(CRDS))),
-    ("CustomResourceDefinitions", range(_ORDER.index(CRDS), len(_ORDER))),
-)
-DELETE_BATCH = 500
-"""Objects that are deleted in one pass."""
-
-
-def deletion_rank(entry: LabeledObject | CustomResource) -> int:
-    """The place in the order above, from 0 for custom resources to 5 for CRDs."""
-    return 0 if isinstance(entry, CustomResource) else _ORDER.index(phase_of(entry.key))
 
 
 def finalize(world: World, evaluation: Evaluation) -> Plan:
@@ -123,16 +105,12 @@ def _delete_objects(world: World) -> Plan | None:
     if world.deletion_policy == "Orphan":
         return None
     resources = {entry.key: entry for entry in world.custom_resources or ()}
-    remaining: list[LabeledObject | CustomResource] = [*resources.values()]
+    remaining: list[Entry] = [*resources.values()]
     remaining += [entry for key, entry in world.owned.items() if key not in resources]
     if world.deletion_policy == "KeepCRDs":
         remaining = [entry for entry in remaining if entry.key[:2] != CRD]
-    webhooks = [entry for entry in remaining if entry.key in world.webhooks_without_endpoints]
-    plan = _wave(world, "webhooks", webhooks)
-    if plan is not None:
-        return plan
-    for name, ranks in _WAVES:
-        plan = _wave(world, name, [entry for entry in remaining if deletion_rank(entry) in ranks])
+    for wave in waves(remaining, world.webhooks_without_endpoints):
+        plan = _wave(world, wave.name, wave.entries)
         if plan is not None:
             return plan
     return None
@@ -146,7 +124,7 @@ def _release_objects(world: World) -> Plan | None:
     return Prune(release=tuple(kept[:DELETE_BATCH])) if kept else None
 
 
-def _wave(world: World, name: str, entries: list[LabeledObject | CustomResource]) -> Plan | None:
+def _wave(world: World, name: str, entries: Sequence[Entry]) -> Plan | None:
     """Delete the entries in order, then wait until they are deleted. None: none remains."""
     if not entries:
         return None
@@ -154,16 +132,13 @@ def _wave(world: World, name: str, entries: list[LabeledObject | CustomResource]
         entry for entry in entries if entry.deletion_timestamp is None and not _is_left_behind(world, entry.uid)
     ]
     if remaining:
-        ranks = sorted({deletion_rank(entry) for entry in remaining})
-        batch = sorted(remaining, key=lambda entry: (deletion_rank(entry), entry.key))[:DELETE_BATCH]
-        groups = [tuple(entry for entry in batch if deletion_rank(entry) == rank) for rank in ranks]
-        return DeleteObjects(name, tuple(group for group in groups if group))
+        return DeleteObjects(name, in_order(remaining))
     if world.abandoned:
         return None
     raise _wait_for(world, name, entries)
 
 
-def _wait_for(world: World, name: str, entries: list[LabeledObject | CustomResource]) -> Waiting:
+def _wait_for(world: World, name: str, entries: Sequence[Entry]) -> Waiting:
     """Objects with finalizers are named at once, other objects when their deletion takes long."""
     ages = {
         entry.key: world.now - entry.deletion_timestamp for entry in entries if entry.deletion_timestamp is not None
@@ -187,7 +162,7 @@ def _wait_for(world: World, name: str, entries: list[LabeledObject | CustomResou
     return Waiting(Reason.REMOVING, text + hint, min([MAX_RECHECK_DELAY, *until_stuck, *polled]))
 
 
-def _describe(words: str, entries: list[LabeledObject | CustomResource]) -> str:
+def _describe(words: str, entries: Sequence[Entry]) -> str:
     listed = list_names(with_finalizers(entry.key, entry.finalizers) for entry in entries)
     return f"{words} {listed}" if entries else ""
 

@@ -13,7 +13,8 @@ from olmkit.api.customresourcedefinitions import NO_WEBHOOK, Conversion, CustomR
 from olmkit.errors import Waiting, api_error
 from rukpak.bundledeployment.cluster.namespace_blockers import NamespaceBlockers
 from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
-from rukpak.bundledeployment.deletion.finalize import DELETE_BATCH, STUCK_AFTER
+from rukpak.bundledeployment.deletion.deletion_order import DELETE_BATCH
+from rukpak.bundledeployment.deletion.finalize import STUCK_AFTER
 from rukpak.bundledeployment.plan import (
     Announce,
     DeleteObjects,
