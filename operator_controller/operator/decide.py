@@ -27,7 +27,6 @@ from olmkit.gocompat.versions import BadRange
 from olmkit.runtime.reconciler import Decision
 from olmkit.stored_times import has_passed
 from operator_controller.operator.adoption import adoption_plan
-from operator_controller.operator.approval import PAUSED, Hold, find_hold
 from operator_controller.operator.blockers import (
     awaited_content,
     bundle_deployment_blocker,
@@ -72,6 +71,7 @@ from operator_controller.operator.evaluation import (
     SuccessorRecord,
     Unanswered,
 )
+from operator_controller.operator.pause_and_approval import PAUSED, Hold, find_hold
 from operator_controller.operator.planned_bundle import order_blocker, plan_to_record, set_blocker
 from operator_controller.operator.timing import (
     MISSING_BUNDLE_GRACE_PERIOD,

@@ -19,7 +19,7 @@ from typing import Any
 from olmkit.api.conditions import DesiredCondition
 from olmkit.api.operators import Reason, RequiredPackage
 from olmkit.errors import OlmError, Waiting
-from operator_controller.operator.approval import Hold
+from operator_controller.operator.pause_and_approval import Hold
 from operator_controller.operator.world import CreateDependency, ObservedBundleDeployment, RecordPlan
 from operator_controller.resolve.answers.answer import AvailableUpgrade, SelectedBundle
 from operator_controller.resolve.answers.deprecations import Deprecations

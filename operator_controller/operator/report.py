@@ -29,7 +29,6 @@ from olmkit.api.meta import Condition
 from olmkit.api.operators import FINALIZER, AvailableBundle, ConditionType, OperatorStatus, Reason
 from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
 from olmkit.gocompat.text import one_line, truncate
-from operator_controller.operator.approval import kept_out, requested_version
 from operator_controller.operator.dependencies import DeletionEvaluation
 from operator_controller.operator.evaluation import (
     INSTALLATION_NOT_ATTEMPTED,
@@ -43,6 +42,7 @@ from operator_controller.operator.evaluation import (
     Selected,
     Unanswered,
 )
+from operator_controller.operator.pause_and_approval import kept_out, requested_version
 from operator_controller.operator.planned_bundle import NOT_INSTALLABLE
 from operator_controller.operator.world import (
     UNREPORTED_PLANS,

@@ -16,8 +16,8 @@ from olmkit.api.bundledeployments import (
 )
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
-from operator_controller.operator.approval import approved_version
 from operator_controller.operator.decide import evaluate_without_answer
+from operator_controller.operator.pause_and_approval import approved_version
 from operator_controller.operator.planned_bundle import pending_plan
 from operator_controller.operator.world import ObservedBundleDeployment, World, image_reference
 from operator_controller.resolve.snapshot.cluster_snapshot import OperatorRequest, RecordedBundle

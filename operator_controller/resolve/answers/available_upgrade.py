@@ -1,6 +1,6 @@
 """The best upgrade that is kept out of what was selected, and by what: requirements, the cluster, spec.version, a missing edge.
 
-Approvals and pauses are not known here: operator/approval.py reports those. Pure.
+Approvals and pauses are not known here: operator/pause_and_approval.py reports those. Pure.
 """
 
 from __future__ import annotations

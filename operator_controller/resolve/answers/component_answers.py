@@ -1,7 +1,7 @@
 """Solves one component and answers each of its Operators: `answer_component(part, sources) -> answers`.
 
 What an approval or a pause keeps out is not part of the end state. The Operator that it belongs to gets the answer that it would
-get without them, from a second solve; operator/approval.py holds it back. Pure.
+get without them, from a second solve; operator/pause_and_approval.py holds it back. Pure.
 """
 
 from __future__ import annotations
