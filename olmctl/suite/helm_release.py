@@ -13,7 +13,7 @@ from olmkit.api.meta import Object
 from olmkit.api.names import dns1123_subdomain_errors
 from olmkit.errors import Forbidden
 from olmkit.runtime.client import Client
-from olmkit.tls.managed_certificate import SECRET
+from olmkit.tls.certificate_rotator import SECRET
 
 _RELEASE = "meta.helm.sh/release-name"
 _NAMESPACE = "meta.helm.sh/release-namespace"

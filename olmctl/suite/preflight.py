@@ -19,7 +19,7 @@ from olmctl.suite.removal import CUSTOM_KINDS
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
 from olmkit.runtime.lease_holder import LEASE
-from olmkit.tls.managed_certificate import SECRET
+from olmkit.tls.certificate_rotator import SECRET
 from olmkit.tls.service import CONFIG_MAP
 
 MINIMUM_KUBERNETES = (1, 28)

@@ -39,7 +39,7 @@ from olmkit.errors import Conflict, NotFound, Unavailable
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.lease_holder import LEASE
-from olmkit.tls.managed_certificate import SECRET
+from olmkit.tls.certificate_rotator import SECRET
 from olmkit.tls.service import CONFIG_MAP, TLS_SERVICES
 
 CUSTOM_KINDS = (operators.KIND, bundledeployments.KIND, bundles.KIND, catalogs.KIND)

@@ -1,7 +1,7 @@
 """Keeps the caBundle of a ValidatingWebhookConfiguration up to date: the CAs that the API server trusts for our webhooks.
 
 The configuration itself comes with the manifests of the suite, without a caBundle. The leader writes the field when the CA
-changes, and when somebody else has written the configuration. olmkit.tls.managed_certificate calls `write` before a certificate
+changes, and when somebody else has written the configuration. olmkit.tls.certificate_rotator calls `write` before a certificate
 of another CA is served, so that a rotation refuses no request. Never creates or deletes a configuration, nor changes another
 field of it.
 """

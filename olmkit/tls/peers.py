@@ -14,9 +14,9 @@ from typing import Any
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from olmkit.runtime.client import Client
+from olmkit.tls.certificate_rotator import CertificateRotator
 from olmkit.tls.client_tls import client_context
 from olmkit.tls.key_pair import KeyPair
-from olmkit.tls.managed_certificate import ManagedCertificate
 from olmkit.tls.server_tls import ServerTls
 
 
@@ -33,12 +33,12 @@ class Peers:
     def __init__(
         self,
         tls: ServerTls,
-        managed: ManagedCertificate | None = None,
+        rotator: CertificateRotator | None = None,
         host: str = "",
         client: Client | None = None,
     ) -> None:
         self._tls = tls
-        self._managed = managed
+        self._rotator = rotator
         self._host = host
         self._client = client
         self._served: list[KeyPair] = []
@@ -48,7 +48,7 @@ class Peers:
     async def request_options(self) -> dict[str, Any]:
         """Arguments for a request of an aiohttp session: ssl, server_hostname, headers."""
         options: dict[str, Any] = {"ssl": self._ssl_context(), "headers": {}}
-        if self._managed is not None:
+        if self._rotator is not None:
             options["server_hostname"] = self._host
         if self._client is not None and (token := await self._client.bearer_token()):
             options["headers"] = {"Authorization": f"Bearer {token}"}
@@ -59,12 +59,12 @@ class Peers:
         tls = self._tls
         if tls.pair is not None and tls.pair not in self._served:
             self._served = [*self._served, tls.pair][-2:]
-        if self._managed is not None:
-            bundle = self._managed.ca_bundle
+        if self._rotator is not None:
+            bundle = self._rotator.ca_bundle
         else:
             bundle = b"".join(pair.certificate.public_bytes(Encoding.PEM) for pair in self._served)
         if self._context is None or bundle != self._context_bundle:
-            self._context = _context(bundle, is_pinned=self._managed is None)
+            self._context = _context(bundle, is_pinned=self._rotator is None)
             self._context_bundle = bundle
         return self._context
 

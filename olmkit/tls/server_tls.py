@@ -1,6 +1,6 @@
 """The TLS context of a server: one ssl.SSLContext for the life of the process, whose certificate can be replaced.
 
-certificate_watcher.py or managed_certificate.py set the certificate; `context` is for aiohttp's TCPSite. Open connections keep
+certificate_watcher.py or certificate_rotator.py set the certificate; `context` is for aiohttp's TCPSite. Open connections keep
 the certificate of their handshake. Use it on the event loop's thread only.
 """
 

@@ -17,9 +17,9 @@ from aiohttp.typedefs import Middleware
 
 from olmkit.errors import OlmError
 from olmkit.runtime.manager import Manager, Settings
+from olmkit.tls.certificate_rotator import CertificateLocation, CertificateRotator
 from olmkit.tls.certificate_watcher import CertificateWatcher
 from olmkit.tls.delegated_auth import DelegatedAuth
-from olmkit.tls.managed_certificate import CertificateLocation, ManagedCertificate
 from olmkit.tls.peers import Peers
 from olmkit.tls.server_tls import ServerTls
 from olmkit.tls.service import TlsService
@@ -63,11 +63,11 @@ async def secure_serving(manager: Manager, service: TlsService, *addresses: str)
         manager.add_runnable(watcher.run)
         return SecureServing(tls.context, authorize, auth.check, Peers(tls, client=manager.client))
     cached_copy = manager.settings.cache_dir / "serving" / "certificate.pem"
-    managed = _managed_certificate(manager, service, tls, cached_copy, *addresses)
-    await managed.load()
-    manager.add_runnable(managed.run)
+    rotator = _certificate_rotator(manager, service, tls, cached_copy, *addresses)
+    await rotator.load()
+    manager.add_runnable(rotator.run)
     manager.add_ready_check("serving certificate", lambda: tls.pair is not None)
-    peers = Peers(tls, managed, service.host(manager.settings.system_namespace), client=manager.client)
+    peers = Peers(tls, rotator, service.host(manager.settings.system_namespace), client=manager.client)
     return SecureServing(tls.context, authorize, auth.check, peers)
 
 
@@ -77,29 +77,29 @@ def authenticated_serving(manager: Manager, service: TlsService) -> tuple[ssl.SS
     Returns at once; handshakes fail until the certificate is read from the API server. The process is ready without it.
     """
     tls = ServerTls()
-    manager.add_runnable(_managed_certificate(manager, service, tls, None).run)
+    manager.add_runnable(_certificate_rotator(manager, service, tls, None).run)
     return tls.context, DelegatedAuth(manager.client).middleware
 
 
 def webhook_serving(
     manager: Manager, service: TlsService, *addresses: str
-) -> tuple[ssl.SSLContext, ManagedCertificate]:
+) -> tuple[ssl.SSLContext, CertificateRotator]:
     """A context for the API server's requests, which bring no token, and its certificate. The process is not ready without it."""
     tls = ServerTls()
-    managed = _managed_certificate(manager, service, tls, None, *addresses)
-    manager.add_runnable(managed.run)
+    rotator = _certificate_rotator(manager, service, tls, None, *addresses)
+    manager.add_runnable(rotator.run)
     manager.add_ready_check("serving certificate", lambda: tls.pair is not None)
-    return tls.context, managed
+    return tls.context, rotator
 
 
-def _managed_certificate(
+def _certificate_rotator(
     manager: Manager, service: TlsService, tls: ServerTls, cached_copy: Path | None, *addresses: str
-) -> ManagedCertificate:
+) -> CertificateRotator:
     namespace, keys_namespace = manager.settings.system_namespace, manager.settings.keys_namespace
     location = CertificateLocation(
         service, namespace, keys_namespace, service.names(namespace, *addresses), cached_copy
     )
-    return ManagedCertificate(manager.client, location, tls, lambda: manager.is_leading)
+    return CertificateRotator(manager.client, location, tls, lambda: manager.is_leading)
 
 
 def _check_flags(settings: Settings) -> None:

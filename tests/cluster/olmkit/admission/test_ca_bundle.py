@@ -22,8 +22,8 @@ from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from olmkit.tls.certificate_authority import CA_LIFETIME, CA_OVERLAP, CertificateSet, create, issue
+from olmkit.tls.certificate_rotator import SECRET, CertificateLocation, CertificateRotator
 from olmkit.tls.key_pair import KeyPair, read_certificates
-from olmkit.tls.managed_certificate import SECRET, CertificateLocation, ManagedCertificate
 from olmkit.tls.server_tls import ServerTls, server_context_with
 from olmkit.tls.service import RUKPAK_SERVICE
 from tests.cluster.olmkit.conftest import NAMESPACE, Object
@@ -65,13 +65,13 @@ class Replica:
 
     server: Server
     tls: ServerTls
-    managed: ManagedCertificate
+    rotator: CertificateRotator
     writer: CaBundleWriter
 
     is_started: bool = False
 
     async def sync(self, now: datetime) -> None:
-        await self.managed.sync(now)
+        await self.rotator.sync(now)
         if not self.is_started:
             self.is_started = True
             await self.server.start(self.tls.context)
@@ -94,10 +94,10 @@ class World:
     def add_replica(self) -> None:
         tls, is_leader, client = ServerTls(), not self.replicas, self.client
         location = CertificateLocation(RUKPAK_SERVICE, self.namespace, self.keys, RUKPAK_SERVICE.names(self.namespace))
-        managed = ManagedCertificate(client, location, tls, lambda: is_leader)
-        writer = CaBundleWriter(client, self.informer, self.namespace, "rukpak", lambda: managed.ca_bundle)
-        managed.publish_to(writer.write)
-        self.replicas.append(Replica(Server(), tls, managed, writer))
+        rotator = CertificateRotator(client, location, tls, lambda: is_leader)
+        writer = CaBundleWriter(client, self.informer, self.namespace, "rukpak", lambda: rotator.ca_bundle)
+        rotator.publish_to(writer.write)
+        self.replicas.append(Replica(Server(), tls, rotator, writer))
 
     async def create_at(self, at: datetime) -> CertificateSet:
         """A CA that was made at that time, and a certificate that was renewed since."""
@@ -215,15 +215,15 @@ async def test_a_new_ca_issues_nothing_before_the_api_server_trusts_it(world: Wo
         written.append(ca_bundle)
         raise ApiError(403, "Forbidden", "no")
 
-    leader.managed.publish_to(fail)
+    leader.rotator.publish_to(fail)
     for step in range(3):
         with pytest.raises(ApiError):
-            await leader.managed.sync(NOW + step * (CA_OVERLAP + timedelta(minutes=1)))
+            await leader.rotator.sync(NOW + step * (CA_OVERLAP + timedelta(minutes=1)))
     assert (await world.certificates()).ca.certificate == first.ca.certificate
-    leader.managed.publish_to(leader.writer.write)
+    leader.rotator.publish_to(leader.writer.write)
     later = NOW + 3 * (CA_OVERLAP + timedelta(minutes=1))
-    assert await leader.managed.sync(later)
-    assert await leader.managed.sync(later)
+    assert await leader.rotator.sync(later)
+    assert await leader.rotator.sync(later)
     assert (await world.certificates()).ca.certificate != first.ca.certificate
     assert leader.tls.pair == (await world.certificates()).leaf
 

@@ -26,8 +26,8 @@ from devcluster.suite import NAMESPACE as SUITE_NAMESPACE
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.manager import Manager, Settings
+from olmkit.tls.certificate_rotator import SECRET
 from olmkit.tls.client_tls import client_context
-from olmkit.tls.managed_certificate import SECRET
 from olmkit.tls.service import CA_KEY, CONFIG_MAP, OPERATOR_SERVICE
 from operator_controller.debug.server import serve_resolutions
 from operator_controller.resolve.answers.answer import Answer, AnswerKind

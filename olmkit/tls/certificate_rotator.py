@@ -53,7 +53,7 @@ class CertificateLocation:
     copy: Path | None = None
 
 
-class ManagedCertificate:
+class CertificateRotator:
     """Makes `tls` serve the certificate of the Secret. Only a replica for which `is_leading` is true changes the Secret."""
 
     def __init__(

@@ -22,8 +22,8 @@ from olmkit.api.meta import Kind
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
 from olmkit.tls.certificate_authority import CA_LIFETIME, CA_OVERLAP, CertificateSet, create, is_issued_by
+from olmkit.tls.certificate_rotator import SECRET, CertificateLocation, CertificateRotator
 from olmkit.tls.key_pair import KeyPair, read_certificates
-from olmkit.tls.managed_certificate import SECRET, CertificateLocation, ManagedCertificate
 from olmkit.tls.peers import Peers
 from olmkit.tls.server_tls import ServerTls
 from olmkit.tls.service import CATALOG_SERVICE, CONFIG_MAP
@@ -39,14 +39,14 @@ SYNCED_AGAIN = "is synced again"
 class Replica:
     """A replica with its managed certificate and its server."""
 
-    managed: ManagedCertificate
+    rotator: CertificateRotator
     tls: ServerTls
     site: Site
     host: str
     leading: list[bool]
 
     async def sync(self, now: datetime = NOW) -> bool:
-        return await self.managed.sync(now)
+        return await self.rotator.sync(now)
 
     async def serves(self, bundle: bytes) -> bytes:
         """The DER of the certificate that a client with this CA bundle receives."""
@@ -66,9 +66,9 @@ class World:
         tls, leading = ServerTls(), [leads]
         names = CATALOG_SERVICE.names(self.namespace, "catalogs.example.com:8443")
         location = CertificateLocation(CATALOG_SERVICE, self.namespace, self.keys, names, copy)
-        managed = ManagedCertificate(client or self.client, location, tls, lambda: leading[0], seconds)
+        rotator = CertificateRotator(client or self.client, location, tls, lambda: leading[0], seconds)
         site = await self._stack.enter_async_context(serve(tls.context))
-        return Replica(managed, tls, site, CATALOG_SERVICE.host(self.namespace), leading)
+        return Replica(rotator, tls, site, CATALOG_SERVICE.host(self.namespace), leading)
 
     async def secret(self) -> Object:
         return await self.client.get(SECRET, CATALOG_SERVICE.secret, self.keys)
@@ -127,7 +127,7 @@ def der(certificates: CertificateSet) -> bytes:
 
 async def test_the_first_replica_creates_the_secret_and_publishes_the_ca(world: World) -> None:
     replica = await world.replica()
-    await replica.managed.load()
+    await replica.rotator.load()
     created = await world.certificates()
     assert await replica.serves(await world.published()) == der(created)
     assert (await world.secret())["type"] == "kubernetes.io/tls"
@@ -138,7 +138,7 @@ async def test_the_first_replica_creates_the_secret_and_publishes_the_ca(world: 
 
 async def test_concurrent_replicas_agree_on_one_certificate(world: World) -> None:
     replicas = [await world.replica() for _ in range(5)]
-    await asyncio.gather(*(each.managed.load() for each in replicas))
+    await asyncio.gather(*(each.rotator.load() for each in replicas))
     for each in replicas:
         await each.sync()
     created = await world.certificates()
@@ -176,7 +176,7 @@ async def test_what_a_leader_with_a_wrong_clock_has_issued_is_replaced_by_the_ne
 
 async def test_an_invalid_secret_is_replaced_while_the_process_runs(world: World) -> None:
     leader = await world.replica(leads=True, seconds=0.1)
-    run = asyncio.create_task(leader.managed.run())
+    run = asyncio.create_task(leader.rotator.run())
     try:
         for data in (
             {"tls.crt": b"", "tls.key": b""},
@@ -304,7 +304,7 @@ async def test_an_invalid_secret_is_logged_once_by_a_follower(
     await world.write({"tls.crt": b"", "tls.key": b""})
 
     syncs = record_syncs(follower, monkeypatch)
-    running = asyncio.create_task(follower.managed.run())
+    running = asyncio.create_task(follower.rotator.run())
     try:
         async with asyncio.timeout(60):
             for _ in range(3):
@@ -387,11 +387,11 @@ async def test_an_unavailable_api_server_is_logged_once_and_the_certificate_stay
 ) -> None:
     async with proxied(cluster, tmp_path) as (proxy, through):
         replica = await world.replica(leads=True, client=through, seconds=0.05)
-        await replica.managed.load()
+        await replica.rotator.load()
         created = await world.certificates()
         proxy.close()
         proxy.cut()
-        running = asyncio.create_task(replica.managed.run())
+        running = asyncio.create_task(replica.rotator.run())
         try:
             async with asyncio.timeout(60):
                 while SYNC_FAILED not in caplog.text:  # noqa: ASYNC110 a log has no event
@@ -414,12 +414,12 @@ async def test_a_restart_without_the_api_server_serves_the_cached_certificate(
 ) -> None:
     copy = tmp_path / "cache" / "serving.pem"
     before = await world.replica(copy=copy)
-    await before.managed.load()
+    await before.rotator.load()
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     async with proxied(cluster, tmp_path) as (proxy, through):
         proxy.close()
         after = await world.replica(client=through, copy=copy)
-        await after.managed.load()
+        await after.rotator.load()
         created = await world.certificates()
         assert await after.serves(created.ca_bundle()) == der(created)
         await proxy.open()
@@ -434,7 +434,7 @@ async def test_an_invalid_cached_copy_is_not_used(world: World, tmp_path: Path, 
     copy = tmp_path / "serving.pem"
     copy.write_bytes(content)
     replica = await world.replica(copy=copy)
-    await replica.managed.load()
+    await replica.rotator.load()
     assert await replica.serves(await world.published()) == der(await world.certificates())
 
 
@@ -444,7 +444,7 @@ async def test_a_certificate_that_cannot_be_loaded_is_retried(
     replica = await world.replica(leads=True)
     with monkeypatch.context() as without:
         without.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
-        await replica.managed.load()
+        await replica.rotator.load()
     (logged,) = [vars(one)["error"] for one in caplog.records if SYNC_FAILED in one.message]
     assert logged == "the certificate cannot be served: no temporary file can be written (No such file or directory)"
     await replica.sync()
@@ -455,7 +455,7 @@ async def test_peers_verify_the_ca_and_the_name_of_the_service(world: World) -> 
     one, two = await world.replica(leads=True), await world.replica()
     await one.sync()
     await two.sync()
-    peers = Peers(two.tls, two.managed, two.host)
+    peers = Peers(two.tls, two.rotator, two.host)
     assert peers.scheme == "https"
     options = await peers.request_options()
     async with session((await world.certificates()).ca_bundle()) as client:
@@ -486,7 +486,7 @@ async def test_missing_permissions_are_logged(world: World, cluster: Cluster, ca
     cluster.kubectl("create", "serviceaccount", "stranger", f"--namespace={world.namespace}")
     async with await Client.connect(str(cluster.token_kubeconfig(world.namespace, "stranger"))) as stranger:
         replica = await world.replica(client=stranger)
-        await replica.managed.load()
+        await replica.rotator.load()
     logged: list[Any] = [vars(one).get("error") for one in caplog.records]
     assert any('cannot get resource "configmaps"' in str(one) for one in logged)
     with pytest.raises(NotFound):
