@@ -15,7 +15,7 @@ from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.runtime.reconciler import Decision
 from rukpak.admission.bundles import WEBHOOK
 from rukpak.bundledeployment.announcements import is_announced
-from rukpak.bundledeployment.apply.certificates import rotate, until_rotation
+from rukpak.bundledeployment.apply.certificate_rotation import rotate, until_rotation
 from rukpak.bundledeployment.apply.created_namespaces import is_recorded
 from rukpak.bundledeployment.apply.install import apply_objects, prepare, require_synced
 from rukpak.bundledeployment.apply.notes import is_outdated

@@ -10,7 +10,7 @@ from datetime import timedelta
 from olmkit.api.bundledeployments import FINALIZER, Reason
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.errors import Waiting
-from rukpak.bundledeployment.apply.certificates import issue
+from rukpak.bundledeployment.apply.certificate_rotation import issue
 from rukpak.bundledeployment.delays import (
     CONTENT_RETRY_DELAY,
     SYNC_POLL_DELAY,

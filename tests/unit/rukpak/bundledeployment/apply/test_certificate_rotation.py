@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from olmkit.errors import Waiting
-from rukpak.bundledeployment.apply.certificates import with_certificates
+from rukpak.bundledeployment.apply.certificate_rotation import with_certificates
 from rukpak.bundledeployment.apply.install import awaited_endpoints
 from rukpak.bundledeployment.health.health_result import progress
 from rukpak.bundledeployment.plan import (
