@@ -12,8 +12,7 @@ from olmkit.api.crd_upgrade_safety import CrdUpgradeRule
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition, conversion_of
 from rukpak.crd_safety.compare import Definition, compare
 from rukpak.crd_safety.conversion_order import interruption, versions_of
-from rukpak.crd_safety.problem import InvalidObject, Problem
-from rukpak.crd_safety.refusal import Objects
+from rukpak.crd_safety.problem import InvalidObject, Objects, Problem
 from rukpak.crd_safety.verdict import Verdict
 
 

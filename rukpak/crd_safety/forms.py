@@ -12,8 +12,15 @@ from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
 from rukpak.crd_safety.compare import Definition, schemas, served_versions, storage_version
 from rukpak.crd_safety.evidence import Check, Form
-from rukpak.crd_safety.problem import Problem
-from rukpak.crd_safety.refusal import NOT_PERMITTED, Problems, counted, ignored_rules, is_checked_by_use, is_enforced
+from rukpak.crd_safety.problem import (
+    NOT_PERMITTED,
+    Problem,
+    Problems,
+    counted,
+    ignored_rules,
+    is_checked_by_use,
+    is_enforced,
+)
 from rukpak.crd_safety.schemas import PRESERVES
 
 UNEVALUATED = frozenset({

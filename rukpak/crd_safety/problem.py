@@ -1,19 +1,26 @@
 """A rule that a new CustomResourceDefinition breaks, and a custom resource that it does not accept, as values and as text.
 
-Pure.
+Also the broken rules that count by the settings of a BundleDeployment: `counted`. Pure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from olmkit.api.crd_upgrade_safety import CrdUpgradeRule
+from olmkit.api.crd_upgrade_safety import CrdUpgradeRule, CrdUpgradeSafety
 
 MAX_VALUE_LENGTH = 60
 """Characters of a value of a schema that are shown."""
+NOT_PERMITTED = frozenset({
+    CrdUpgradeRule.SCOPE_CHANGED, CrdUpgradeRule.KIND_CHANGED, CrdUpgradeRule.STORED_VERSION_REMOVED,
+})  # fmt: skip
+"""Rules that the API server has too: what breaks them is refused by it when they are ignored."""
+
+SETTING = "crdUpgradeSafety.ignoredRules"
 
 
 @dataclass(frozen=True, order=True)
@@ -45,6 +52,36 @@ class InvalidObject:
     def __str__(self) -> str:
         """`ns/name: spec.size: maximum`."""
         return f"{self.namespace}/{self.name}: {self.problem}" if self.namespace else f"{self.name}: {self.problem}"
+
+
+Problems = Mapping[str, Sequence[Problem]]
+"""The problems of each CustomResourceDefinition, by its name; none without a problem."""
+Objects = Mapping[tuple[str, str], Sequence[InvalidObject]]
+"""The first custom resources, by CustomResourceDefinition and version."""
+
+
+def is_enforced(settings: CrdUpgradeSafety | None) -> bool:
+    """Report whether changes of CustomResourceDefinitions are checked."""
+    return settings is None or settings.policy != "None"
+
+
+def is_checked_by_use(settings: CrdUpgradeSafety | None) -> bool:
+    """Report whether a broken rule prevents an installation only if it concerns a custom resource: the default."""
+    return settings is None or settings.policy in (None, "IfUsed")
+
+
+def ignored_rules(settings: CrdUpgradeSafety | None) -> frozenset[CrdUpgradeRule]:
+    """The rules that do not prevent an installation."""
+    return frozenset((settings.ignored_rules if settings is not None else None) or ())
+
+
+def counted(problems: Problems, settings: CrdUpgradeSafety | None) -> Problems:
+    """The problems that prevent an installation."""
+    if not is_enforced(settings):
+        return {}
+    ignored = ignored_rules(settings)
+    left = {name: [entry for entry in found if entry.rule not in ignored] for name, found in problems.items()}
+    return {name: found for name, found in left.items() if found}
 
 
 def shown(value: Any) -> str:

@@ -22,19 +22,18 @@ from rukpak.crd_safety.forms import (
     may_not_lose,
     rules_of,
 )
-from rukpak.crd_safety.problem import InvalidObject, Problem
-from rukpak.crd_safety.refusal import (
+from rukpak.crd_safety.messages import objects_refusal, permitted_loss, refusal
+from rukpak.crd_safety.problem import (
     NOT_PERMITTED,
     SETTING,
+    InvalidObject,
     Objects,
+    Problem,
     Problems,
     counted,
     ignored_rules,
     is_checked_by_use,
     is_enforced,
-    objects_refusal,
-    permitted_loss,
-    refusal,
 )
 from rukpak.format.text import list_names
 

@@ -22,8 +22,7 @@ from rukpak.bundledeployment.rendered_bundle import RenderedBundle, RenderedObje
 from rukpak.bundledeployment.world import CRD, ApplyRejected, ExistingObjects, World
 from rukpak.crd_safety.evidence import Form
 from rukpak.crd_safety.forms import wanted_forms
-from rukpak.crd_safety.problem import Problem
-from rukpak.crd_safety.refusal import ignored_rules, is_enforced
+from rukpak.crd_safety.problem import Problem, ignored_rules, is_enforced
 from rukpak.crd_safety.verdict import Verdict, judge, noticed
 from rukpak.format.text import list_names
 

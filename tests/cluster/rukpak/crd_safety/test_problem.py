@@ -10,7 +10,7 @@ from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
 from olmkit.errors import Invalid
 from rukpak.bundledeployment.cluster.rest_mapper import CRDS
 from rukpak.crd_safety.compare import compare
-from rukpak.crd_safety.refusal import NOT_PERMITTED
+from rukpak.crd_safety.problem import NOT_PERMITTED
 from tests.cluster.rukpak.harness import Harness, Object, definition
 
 

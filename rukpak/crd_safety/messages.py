@@ -1,17 +1,14 @@
-"""Selects the broken rules that count, and makes the messages about them.
-
-Pure.
-"""
+"""Makes the messages about broken rules, and about custom resources that are not valid or lose data. Decides nothing. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
-from olmkit.api.crd_upgrade_safety import CrdUpgradeRule, CrdUpgradeSafety
+from olmkit.api.crd_upgrade_safety import CrdUpgradeRule
 from rukpak.crd_safety.evidence import MAX_OBJECTS_SHOWN
-from rukpak.crd_safety.problem import InvalidObject, Problem
+from rukpak.crd_safety.problem import NOT_PERMITTED, SETTING, Objects, Problems
 from rukpak.format.text import list_names
 
 MAX_DEFINITIONS_SHOWN = 10
@@ -19,41 +16,6 @@ MAX_PROBLEMS_SHOWN = 30
 """Problems of all CustomResourceDefinitions together."""
 MAX_BYTES = 800
 """The message of Ready has 1,024, and begins with the names of the versions. What comes last says what to do."""
-NOT_PERMITTED = frozenset({
-    CrdUpgradeRule.SCOPE_CHANGED, CrdUpgradeRule.KIND_CHANGED, CrdUpgradeRule.STORED_VERSION_REMOVED,
-})  # fmt: skip
-"""Rules that the API server has too: what breaks them is refused by it when they are ignored."""
-
-SETTING = "crdUpgradeSafety.ignoredRules"
-
-Problems = Mapping[str, Sequence[Problem]]
-"""The problems of each CustomResourceDefinition, by its name; none without a problem."""
-Objects = Mapping[tuple[str, str], Sequence[InvalidObject]]
-"""The first custom resources, by CustomResourceDefinition and version."""
-
-
-def is_enforced(settings: CrdUpgradeSafety | None) -> bool:
-    """Report whether changes of CustomResourceDefinitions are checked."""
-    return settings is None or settings.policy != "None"
-
-
-def is_checked_by_use(settings: CrdUpgradeSafety | None) -> bool:
-    """Report whether a broken rule prevents an installation only if it concerns a custom resource: the default."""
-    return settings is None or settings.policy in (None, "IfUsed")
-
-
-def ignored_rules(settings: CrdUpgradeSafety | None) -> frozenset[CrdUpgradeRule]:
-    """The rules that do not prevent an installation."""
-    return frozenset((settings.ignored_rules if settings is not None else None) or ())
-
-
-def counted(problems: Problems, settings: CrdUpgradeSafety | None) -> Problems:
-    """The problems that prevent an installation."""
-    if not is_enforced(settings):
-        return {}
-    ignored = ignored_rules(settings)
-    left = {name: [entry for entry in found if entry.rule not in ignored] for name, found in problems.items()}
-    return {name: found for name, found in left.items() if found}
 
 
 def refusal(
