@@ -20,8 +20,8 @@ from olmkit.errors import OlmError
 from operator_controller.resolve.explain.explanation import explain
 from operator_controller.resolve.explain.unread_catalogs import unread_note
 from operator_controller.resolve.formatting import join_names
+from operator_controller.resolve.selection.catalog_and_bundle_choice import permitted
 from operator_controller.resolve.selection.package_resolution import PackageResolution
-from operator_controller.resolve.selection.permitted_bundles import permitted
 from operator_controller.resolve.snapshot.package_snapshot import (
     CatalogOffer,
     CatalogState,

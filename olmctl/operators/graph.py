@@ -24,7 +24,7 @@ from olmkit.fbc.catalog import Channel, Deprecation, Deprecations, Entry, Packag
 from operator_controller.resolve.documents.document_reader import InvalidDocument, read_package
 from operator_controller.resolve.package.package_content import PackageContent, PackageTooLarge
 from operator_controller.resolve.package.upgrade_graph import UpgradeGraph, UpgradeStart
-from operator_controller.resolve.selection.permitted_bundles import selected_channels
+from operator_controller.resolve.selection.catalog_and_bundle_choice import selected_channels
 
 
 @on_cluster

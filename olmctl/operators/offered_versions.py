@@ -24,7 +24,7 @@ from operator_controller.resolve.formatting import format_versions
 from operator_controller.resolve.package.package_content import PackageTooLarge
 from operator_controller.resolve.package.upgrade_graph import UpgradeStart, direct_upgrades
 from operator_controller.resolve.package.version_range import MastermindsRange
-from operator_controller.resolve.selection.permitted_bundles import selected_channels
+from operator_controller.resolve.selection.catalog_and_bundle_choice import selected_channels
 from operator_controller.resolve.snapshot.package_snapshot import PackageRequest
 
 

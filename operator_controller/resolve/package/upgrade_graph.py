@@ -1,8 +1,8 @@
 """The upgrade edges of a package: which bundle may replace which, and the paths through the graph.
 
 An entry is an upgrade of a bundle if it `replaces` it, lists it in `skips`, or has a `skipRange` that contains its version. Only
-the entries passed in are considered (those of the selected channels); permitted_bundles.py adds that a bundle may always stay.
-The cost is linear in entries and edges, with a logarithmic factor for each skipRange. Pure.
+the entries passed in are considered (those of the selected channels); catalog_and_bundle_choice.py adds that a bundle may always
+stay. The cost is linear in entries and edges, with a logarithmic factor for each skipRange. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The versions of a package without an Operator, in order of preference, each made when it is first reached.
 
-Gives the choices of permitted_bundles.permitted() without making a candidate of each bundle: an Operator has far more possible
-dependencies than the solver looks at. Pure.
+Gives the choices of catalog_and_bundle_choice.permitted() without making a candidate of each bundle: an Operator has far more
+possible dependencies than the solver looks at. Pure.
 """
 
 from __future__ import annotations
@@ -15,19 +15,18 @@ from olmkit.gocompat.versions import Order, Precedence
 from operator_controller.resolve.documents.document_reader import DocumentBundles
 from operator_controller.resolve.package.package_content import PackageContent
 from operator_controller.resolve.requirements.constraints import KnownCluster, known_cluster
-from operator_controller.resolve.selection.package_resolution import Candidate, Chosen
-from operator_controller.resolve.selection.package_version import PackageVersion
-from operator_controller.resolve.selection.permitted_bundles import (
+from operator_controller.resolve.selection.catalog_and_bundle_choice import (
     default_channel,
     deprecation_of,
     in_order_of_search,
     installation_problem,
 )
+from operator_controller.resolve.selection.package_resolution import Candidate, Chosen, PackageVersion
 from operator_controller.resolve.snapshot.package_snapshot import CatalogOffer, PackageSnapshot
 
 
 class _Ranked(NamedTuple):
-    """A bundle that may be installed; they are compared as permitted_bundles.permitted() orders them."""
+    """A bundle that may be installed; they are compared as catalog_and_bundle_choice.permitted() orders them."""
 
     is_current: bool
     priority: int

@@ -1,7 +1,5 @@
 """The versions that one package may have in the end state, ascending by preference, and why there are no others.
 
-Which of several catalogs is used is decided in permitted_bundles.py.
-
 The bundle that runs is index 0, as it is; then come the bundles that may be installed: of an Operator's package as its spec
 and the upgrade edges permit, of a package without an Operator as one without channel and version would get. What approval, a
 pause or a deletion keeps out is not a version; the best of it is `pending`. Pure.
@@ -21,10 +19,9 @@ from operator_controller.resolve.package.package_content import (
 )
 from operator_controller.resolve.requirements.bundle_constraints import are_requirements_known, recorded_properties_of
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
+from operator_controller.resolve.selection.catalog_and_bundle_choice import Permitted, is_same_bundle, permitted
 from operator_controller.resolve.selection.dependency_versions import DependencyVersions, dependency_versions
-from operator_controller.resolve.selection.package_resolution import Chosen
-from operator_controller.resolve.selection.package_version import PackageVersion
-from operator_controller.resolve.selection.permitted_bundles import Permitted, is_same_bundle, permitted
+from operator_controller.resolve.selection.package_resolution import Chosen, PackageVersion
 from operator_controller.resolve.snapshot.cluster_snapshot import OperatorRequest, RecordedBundle, parsed_version
 from operator_controller.resolve.snapshot.package_snapshot import PackageSnapshot
 from operator_controller.resolve.solver.solver_problem import Interval, VersionSet

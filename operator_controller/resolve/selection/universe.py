@@ -38,7 +38,7 @@ from operator_controller.resolve.selection.package_domain import (
     intervals_of,
     recorded_bundle,
 )
-from operator_controller.resolve.selection.package_version import PackageVersion
+from operator_controller.resolve.selection.package_resolution import PackageVersion
 from operator_controller.resolve.selection.withheld_packages import WithheldPackages
 from operator_controller.resolve.solver.solver_problem import Asked, Exclusion, Goal, Interval, Requirement, VersionSet
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from operator_controller.resolve.selection.catalog_and_bundle_choice import permitted
 from operator_controller.resolve.selection.package_resolution import PackageResolution
-from operator_controller.resolve.selection.permitted_bundles import permitted
 from operator_controller.resolve.snapshot.package_snapshot import PackageSnapshot
 
 

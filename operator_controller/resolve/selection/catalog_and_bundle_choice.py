@@ -1,8 +1,8 @@
-"""Finds the bundles of one package that may be installed, by preference, and the catalog that each is installed from.
+"""Chooses the bundles of one package that may be installed, by preference, and the catalog that each is installed from.
 
-What packages require of each other is decided by the solver. Candidates are the bundles of the package in the selected
-channels; the version range and the upgrade edges from the running bundle exclude some of them; the best of the rest is not
-deprecated and has the highest catalog priority, version and release. Pure.
+Candidates are the bundles of the package in the selected channels; the version range and the upgrade edges from the running
+bundle exclude some of them; the best of the rest is not deprecated and has the highest catalog priority, version and release. The
+solver selects the best one that the requirements of all packages permit; they are not known here. Pure.
 """
 
 from __future__ import annotations
