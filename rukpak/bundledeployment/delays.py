@@ -12,6 +12,12 @@ from rukpak.bundledeployment.cluster.namespace_blockers import NamespaceBlockers
 from rukpak.bundledeployment.world import NAMESPACE, World
 from rukpak.format.objects import ObjectKey
 
+CHANGED_RETRY_DELAY = timedelta(seconds=1)
+"""The delay after an object was changed or deleted by others since it was observed."""
+NOT_FOUND_RETRY_DELAY = timedelta(seconds=5)
+"""The delay while an object cannot be created: its kind or Namespace does not exist, or an earlier object is being deleted."""
+CONFLICT_RETRY_DELAY = timedelta(minutes=1)
+"""The delay while another one has an object. The object is watched, so an event usually comes first."""
 WATCHED_RETRY_DELAY = timedelta(minutes=10)
 """The delay while waiting for watched objects. An event usually comes first."""
 UNREACHABLE_RETRY_DELAY = timedelta(seconds=20)

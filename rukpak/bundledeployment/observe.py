@@ -29,12 +29,12 @@ from olmkit.runtime.client import Client
 from olmkit.stored_times import time_left
 from rukpak.admission.probe import AdmissionProbe
 from rukpak.bundledeployment.act import Memory
-from rukpak.bundledeployment.apply.adoption import described
 from rukpak.bundledeployment.apply.certificate_rotation import with_certificates
 from rukpak.bundledeployment.apply.certificate_secrets import CertificateSecrets
 from rukpak.bundledeployment.apply.created_namespaces import observed
 from rukpak.bundledeployment.apply.install import awaited_endpoints
 from rukpak.bundledeployment.apply.notes import restored
+from rukpak.bundledeployment.apply.object_owner import described
 from rukpak.bundledeployment.apply.owner_lookup import observed_definition
 from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
 from rukpak.bundledeployment.cluster import inventory, transforms

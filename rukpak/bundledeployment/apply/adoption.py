@@ -1,205 +1,150 @@
-"""Names who manages an object that exists already. apply_errors.py decides with it whether the object is taken over. Pure.
+"""Decides whether a BundleDeployment takes over an object that exists already, when its apply fails because of that.
 
-A BundleDeployment takes over only what nobody manages: another controller would change the object back, or delete it. What is
-a part of Kubernetes or of the suite is never taken over: the cluster would be damaged, at the latest when it is deleted with
-the bundle. A label is not an owner: what a tool has marked is managed as long as something that the mark names exists, where
-that can be known.
+others have removed its label         it is taken back
+another one has the object            ApplyRejected, which names the owner and says what to do
+nobody has it                         taken over if the adoption policy allows that, or if it was left, see owner_lookup
+the object exists, and was not known  BriefWait: the next pass observes it
+it is being deleted                   Waiting
+
+A Namespace is shared and never taken over. Reads the object and its owners, never writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from olmkit.api import bundledeployments
-from olmkit.api.bundledeployments import OWNER_UID_LABEL
-from olmkit.api.meta import Kind
-from olmkit.api.names import is_dns1123_subdomain, is_label_value
-from olmkit.api.ownership import apply_entries, is_applied_by
-
-ARGO_CD, FLUX, HELM, OLM_V0 = "Argo CD", "Flux", "Helm", "OLM v0"
-KUBERNETES, SUITE = "Kubernetes", "olm-suite"
-SYSTEM = frozenset({KUBERNETES, SUITE})
-"""Whose objects no bundle may replace."""
-MANAGED_BY: Mapping[str, str] = {
-    "addonmanager.kubernetes.io/mode": KUBERNETES,
-    "apf.kubernetes.io/autoupdate-spec": KUBERNETES,
-    "argocd.argoproj.io/instance": ARGO_CD,
-    "argocd.argoproj.io/tracking-id": ARGO_CD,
-    "helm.toolkit.fluxcd.io/name": FLUX,
-    "kube-aggregator.kubernetes.io/automanaged": KUBERNETES,
-    "kubernetes.io/bootstrapping": KUBERNETES,
-    "kubernetes.io/cluster-service": KUBERNETES,
-    "kustomize.toolkit.fluxcd.io/name": FLUX,
-    "meta.helm.sh/release-name": HELM,
-    "olm.managed": OLM_V0,
-    "olm.owner": OLM_V0,
-    "rbac.authorization.kubernetes.io/autoupdate": KUBERNETES,
-}
-"""A label or annotation that a tool writes to each object that it manages, and the tool."""
-MANAGED_BY_PREFIX: Mapping[str, str] = {
-    "operatorframework.io/installed-alongside-": OLM_V0,
-    "operators.coreos.com/": OLM_V0,
-}
-"""The same, of keys that end with a name."""
-_COMPONENT_PREFIX, _ALONGSIDE_PREFIX = "operators.coreos.com/", "operatorframework.io/installed-alongside-"
-_SYSTEM_LABELS = {("app.kubernetes.io/part-of", SUITE): SUITE, ("provider", "kubernetes"): KUBERNETES}
-_SYSTEM_NAMESPACES = frozenset({"kube-node-lease", "kube-public", "kube-system"})
-_SYSTEM_NAMES = frozenset({"kube-root-ca.crt", "system-cluster-critical", "system-node-critical"})
-_SYSTEM_PREFIX = "system:"
-"""The beginning of names that Kubernetes reserves for itself."""
-
-CLUSTER_SERVICE_VERSIONS = Kind(
-    "operators.coreos.com", "v1alpha1", "ClusterServiceVersion", "clusterserviceversions", namespaced=True
+from olmkit.api.bundledeployments import OWNER_UID_LABEL, RELEASED_ANNOTATION, Reason
+from olmkit.api.meta import Kind, unchanged_precondition
+from olmkit.api.ownership import has_applied_since, is_applied_by, manager_name
+from olmkit.errors import NotFound, Waiting
+from olmkit.runtime.client import Client
+from rukpak.bundledeployment.apply.object_owner import OLM_V0, SYSTEM, Claim, system_marks
+from rukpak.bundledeployment.apply.owner_lookup import Departed, Ownership, find_ownership
+from rukpak.bundledeployment.delays import (
+    CHANGED_RETRY_DELAY,
+    CONFLICT_RETRY_DELAY,
+    NOT_FOUND_RETRY_DELAY,
+    with_finalizers,
 )
-SUBSCRIPTIONS = Kind("operators.coreos.com", "v1alpha1", "Subscription", "subscriptions", namespaced=True)
-_OLM_V0_KINDS = {
-    kind.kind: kind
-    for kind in (
-        CLUSTER_SERVICE_VERSIONS,
-        SUBSCRIPTIONS,
-        Kind("operators.coreos.com", "v1", "OperatorGroup", "operatorgroups", namespaced=True),
-        Kind("operators.coreos.com", "v1alpha1", "CatalogSource", "catalogsources", namespaced=True),
-        Kind("operators.coreos.com", "v1alpha1", "InstallPlan", "installplans", namespaced=True),
+from rukpak.bundledeployment.world import CRD, NAMESPACE, ApplyRejected, BriefWait, ConflictingObject
+from rukpak.format.objects import ObjectKey
+from rukpak.format.text import list_names
+
+DELETE_IT = "delete it, and the object of the bundle is installed"
+SET_POLICY = "set adoptionPolicy to IfUnowned to take it over"
+IS_TAKEN_OVER = "it is taken over"
+WITH_RESOURCES = " with its custom resources"
+"""The end of both for a CustomResourceDefinition, whose deletion no message advises: it deletes all custom resources."""
+
+Object = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Adoption:
+    """Decides for the objects of one BundleDeployment."""
+
+    client: Client
+    holder: Callable[[str], str]
+    """The name of the BundleDeployment of a uid, empty when there is none."""
+    adopts: bool = False
+    """True if an object that nobody manages is taken over."""
+    since: str = ""
+    """The time when the BundleDeployment was created, as the API server writes it; empty: nothing has lost its label."""
+
+    async def precondition(self, uid: str, kind: Kind, body: Object) -> dict[str, str]:
+        """The precondition with which the object that has this key is taken over as it was found; empty if it is the one that was
+        observed. Raises the error if it is not taken over."""
+        key = key_of(kind, body)
+        try:
+            live = await self.client.get(kind, key.name, key.namespace or None)
+        except NotFound:
+            raise BriefWait(Reason.RETRYING, f"{key} was deleted", CHANGED_RETRY_DELAY) from None
+        metadata = live["metadata"]
+        if body["metadata"].get("uid") == metadata["uid"]:
+            return {}
+        holder = (metadata.get("labels") or {}).get(OWNER_UID_LABEL, "")
+        is_released = key[:2] == CRD and not holder and RELEASED_ANNOTATION in (metadata.get("annotations") or {})
+        is_ours = is_applied_by(live, uid, self.holder(uid))
+        if key[:2] == NAMESPACE or is_ours or is_released:
+            raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)
+        if metadata.get("deletionTimestamp"):
+            text = f"waiting until it is gone: {with_finalizers(key, metadata.get('finalizers') or ())}"
+            raise Waiting(Reason.RETRYING, text, NOT_FOUND_RETRY_DELAY, [str(key)])
+        found = await find_ownership(self.client, live, self.holder, self.holder(uid))
+        if found.is_left and key[:2] == CRD:
+            # Observed as released, it is compared with that of the bundle before it is replaced.
+            raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)
+        if found.is_left or (self.adopts and not found.owner) or self._has_lost_label(uid, key, live, found):
+            return unchanged_precondition(live)
+        claim, by = next((item for item in found.claims.items() if item[0].tool == found.owner), (None, None))
+        conflicting = {ConflictingObject(kind, key.namespace, key.name), *((by,) if by is not None else ())}
+        text = f"{key} already exists and {self._ownership(key, metadata, found, claim, by)}"
+        subject = [f"{key} of {found.owner}"]
+        raise ApplyRejected(
+            Reason.BLOCKED, text, CONFLICT_RETRY_DELAY, subject, conflicting_objects=frozenset(conflicting)
+        )
+
+    def _has_lost_label(self, uid: str, key: ObjectKey, live: Object, found: Ownership) -> bool:
+        """Report whether this BundleDeployment has applied the object, and others have removed its label or given it another one.
+        What an earlier one of its name has left without a label was left on purpose. A CustomResourceDefinition is never taken
+        back: what replaces it would have to be compared with it first."""
+        is_nobodys = not found.owner and found.departed is None and key[:2] != CRD
+        return is_nobodys and has_applied_since(live, manager_name(self.holder(uid)), self.since)
+
+    def _ownership(
+        self, key: ObjectKey, metadata: Object, found: Ownership, claim: Claim | None, by: ConflictingObject | None
+    ) -> str:
+        """Say who has the object, and what to do: first what keeps it and its data."""
+        owner = found.owner
+        is_crd = key[:2] == CRD
+        then = (IS_TAKEN_OVER if self.adopts else SET_POLICY) + (WITH_RESOURCES if is_crd else "")
+        if (claim is not None and claim.tool in SYSTEM) or owner in SYSTEM:
+            marks = list_names(system_marks(metadata))
+            way = f"remove its {marks}, and {then}" if marks else DELETE_IT
+            return f"seems to be a part of {owner}, which no bundle may replace: if it is not, {way}"
+        if claim is not None and claim.tool == OLM_V0 and by is not None:
+            whose = f"is managed by {OLM_V0} ({by.kind.kind} {by.namespace}/{by.name})"
+            kept = f" ({OLM_V0} keeps CustomResourceDefinitions and their custom resources)" if is_crd else ""
+            way = IS_TAKEN_OVER if self.adopts else SET_POLICY
+            return f"{whose}: delete its Subscription and its ClusterServiceVersion, and {way}{kept}"
+        if claim is not None and claim.names_nobody:
+            whose = f"has the label {list_names(claim.keys)} of {OLM_V0}, which does not say whose it is"
+            return f"{whose}: if it is of the operator that you move, remove the label, and {then}"
+        if claim is not None:
+            whose = f"is managed by {owner}" + (f" ({by.kind.kind} {by.namespace}/{by.name})" if by is not None else "")
+            marks, delete = list_names(claim.keys), "" if is_crd else "; or remove it there"
+            return f"{whose}: have {owner} let go of it without deleting it, remove its {marks}, and {then}{delete}"
+        if found.is_held:
+            return f"belongs to {owner}"
+        if owner:
+            return f"is managed by {owner}: {'remove it there' if not is_crd else f'have {owner} let go of it, and {then}'}"
+        remedy = then if is_crd else f"{then}, or {DELETE_IT}"
+        if found.departed is not None:
+            return f"{_who_left(found.departed)}: {remedy}"
+        holder = (metadata.get("labels") or {}).get(OWNER_UID_LABEL, "")
+        if holder and not found.holder:
+            return f"belongs to a BundleDeployment that does not exist (uid {holder}): {remedy}"
+        managers = sorted({entry.get("manager", "") for entry in metadata.get("managedFields") or ()} - {""})
+        by_whom = f" (written by {', '.join(managers)})" if managers else ""
+        if holder:
+            whose = f"has the label {OWNER_UID_LABEL} of BundleDeployment {found.holder}"
+            return f"{whose}, which did not apply it{by_whom}: {remedy}"
+        return f"is not managed by olm-suite{by_whom}: {remedy}"
+
+
+def _who_left(departed: Departed) -> str:
+    """Whose the object was, and why it is not taken over without being asked for."""
+    if departed.is_replaced:
+        text = f"an earlier BundleDeployment {departed.name} has left it (uid {departed.uid}); the one that has this name now"
+        return f"{text} takes it over if it is in its bundle"
+    return (
+        f"BundleDeployment {departed.name}, which is gone, has left it, but {departed.changed_by} has changed it since"
     )
-}
-SECRETS = Kind("", "v1", "Secret", "secrets", namespaced=True)
-_CONFIG_MAPS = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
-_ORIGINAL = "!olm.copiedFrom"
-"""Selects ClusterServiceVersions without the copies of them in other namespaces."""
 
 
-@dataclass(frozen=True)
-class PossibleOwner:
-    """Objects of which one has to exist for a mark to be true: the one with this name, or those that are selected."""
-
-    kind: Kind
-    namespace: str
-    """Empty: in all namespaces."""
-    name: str = ""
-    selector: str = ""
-
-    @property
-    def is_named(self) -> bool:
-        """True if the mark says which objects these are, so that the one that is found may be named as the owner."""
-        return self.selector != _ORIGINAL
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A tool, the labels and annotations by which it has marked an object, and what would have to exist.
-
-    Without `owners` it cannot be known whether the tool still manages the object.
-    """
-
-    tool: str
-    keys: tuple[str, ...]
-    owners: tuple[PossibleOwner, ...] = ()
-
-    @property
-    def names_nobody(self) -> bool:
-        """True if something would have to exist, and the marks do not say what."""
-        return bool(self.owners) and not any(owner.is_named for owner in self.owners)
-
-
-def claims_of(metadata: Mapping[str, Any]) -> tuple[Claim, ...]:
-    """The tools that have marked the object with this metadata, sorted by name."""
-    marks = {**(metadata.get("annotations") or {}), **(metadata.get("labels") or {})}
-    keys: dict[str, list[str]] = {}
-    for key in sorted(marks):
-        tool = MANAGED_BY.get(key) or next((t for start, t in MANAGED_BY_PREFIX.items() if key.startswith(start)), "")
-        if tool:
-            keys.setdefault(tool, []).append(key)
-    namespace = metadata.get("namespace") or ""
-    return tuple(Claim(tool, tuple(found), _owners(tool, marks, namespace)) for tool, found in sorted(keys.items()))
-
-
-def owner_of(metadata: Mapping[str, Any], name_of: Callable[[str], str], departed: Collection[str] = ()) -> str:
-    """Name the owner of the object with this metadata, for messages; empty if nobody manages it.
-
-    `name_of` returns the name of the BundleDeployment of a uid, empty when there is none. `departed`: tools that have marked the
-    object and are known to manage it no longer.
-    """
-    labels, obj = metadata.get("labels") or {}, {"metadata": metadata}
-    system = _system_of(metadata, labels)
-    if system and not any(apply_entries(obj)):  # what rukpak has applied was not there before it
-        return system
-    uid = labels.get(OWNER_UID_LABEL, "")
-    deployment = name_of(uid)
-    if deployment and is_applied_by(obj, uid, deployment):
-        return described(deployment)
-    for owner in metadata.get("ownerReferences") or ():
-        if owner.get("controller"):
-            return f"{owner['kind']} {owner['name']}"
-    return next((claim.tool for claim in claims_of(metadata) if claim.tool not in departed), "")
-
-
-def described(deployment: str) -> str:
-    """The BundleDeployment of that name as the owner of an object."""
-    return f"{bundledeployments.KIND.kind} {deployment}"
-
-
-def system_marks(metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    """The labels and annotations that make the object a part of Kubernetes or of the suite; empty if its name does."""
-    labels = metadata.get("labels") or {}
-    own = [key for key, value in labels.items() if (key, value) in _SYSTEM_LABELS]
-    claimed = [key for claim in claims_of(metadata) if claim.tool in SYSTEM for key in claim.keys]
-    return () if _has_system_name(metadata) else tuple(sorted({*own, *claimed}))
-
-
-def _has_system_name(metadata: Mapping[str, Any]) -> bool:
-    name, namespace = metadata.get("name", ""), metadata.get("namespace", "")
-    return namespace in _SYSTEM_NAMESPACES or name in _SYSTEM_NAMES or name.startswith(_SYSTEM_PREFIX)
-
-
-def _system_of(metadata: Mapping[str, Any], labels: Mapping[str, str]) -> str:
-    """Of what it is a part, if no bundle may replace it; empty for other objects."""
-    if _has_system_name(metadata):
-        return KUBERNETES
-    return next((_SYSTEM_LABELS[item] for item in labels.items() if item in _SYSTEM_LABELS), "")
-
-
-def _owners(tool: str, marks: Mapping[str, str], namespace: str) -> tuple[PossibleOwner, ...]:
-    """The objects of which one would have to exist. Argo CD and Flux may manage this cluster from another one."""
-    found = {OLM_V0: _olm_v0_owners, HELM: _helm_owners}.get(tool)
-    owners = tuple(found(marks, namespace)) if found is not None else ()
-    # A mark that anyone may have written is no selector, and leads to no other path.
-    is_valid = all(is_dns1123_subdomain(owner.name) if not owner.selector else True for owner in owners)
-    return owners if is_valid else ()
-
-
-def _olm_v0_owners(marks: Mapping[str, str], namespace: str) -> Iterable[PossibleOwner]:
-    named = False
-    if "olm.owner" in marks:
-        named = True
-        kind = _OLM_V0_KINDS.get(marks.get("olm.owner.kind", CLUSTER_SERVICE_VERSIONS.kind))
-        inside = marks.get("olm.owner.namespace") or namespace
-        yield PossibleOwner(kind, inside, marks["olm.owner"]) if kind and inside else _UNKNOWN
-    for key, value in marks.items():
-        if key.startswith(_ALONGSIDE_PREFIX):
-            named = True
-            inside, _, name = value.partition("/")
-            is_readable = is_dns1123_subdomain(inside)
-            yield PossibleOwner(CLUSTER_SERVICE_VERSIONS, inside, name) if is_readable else _UNKNOWN
-        elif key.startswith(_COMPONENT_PREFIX):
-            named = True
-            yield PossibleOwner(CLUSTER_SERVICE_VERSIONS, "", selector=key)
-            yield PossibleOwner(SUBSCRIPTIONS, "", selector=key)
-    if not named:  # any of them may have made it
-        yield PossibleOwner(CLUSTER_SERVICE_VERSIONS, namespace, selector=_ORIGINAL)
-
-
-def _helm_owners(marks: Mapping[str, str], namespace: str) -> Iterable[PossibleOwner]:
-    """The records of the release, as Helm stores them in the cluster."""
-    release = marks.get("meta.helm.sh/release-name", "")
-    inside = marks.get("meta.helm.sh/release-namespace", "")
-    if not is_dns1123_subdomain(inside) or not is_label_value(release):
-        yield _UNKNOWN
-        return
-    for kind in (SECRETS, _CONFIG_MAPS):
-        yield PossibleOwner(kind, inside, selector=f"owner=helm,name={release}")
-
-
-_UNKNOWN = PossibleOwner(CLUSTER_SERVICE_VERSIONS, "")
-"""Something that cannot be looked up: it has no valid name."""
+def key_of(kind: Kind, body: Object) -> ObjectKey:
+    """The key of an object that is applied."""
+    metadata = body["metadata"]
+    return ObjectKey(kind.group, kind.kind, metadata.get("namespace") or "", metadata["name"])

@@ -21,13 +21,15 @@ from olmkit.api.meta import Kind, Object, apply_precondition
 from olmkit.api.ownership import former_managers, manager_name
 from olmkit.errors import ApiError, Conflict, Forbidden, Invalid, OlmError, Waiting
 from olmkit.runtime.client import Client
-from rukpak.bundledeployment.apply.apply_errors import CHANGED_RETRY_DELAY, CONFLICT_RETRY_DELAY, ApplyErrors, combine
+from rukpak.bundledeployment.apply.adoption import Adoption
+from rukpak.bundledeployment.apply.apply_errors import ApplyErrors, combine
 from rukpak.bundledeployment.apply.shared_namespaces import namespace_body
 from rukpak.bundledeployment.cluster import inventory, transforms
 from rukpak.bundledeployment.cluster.informers import Informers
 from rukpak.bundledeployment.cluster.inventory import Inventory
 from rukpak.bundledeployment.cluster.rest_mapper import RestMapper
 from rukpak.bundledeployment.crd_upgrade.held_definitions import held_body
+from rukpak.bundledeployment.delays import CHANGED_RETRY_DELAY, CONFLICT_RETRY_DELAY
 from rukpak.bundledeployment.drift import next_applied
 from rukpak.bundledeployment.plan import (
     DELETED,
@@ -172,7 +174,8 @@ class Applier:
         try:
             return await self.client.apply(kind, body, manager_name(world.name), dry_run=dry_run), False
         except ApiError as error:
-            errors = ApplyErrors(self.client, self.name_of, adopts, world.deployment.metadata.creation_timestamp)
+            created = world.deployment.metadata.creation_timestamp
+            errors = ApplyErrors(Adoption(self.client, self.name_of, adopts, created))
             adopted = await errors.explain(world.uid, kind, body, error)
             if not adopted:
                 raise

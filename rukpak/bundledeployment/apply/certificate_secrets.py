@@ -21,9 +21,11 @@ from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.runtime.source_secrets import SECRETS
 from olmkit.tls.key_pair import BadKeyPair
-from rukpak.bundledeployment.apply.apply_errors import CHANGED_RETRY_DELAY, ApplyErrors
+from rukpak.bundledeployment.apply.adoption import Adoption
+from rukpak.bundledeployment.apply.apply_errors import ApplyErrors
 from rukpak.bundledeployment.cluster import transforms
 from rukpak.bundledeployment.cluster.inventory import Inventory
+from rukpak.bundledeployment.delays import CHANGED_RETRY_DELAY
 from rukpak.bundledeployment.drift import next_applied
 from rukpak.bundledeployment.plan import DELETED, CertificateWrite, Done, ObjectChange, Verb, WriteCertificates
 from rukpak.bundledeployment.rendered_bundle import Content, RenderedBundle
@@ -117,7 +119,7 @@ class CertificateSecrets:
                 return await self.client.apply(SECRETS, body, manager_name(world.name))
         except ApiError as error:
             since = world.deployment.metadata.creation_timestamp
-            errors = ApplyErrors(self.client, self.name_of, adopts, since)
+            errors = ApplyErrors(Adoption(self.client, self.name_of, adopts, since))
             adopted = await errors.explain(world.uid, SECRETS, body, error)
             if not adopted:
                 raise

@@ -18,7 +18,7 @@ from olmkit.api.names import is_dns1123_subdomain
 from olmkit.api.ownership import MANAGER_PREFIX, apply_entries
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
-from rukpak.bundledeployment.apply.adoption import Claim, PossibleOwner, claims_of, described, owner_of
+from rukpak.bundledeployment.apply.object_owner import Claim, PossibleOwner, claims_of, described, owner_of
 from rukpak.bundledeployment.cluster.transforms import last_changed_by
 from rukpak.bundledeployment.world import ConflictingObject
 

@@ -16,7 +16,7 @@ from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION
 from olmkit.api.meta import Kind
 from olmkit.api.ownership import manager_name
 from olmkit.runtime.client import Client
-from rukpak.bundledeployment.apply.adoption import CLUSTER_SERVICE_VERSIONS, SECRETS, SUBSCRIPTIONS
+from rukpak.bundledeployment.apply.object_owner import CLUSTER_SERVICE_VERSIONS, SECRETS, SUBSCRIPTIONS
 from rukpak.bundledeployment.apply.owner_lookup import Ownership, find_ownership
 from rukpak.bundledeployment.cluster.namespace_info import member_label
 from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
