@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from catalogd.ingest.content_writer import ContentWriter
-from catalogd.ingest.expansion_limit import ExpansionLimit
 from catalogd.ingest.serialized_blobs import SerializedBlob, serialize_blob
+from catalogd.ingest.yaml_expansion_limit import ExpansionLimit
 from catalogd.ingest.yaml_worker import FileBlobs
 from catalogd.ingest.yaml_worker_pool import YamlWorkerPool
 from olmkit.fbc.blobs import parse_blob

@@ -25,9 +25,9 @@ import orjson
 
 from catalogd.ingest.catalog_summary import CatalogSummary
 from catalogd.ingest.content import BLOBS_FILE, CONTENT_FORMAT, INDEX_FILE, METADATA_FILE, BlobIndex
-from catalogd.ingest.expansion_limit import ExpansionLimit
 from catalogd.ingest.package_index import BlobReader, PackageIndexWriter
 from catalogd.ingest.serialized_blobs import SerializedBlob, serialize_blob
+from catalogd.ingest.yaml_expansion_limit import ExpansionLimit
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.errors import BadCatalog
 from olmkit.gocompat.numbers import read_json

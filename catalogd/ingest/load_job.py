@@ -18,17 +18,17 @@ from typing import Any
 
 from catalogd.ingest.catalog_files import CatalogFiles
 from catalogd.ingest.content_writer import ContentWriter
-from catalogd.ingest.expansion_limit import ExpansionLimit
 from catalogd.ingest.load_task import LOAD, LoadRequest, LoadResult, is_stored
 from catalogd.ingest.moved_tag import check_not_rejected, check_tag, load_result, step_in_errors
+from catalogd.ingest.yaml_expansion_limit import ExpansionLimit
 from catalogd.ingest.yaml_worker_pool import WorkerDied, YamlWorkerPool
 from olmkit.fbc.errors import NO_BLOBS_MESSAGE, BadCatalog
 from olmkit.jobs.job import Job, JobContext
 from olmkit.jobs.job_functions import implement
+from olmkit.sources.content_limits import CATALOG_LIMITS
 from olmkit.sources.errors import BadContent
 from olmkit.sources.oci.image import FromLabel
 from olmkit.sources.open import Fetched, OpenedSource, open_source, unpack
-from olmkit.sources.tree import CATALOG_LIMITS
 from olmkit.store.checksums import FileChecksums
 from olmkit.store.store import Store, fill_staging
 

@@ -26,9 +26,9 @@ from catalogd.ingest.content import (
     SUMMARIES_START,
     BlobIndex,
 )
-from catalogd.ingest.expansion_limit import ExpansionLimit
 from catalogd.ingest.package_objects import fingerprint, object_body, package_columns, package_spec
 from catalogd.ingest.package_summaries import ChannelHead, channel_head, package_summary
+from catalogd.ingest.yaml_expansion_limit import ExpansionLimit
 from olmkit.fbc import catalog, resolution_document
 from olmkit.fbc.catalog import Channel, Deprecations, Package
 from olmkit.fbc.checks import package_check

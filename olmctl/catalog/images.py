@@ -22,13 +22,13 @@ from olmkit.errors import Blocked, OlmError
 from olmkit.fbc.bundle_files import MANIFESTS, METADATA, PACKAGE_KEY
 from olmkit.gocompat.text import quoted
 from olmkit.sources.access import Access
+from olmkit.sources.content_limits import BUNDLE_LIMITS
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadReference, SourceReason
 from olmkit.sources.oci import image
 from olmkit.sources.oci.reference import parse
 from olmkit.sources.oci.registries_conf import Registries
 from olmkit.sources.secrets import credentials_of
-from olmkit.sources.tree import BUNDLE_LIMITS
 
 CONFIGS_LABEL = "operators.operatorframework.io.index.configs.v1"
 DATABASE_LABEL = "operators.operatorframework.io.index.database.v1"

@@ -20,12 +20,13 @@ from yarl import URL
 from olmkit.api.patterns import URL as PATTERN
 from olmkit.errors import Waiting
 from olmkit.sources.access import Access
+from olmkit.sources.content_limits import ContentLimits
 from olmkit.sources.errors import CONTENT_RETRY_DELAY, RETRY_DELAY, BadContent, BadReference, SourceReason, quoted
 from olmkit.sources.http_auth import endpoint, error_for_status, host_login, network, source_reasons
 from olmkit.sources.oci import layers
 from olmkit.sources.source import HttpSource, identity, without_query
 from olmkit.sources.transport import HttpResponse, Transport
-from olmkit.sources.tree import ContentLimits, Tree, TreeError
+from olmkit.sources.tree import Tree, TreeError
 from olmkit.sources.tree_storage import TreeStorage
 
 MEGABYTE = 1_000_000

@@ -1,8 +1,8 @@
 """The files of an image, merged from its layers, or those of a commit or an archive: regular files and directories only.
 
 Filled by oci/layers.py, git/checkout.py and open.py, and completed by finish(). The structure of the tree is kept in memory;
-tree_storage.py stores the files below the selected paths. No symbolic link is ever created, so no path can lead elsewhere: links
-are recorded, and finish() makes them hard links to their targets.
+tree_storage.py stores the files below the selected paths, and content_limits.py says how large all of it may be. No symbolic link
+is ever created, so no path can lead elsewhere: links are recorded, and finish() makes them hard links to their targets.
 
 All paths are relative to the root of the content and have no `..`. The detail of a TreeError follows "layer N of image X ".
 """
@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from olmkit.sources.content_limits import BUNDLE_LIMITS as BUNDLE_LIMITS
+from olmkit.sources.content_limits import CATALOG_LIMITS as CATALOG_LIMITS
+from olmkit.sources.content_limits import ContentLimits as ContentLimits
 from olmkit.sources.errors import SourceReason, quoted
 from olmkit.sources.tree_storage import ByteReader, DiskStorage, TreeStorage
 
 MAX_LINK_HOPS = 40
-DIRECTORY_BYTES = 4096
-"""Bytes that a directory counts for the limit: about its size on disk, and more than its node takes in memory."""
 
 
 class TreeError(Exception):
@@ -29,24 +30,6 @@ class TreeError(Exception):
         self.reason = reason
         self.detail = words
         self.layer = layer
-
-
-@dataclass(frozen=True)
-class ContentLimits:
-    """The limits of one image, for all layers together, selected or not."""
-
-    bytes: int = 4 * 1024**3
-    """Bytes of all files after decompression; a directory counts as DIRECTORY_BYTES."""
-    files: int = 100_000
-    """Entries of any type, and directories without an entry of their own."""
-    path: int = 4096
-    """Bytes of one path."""
-    depth: int = 64
-    """Directories in one path."""
-
-
-CATALOG_LIMITS = ContentLimits()
-BUNDLE_LIMITS = ContentLimits(bytes=256 * 1024**2)
 
 
 @dataclass(eq=False)
@@ -199,14 +182,9 @@ class Tree:
         self._check_limits()
 
     def _check_limits(self) -> None:
-        limits = self.limits
-        if self.size + self.directories * DIRECTORY_BYTES > limits.bytes:
-            included = ", directories included" if self.directories * DIRECTORY_BYTES > self.size else ""
-            words = f"makes the content larger than {limits.bytes:,} bytes{included}, the most that is read"
-            raise TreeError(SourceReason.TOO_LARGE, words)
-        if self.files + self.directories > limits.files:
-            words = f"makes the content more than {limits.files:,} files and directories, the most that are read"
-            raise TreeError(SourceReason.TOO_LARGE, words)
+        """Raises TreeError(TooLarge)."""
+        if words := self.limits.excess(self.size, self.files, self.directories):
+            raise TreeError(SourceReason.TOO_LARGE, f"makes the content {words}")
 
     def _child(self, path: str) -> TreeNode | None:
         node: TreeNode | None = self._root

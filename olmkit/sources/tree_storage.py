@@ -1,7 +1,7 @@
 """Stores the files of a Tree as they are unpacked: on disk (DiskStorage), or in another TreeStorage, such as catalogd's.
 
-Called by tree.py only, which resolves replacements, whiteouts and links; a storage only carries out its calls. The limits are
-those of tree.py. Paths are relative, without `..`, and their directories exist.
+Called by tree.py only, which resolves replacements, whiteouts and links, and enforces the limits; a storage only carries out its
+calls. Paths are relative, without `..`, and their directories exist.
 """
 
 from __future__ import annotations

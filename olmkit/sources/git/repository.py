@@ -25,6 +25,7 @@ from dulwich.refs import Ref
 
 from olmkit.errors import Waiting
 from olmkit.sources.access import Access
+from olmkit.sources.content_limits import ContentLimits
 from olmkit.sources.errors import CONTENT_RETRY_DELAY, RETRY_DELAY, BadContent, SourceReason, quoted
 from olmkit.sources.git.address import GitAddress, commit_name, parse, ref_name
 from olmkit.sources.git.checkout import check_out
@@ -35,7 +36,7 @@ from olmkit.sources.network import Timeouts
 from olmkit.sources.resolved_source import content_name, resolved_git
 from olmkit.sources.source import GitSource, RefKind, clean_directory
 from olmkit.sources.transport import Transport
-from olmkit.sources.tree import ContentLimits, Tree, TreeError
+from olmkit.sources.tree import Tree, TreeError
 from olmkit.sources.tree_storage import TreeStorage
 
 if TYPE_CHECKING:

@@ -23,6 +23,7 @@ from yarl import URL
 
 from olmkit.api.names import is_digest
 from olmkit.errors import Waiting
+from olmkit.sources.content_limits import CATALOG_LIMITS, ContentLimits
 from olmkit.sources.credentials import split_port
 from olmkit.sources.errors import RETRY_DELAY, BadContent, ImageNotFound, SourceReason, quoted, unavailable
 from olmkit.sources.network import Endpoint
@@ -33,7 +34,7 @@ from olmkit.sources.oci.reference import Reference, parse
 from olmkit.sources.oci.registries_conf import Registries
 from olmkit.sources.source import without_dots
 from olmkit.sources.transport import HttpResponse, NoResponse, Transport
-from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits, Tree, TreeError
+from olmkit.sources.tree import Tree, TreeError
 from olmkit.sources.tree_storage import TreeStorage
 from olmkit.store.disk_errors import UNPACKED_CONTENT, disk_errors_as_waiting
 

@@ -1,7 +1,7 @@
 """A layer, which is a tar archive, plain or compressed with gzip or zstd, is unpacked into a Tree: as a stream, member by member.
 
 Called by image.py, and by http.py for archives, with a blob whose digest is verified. Each member is checked before the tree
-gets it. The limits are ContentLimits of tree.py. tarfile only parses headers and extracts nothing. Raises TreeError (tree.py)
+gets it. The limits are those of content_limits.py. tarfile only parses headers and extracts nothing. Raises TreeError (tree.py)
 with a detail that follows "layer N of image X ".
 """
 

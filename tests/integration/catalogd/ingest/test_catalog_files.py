@@ -20,8 +20,9 @@ from catalogd.ingest.content import BLOBS_FILE
 from catalogd.ingest.content_writer import ContentWriter
 from olmctl.authoring.directory import read_directory
 from olmkit.fbc.errors import BadCatalog
+from olmkit.sources.content_limits import CATALOG_LIMITS
 from olmkit.sources.oci.layers import Budget, unpack
-from olmkit.sources.tree import CATALOG_LIMITS, Tree, TreeError
+from olmkit.sources.tree import Tree, TreeError
 from tests.images import Entry, directory, file, hard_link, link, tar
 
 DIGEST = "sha256:" + "c" * 64

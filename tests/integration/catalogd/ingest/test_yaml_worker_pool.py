@@ -34,10 +34,11 @@ from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scheduler import Jobs
 from olmkit.jobs.state import Failed, Finished, JobState
 from olmkit.sources.access import Access
+from olmkit.sources.content_limits import CATALOG_LIMITS
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.oci.layers import Budget, unpack
 from olmkit.sources.source import ConfigMapsSource
-from olmkit.sources.tree import CATALOG_LIMITS, Tree
+from olmkit.sources.tree import Tree
 from olmkit.store.store import Store
 from tests.images import Entry, file, tar
 from tests.integration.catalogd.ingest.yaml_worker_jobs import READ_ONE

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from olmkit.sources.content_limits import CATALOG_LIMITS, ContentLimits
 from olmkit.sources.oci.layers import Budget, unpack
-from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits, Tree
+from olmkit.sources.tree import Tree
 from tests.images import Entry, tar
 
 

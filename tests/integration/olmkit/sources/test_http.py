@@ -20,11 +20,11 @@ from msgspec import structs
 
 from olmkit.errors import Blocked, Waiting
 from olmkit.sources.addresses import AddressRefused
+from olmkit.sources.content_limits import ContentLimits
 from olmkit.sources.errors import BadContent, BadReference
 from olmkit.sources.open import open_source
 from olmkit.sources.resolved_source import archive_digest
 from olmkit.sources.source import HttpSource
-from olmkit.sources.tree import ContentLimits
 from tests.images import Entry, device, digest_of, directory, file, hard_link, link, tar
 from tests.integration.olmkit.sources.harness import SourceHarness
 from tests.secrets import secret

@@ -9,11 +9,11 @@ from typing import Any
 from olmkit.jobs.job import Job, JobContext
 from olmkit.jobs.job_functions import implement
 from olmkit.sources.access import Access
+from olmkit.sources.content_limits import BUNDLE_LIMITS, CATALOG_LIMITS
 from olmkit.sources.errors import BadContent
 from olmkit.sources.oci import image
 from olmkit.sources.open import Fetched, open_source, unpack
 from olmkit.sources.source import Source
-from olmkit.sources.tree import BUNDLE_LIMITS, CATALOG_LIMITS
 from olmkit.store.store import Store
 
 

@@ -12,9 +12,9 @@ from msgspec import structs
 
 from olmkit.errors import Waiting
 from olmkit.sources.addresses import AddressRefused
+from olmkit.sources.content_limits import ContentLimits
 from olmkit.sources.errors import BadContent, BadReference
 from olmkit.sources.open import open_source
-from olmkit.sources.tree import ContentLimits
 from tests.integration.olmkit.sources.git.content import CATALOG_FILES, FILES, PASSWORD, ssh_secret
 from tests.integration.olmkit.sources.harness import SourceHarness, branch, commit
 from tests.secrets import auth, docker_config, secret

@@ -9,9 +9,9 @@ import pytest
 from aiohttp import web
 
 from olmkit.errors import Blocked, Waiting
+from olmkit.sources.content_limits import ContentLimits
 from olmkit.sources.errors import BadContent
 from olmkit.sources.open import open_source
-from olmkit.sources.tree import ContentLimits
 from tests.integration.olmkit.sources.git.content import ALL_REFS_PROGRESS, CATALOG_FILES, FILES
 from tests.integration.olmkit.sources.harness import SourceHarness, branch, commit, tag
 from tests.servers.git_http_server import GitServer, Repository

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from olmkit.errors import Waiting
+from olmkit.sources.content_limits import ContentLimits
 from olmkit.sources.errors import BadContent, ImageNotFound
 from olmkit.sources.oci import image
 from olmkit.sources.oci.image import FromLabel
 from olmkit.sources.oci.registries_conf import Registries
-from olmkit.sources.tree import ContentLimits
 from tests import images
 from tests.images import Compression, Media, digest_of, directory, file, link, tar
 from tests.servers.local_registry import LocalRegistry

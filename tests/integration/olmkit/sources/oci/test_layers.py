@@ -15,8 +15,9 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from olmkit.sources.content_limits import BUNDLE_LIMITS, CATALOG_LIMITS, ContentLimits
 from olmkit.sources.errors import SourceReason
-from olmkit.sources.tree import BUNDLE_LIMITS, CATALOG_LIMITS, ContentLimits, TreeError
+from olmkit.sources.tree import TreeError
 from tests.images import Entry, directory, file, hard_link, link, tar
 from tests.integration.olmkit.sources.merging import files, merge
 

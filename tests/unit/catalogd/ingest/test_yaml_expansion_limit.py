@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from catalogd.ingest.expansion_limit import ExpansionLimit
+from catalogd.ingest.yaml_expansion_limit import ExpansionLimit
 from olmkit.fbc.errors import BadCatalog
 
 MIB, GIB = 1024**2, 1024**3
