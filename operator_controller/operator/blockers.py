@@ -16,7 +16,7 @@ from olmkit.api.operators import Reason
 from olmkit.errors import Blocked, OlmError, Waiting
 from operator_controller.operator.adoption import adopt_command, is_of_package
 from operator_controller.operator.bundle_deployment import PROVISIONER_BY_MEDIA_TYPE
-from operator_controller.operator.timing import RESYNC_DELAY
+from operator_controller.operator.delays import RESYNC_DELAY
 from operator_controller.operator.world import World
 from operator_controller.resolve.answers.answer import Answer, SelectedBundle
 from operator_controller.resolve.formatting import first_names

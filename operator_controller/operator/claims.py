@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from olmkit.api.operators import Reason
 from olmkit.errors import Blocked, OlmError, Waiting
-from operator_controller.operator.timing import RESYNC_DELAY
+from operator_controller.operator.delays import RESYNC_DELAY
 from operator_controller.operator.world import World
 
 

@@ -45,6 +45,13 @@ from operator_controller.operator.bundle_deployment import (
     with_successor,
 )
 from operator_controller.operator.claims import other_operator_has_package, package_changed
+from operator_controller.operator.delays import (
+    MISSING_BUNDLE_GRACE_PERIOD,
+    MISSING_BUNDLE_RETRY_DELAY,
+    REPORTED_GRACE_PERIOD,
+    RESOLUTION_GRACE_PERIOD,
+    RESYNC_DELAY,
+)
 from operator_controller.operator.dependencies import (
     DeletionEvaluation,
     dependency_blocker,
@@ -73,13 +80,6 @@ from operator_controller.operator.evaluation import (
 )
 from operator_controller.operator.pause_and_approval import PAUSED, Hold, find_hold
 from operator_controller.operator.planned_bundle import order_blocker, plan_to_record, set_blocker
-from operator_controller.operator.timing import (
-    MISSING_BUNDLE_GRACE_PERIOD,
-    MISSING_BUNDLE_RETRY_DELAY,
-    REPORTED_GRACE_PERIOD,
-    RESOLUTION_GRACE_PERIOD,
-    RESYNC_DELAY,
-)
 from operator_controller.operator.world import (
     AddFinalizer,
     ApplyBundleDeployment,

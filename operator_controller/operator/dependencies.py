@@ -18,7 +18,7 @@ from olmkit.api.operators import INSTALLED_FOR_LABEL, MAX_DEPENDENCIES, Reason, 
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.text import truncate
 from olmkit.stored_times import has_passed
-from operator_controller.operator.timing import RESOLUTION_GRACE_PERIOD, RESYNC_DELAY
+from operator_controller.operator.delays import RESOLUTION_GRACE_PERIOD, RESYNC_DELAY
 from operator_controller.operator.world import (
     HOLD_PREFIX,
     CreateDependency,

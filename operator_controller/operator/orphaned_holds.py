@@ -17,11 +17,11 @@ from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION
 from olmkit.api.meta import Object
 from olmkit.runtime.informer import Change
 from operator_controller.operator.act import OperatorActions
+from operator_controller.operator.delays import RESYNC_DELAY
 from operator_controller.operator.dependencies import hold_text
 from operator_controller.operator.events import HOLD_INDEX, Informers
 from operator_controller.operator.resolution_request import make_orphan_request
 from operator_controller.operator.running_bundle import read_installed_record, read_running
-from operator_controller.operator.timing import RESYNC_DELAY
 from operator_controller.operator.world import HOLD_PREFIX, HoldDeletion, ObservedBundleDeployment
 from operator_controller.resolve.answers.answer import Answer
 from operator_controller.resolve.answers.deletion_answers import deletion_answers

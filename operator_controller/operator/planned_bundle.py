@@ -17,7 +17,7 @@ from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
 from olmkit.api.operators import Reason
 from olmkit.errors import OlmError, Waiting
-from operator_controller.operator.timing import RESYNC_DELAY
+from operator_controller.operator.delays import RESYNC_DELAY
 from operator_controller.operator.world import Neighbour, ObservedBundleDeployment, RecordPlan, World
 from operator_controller.resolve.answers.answer import Answer, SelectedBundle
 from operator_controller.resolve.formatting import first_names

@@ -11,7 +11,7 @@ import pytest
 from olmkit.api import bundledeployments, customresourcedefinitions, operators
 from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION
 from olmkit.api.operators import FINALIZER, INSTALLED_FOR_LABEL
-from operator_controller.operator.timing import RESYNC_DELAY
+from operator_controller.operator.delays import RESYNC_DELAY
 from tests.cluster.operator_controller.operator.site import CHAIN, WITHIN_SECONDS, Requirements, Site
 from tests.e2e.packages import group
 

@@ -11,7 +11,7 @@ import pytest
 from olmkit.api.operators import FINALIZER
 from olmkit.errors import Blocked, OlmError, Waiting
 from operator_controller.operator.decide import decide
-from operator_controller.operator.timing import RESYNC_DELAY
+from operator_controller.operator.delays import RESYNC_DELAY
 from operator_controller.operator.world import (
     AddFinalizer,
     ApplyBundleDeployment,
