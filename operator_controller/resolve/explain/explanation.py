@@ -11,7 +11,7 @@ from typing import assert_never
 
 from olmkit.gocompat.text import quoted, truncate
 from olmkit.gocompat.versions import Version
-from operator_controller.resolve.explain.source_catalog import source_catalog_state
+from operator_controller.resolve.explain.catalog_without_content import source_catalog_state
 from operator_controller.resolve.explain.spec_hints import (
     how_to_select,
     ignored_policy,
