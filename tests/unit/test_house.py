@@ -24,6 +24,8 @@ MAX_FILE_LINES = 600
 MAX_TEST_FILE_LINES = 850
 """Tables of cases are data, and longer."""
 MAX_FUNCTION_LINES = 40
+MAX_JOURNEY = 37
+"""Modules on the way of a change through a controller, as ARCHITECTURE.md counts them."""
 TIERS = ("unit", "integration", "cluster")
 CONTROLLERS = ("catalogd/catalog", "rukpak/bundle", "rukpak/bundledeployment", "operator_controller/operator")
 STEPS = ("world", "decide", "act", "report", "events", "reconciler")
@@ -166,12 +168,28 @@ def test_the_words_are_plain() -> None:
     assert found == []
 
 
+def named_modules(text: str) -> set[str]:
+    """The modules and packages that a text names, also in lists of the form `package`: `module`, `module`."""
+    words = " ".join(text.split())
+    lists = re.findall(r"`([\w.]+)`: ((?:`[\w.]+`(?:, )?)+)", words)
+    packages = {package for package, _ in lists}
+    alone = set(re.findall(rf"`((?:{'|'.join(PRODUCTS)})(?:\.\w+)+)`", words)) - packages
+    return alone | {f"{package}.{each}" for package, found in lists for each in re.findall(r"`([\w.]+)`", found)}
+
+
+def test_the_journeys_of_the_architecture_are_short_and_counted() -> None:
+    sections = (ROOT / "ARCHITECTURE.md").read_text().split("\n## From ")[1:]
+    assert len(sections) == 2
+    for section in sections:
+        said = re.search(r"Through (\d+) modules", section)
+        steps = re.search(r"^1\. .*?(?=\n\n)", section, re.DOTALL | re.MULTILINE)
+        assert said is not None
+        assert steps is not None
+        assert int(said[1]) == len(named_modules(steps[0])) <= MAX_JOURNEY
+
+
 def test_the_modules_that_the_architecture_names_exist() -> None:
-    """Also in lists of the form `package`: `module`, `module`."""
-    text = " ".join((ROOT / "ARCHITECTURE.md").read_text().split())
-    named = set(re.findall(rf"`((?:{'|'.join(PRODUCTS)})(?:\.\w+)+)`", text))
-    for package, modules in re.findall(r"`([\w.]+)`: ((?:`[\w.]+`(?:, )?)+)", text):
-        named |= {f"{package}.{module}" for module in re.findall(r"`([\w.]+)`", modules)}
+    named = named_modules((ROOT / "ARCHITECTURE.md").read_text())
     assert len(named) > len(PRODUCTS)
     paths = {name: ROOT / name.replace(".", "/") for name in named}
     assert [name for name, path in paths.items() if not (path.is_dir() or path.with_suffix(".py").is_file())] == []
