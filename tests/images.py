@@ -13,6 +13,7 @@ import json
 import tarfile
 import urllib.error
 import urllib.request
+import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -96,6 +97,15 @@ def tar(entries: Iterable[Entry] | Mapping[str, bytes | str]) -> bytes:
             info.type, info.linkname, info.pax_headers = entry.kind, entry.target, dict(entry.pax)
             info.size, info.mode = len(entry.data), 0o755 if entry.kind == tarfile.DIRTYPE else 0o644
             archive.addfile(info, io.BytesIO(entry.data))
+    return buffer.getvalue()
+
+
+def zipped(files: Mapping[str, bytes | str]) -> bytes:
+    """A zip archive of files by path, deflated."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
 
 

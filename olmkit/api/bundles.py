@@ -66,7 +66,7 @@ class ImageSource(Model):
 
 
 class HttpSource(ArchiveLocation):
-    """A tar archive on a web server: uncompressed, gzip or zstd."""
+    """An archive on a web server: tar, uncompressed, gzip or zstd, or zip."""
 
     digest: Checksum | None = Field(
         default=None,
@@ -100,7 +100,8 @@ class BundleSource(Model):
     http: HttpSource | None = Field(
         default=None,
         description=(
-            "A tar archive that contains manifests, and metadata for registry+v1, at its root or in the only directory there."
+            "A tar or zip archive that contains manifests, and metadata for registry+v1, at its root or in the only directory"
+            " there."
         ),
     )
 

@@ -141,7 +141,7 @@ class GitSource(content.GitSource):
 
 
 class HttpSource(content.HttpSource):
-    """A tar archive with the catalog's files."""
+    """A tar or zip archive with the catalog's files."""
 
     model_config = ConfigDict(
         json_schema_extra=_rule(

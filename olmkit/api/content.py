@@ -146,7 +146,7 @@ CHECKSUM_RULES = _matches(CHECKSUM, "must be sha256: and the 64 lower-case hex d
 
 
 class ArchiveLocation(Model):
-    """The place of a tar archive on a web server."""
+    """The place of an archive on a web server."""
 
     url: Annotated[str, Field(min_length=1, max_length=2000)] = Field(
         description="Address of the archive, http or https. Username and password belong in a Secret.",
@@ -159,7 +159,7 @@ class ArchiveLocation(Model):
 
 
 class HttpSource(ArchiveLocation):
-    """A tar archive on a web server: uncompressed, gzip or zstd."""
+    """An archive on a web server: tar, uncompressed, gzip or zstd, or zip."""
 
     checksum: Checksum | None = Field(
         default=None,

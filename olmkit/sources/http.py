@@ -2,7 +2,7 @@
 
 Called by open.py in job children, because it blocks on disk and on decompression. The transport handles redirects,
 addresses, authorities and proxies; a login is sent to the host of the URL only. Nothing is unpacked before the whole archive has
-been hashed. tarfile never extracts anything, and the format is detected by the first bytes, not by the file name.
+been hashed. Neither tarfile nor zipfile extracts anything, and the format is detected by the first bytes, not by the file name.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from yarl import URL
 
 from olmkit.api.patterns import URL as PATTERN
 from olmkit.errors import Waiting
+from olmkit.sources import zip_archive
 from olmkit.sources.access import Access
 from olmkit.sources.content_limits import ContentLimits
 from olmkit.sources.errors import CONTENT_RETRY_DELAY, RETRY_DELAY, BadContent, BadReference, SourceReason, quoted
@@ -34,8 +35,6 @@ MAX_VALIDATOR_LENGTH = 1000
 ARCHIVE_ENCODINGS = frozenset({"", "identity", "gzip", "x-gzip", "zstd"})
 """Content encodings that are not decoded: some servers send them for .tar.gz, and the format is detected by the bytes."""
 UNSUPPORTED_MAGICS = (
-    (b"PK\x03\x04", "a zip archive"),
-    (b"PK\x05\x06", "a zip archive"),
     (b"BZh", "packed with bzip2"),
     (b"\xfd7zXZ\x00", "packed with xz"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
@@ -157,20 +156,27 @@ def _unpack(archive: IO[bytes], into: Path | TreeStorage, only: Sequence[str], l
     archive.seek(0)
     start = archive.read(512)
     _refuse_others(start)
-    root = _root(archive, into, only, limits) if only else ""
+    unpack_members = zip_archive.unpack if start.startswith(zip_archive.MAGICS) else layers.unpack
+    root = _root(archive, unpack_members, into, only, limits) if only else ""
     selected = tuple(f"{root}/{path}" if root else path for path in only) or ("",)
     tree = Tree(into, selected, limits, layer=1, noun="archive")
-    layers.unpack(archive, tree, layers.Budget(limits.bytes, limits.files, tree.noun))
+    unpack_members(archive, tree, layers.Budget(limits.bytes, limits.files, tree.noun))
     tree.finish()
     if words := tree.missing_content():
         raise TreeError(SourceReason.MISSING_CONTENT, words)
     return root
 
 
-def _root(archive: IO[bytes], into: Path | TreeStorage, only: Sequence[str], limits: ContentLimits) -> str:
+def _root(
+    archive: IO[bytes],
+    unpack_members: Callable[[IO[bytes], Tree, layers.Budget], None],
+    into: Path | TreeStorage,
+    only: Sequence[str],
+    limits: ContentLimits,
+) -> str:
     """The directory that has the selected paths, which the names in the archive tell."""
     names = _NamesAtRoot(into, (), limits, layer=1, noun="archive")
-    layers.unpack(archive, names, layers.Budget(limits.bytes, limits.files, names.noun))
+    unpack_members(archive, names, layers.Budget(limits.bytes, limits.files, names.noun))
     is_at_root = any(path.partition("/")[0] in names.seen for path in only)
     return next(iter(names.directories_seen)) if not is_at_root and len(names.directories_seen) == 1 else ""
 
@@ -196,7 +202,7 @@ class _NamesAtRoot(Tree):
 def _refuse_others(start: bytes) -> None:
     for magic, what in UNSUPPORTED_MAGICS:
         if start.startswith(magic):
-            words = f"is {what}, which is not read: make it a tar archive, plain or packed with gzip or zstd"
+            words = f"is {what}, which is not read: make it a zip archive, or a tar archive, plain or packed with gzip or zstd"
             raise TreeError(SourceReason.UNSUPPORTED_CONTENT, words)
     if not start:
         raise TreeError(SourceReason.UNSUPPORTED_CONTENT, "is empty")

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, cast
+from typing import IO, NoReturn, cast
 
 import zstandard
 from isal import igzip, igzip_lib
@@ -212,7 +212,7 @@ def _decompressed(blob: IO[bytes]) -> Iterator[Callable[[int], bytes]]:
 
 
 def _add_member(stream: _Stream, info: tarfile.TarInfo, tree: Tree) -> None:
-    path = _path(info.name, tree)
+    path = member_path(info.name, tree)
     directory, _, name = path.rpartition("/")
     if f"/{WHITEOUT_PREFIX}" in f"/{directory}":
         return  # metadata of AUFS
@@ -221,7 +221,7 @@ def _add_member(stream: _Stream, info: tarfile.TarInfo, tree: Tree) -> None:
         return
     if not path or not (tree.selects(path) or tree.leads_to_selection(path)):
         return
-    _check_text(path)
+    check_text(path)
     _operation(stream, info)(tree, path)
 
 
@@ -233,13 +233,14 @@ def _operation(stream: _Stream, info: tarfile.TarInfo) -> Callable[[Tree, str], 
     if info.issym():
         return lambda tree, path: tree.symbolic_link(path, info.linkname)
     if info.islnk():
-        return lambda tree, path: tree.hard_link(path, _path(info.linkname.lstrip("/"), tree))
-    return lambda tree, path: _refuse_kind(path, info)
+        return lambda tree, path: tree.hard_link(path, member_path(info.linkname.lstrip("/"), tree))
+    is_device = info.ischr() or info.isblk()
+    return lambda tree, path: refuse_kind(path, is_device=is_device, is_pipe=info.isfifo())
 
 
-def _refuse_kind(path: str, info: tarfile.TarInfo) -> None:
-    kinds = ((info.ischr(), "a device"), (info.isblk(), "a device"), (info.isfifo(), "a named pipe"))
-    what = next((words for applies, words in kinds if applies), "neither a file nor a directory")
+def refuse_kind(path: str, *, is_device: bool, is_pipe: bool) -> NoReturn:
+    """Raises TreeError for a member that is neither a file, a directory nor a link."""
+    what = "a device" if is_device else "a named pipe" if is_pipe else "neither a file nor a directory"
     raise TreeError(SourceReason.UNSAFE, f"contains {quoted(path)}, which is {what}")
 
 
@@ -255,8 +256,8 @@ def _white_out(tree: Tree, directory: str, name: str) -> None:
     tree.whiteout(f"{directory}/{hidden}" if directory else hidden)
 
 
-def _path(name: str, tree: Tree) -> str:
-    """The name without `.` and empty parts. Raises TreeError for a path outside the image, too long or too deep."""
+def member_path(name: str, tree: Tree) -> str:
+    """The name of a member without `.` and empty parts. Raises TreeError for a path outside the image, too long or too deep."""
     if name.startswith("/"):
         raise TreeError(SourceReason.UNSAFE, f"contains {quoted(name)}: an absolute path")
     parts = [part for part in name.split("/") if part not in ("", ".")]
@@ -273,7 +274,8 @@ def _path(name: str, tree: Tree) -> str:
     return "/".join(parts)
 
 
-def _check_text(path: str) -> None:
+def check_text(path: str) -> None:
+    """Raises TreeError for a path that cannot be written as it is."""
     try:
         path.encode()
     except UnicodeEncodeError:

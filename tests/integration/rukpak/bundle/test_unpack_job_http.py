@@ -15,7 +15,7 @@ from olmkit.sources.resolved_source import content_digest, pinned
 from olmkit.sources.source import HttpSource
 from rukpak.bundle.storage import load
 from rukpak.format import RegistryBundle
-from tests.images import device, digest_of, file, link, tar
+from tests.images import device, digest_of, file, link, tar, zipped
 from tests.integration.job_results import staged
 from tests.integration.rukpak.bundle.source_unpacker import PLAIN, REGISTRY, SourceUnpacker, config_map
 from tests.servers.web_server import WebServer, redirect
@@ -80,7 +80,9 @@ async def test_an_archive_is_kept_by_its_digest_whatever_the_server_sends_later(
         pytest.param(packed(MANIFESTS), id="gzip"),
         pytest.param(tar(MANIFESTS), id="plain"),
         pytest.param(zstandard.compress(tar(MANIFESTS)), id="zstd"),
+        pytest.param(zipped(MANIFESTS), id="zip"),
         pytest.param(packed({"combo-v0.0.2/manifests/a.yaml": config_map("one")}), id="below the only directory"),
+        pytest.param(zipped({"combo-v0.0.2/manifests/a.yaml": config_map("one")}), id="zip, below the only directory"),
         pytest.param(
             packed(
                 {"LICENSE": b"x", "combo-v0.0.2/manifests/a.yaml": config_map("one"), "combo-v0.0.2/pkg/a.go": b"x"}
@@ -115,7 +117,8 @@ REFUSED = [
     pytest.param(
         b"<html>not found</html>", PLAIN, "is not an archive but text, such as a page", id="a page with code 200"
     ),
-    pytest.param(b"PK\x03\x04", PLAIN, "is a zip archive, which is not read", id="a zip archive"),
+    pytest.param(b"PK\x03\x04", PLAIN, "is not a complete zip archive", id="a zip archive that is cut"),
+    pytest.param(b"BZh9", PLAIN, "is packed with bzip2, which is not read", id="an archive packed with bzip2"),
     pytest.param(
         packed({"a": b"x"}), PLAIN, 'has no content at "/manifests", where its content should be', id="no manifests"
     ),
