@@ -18,6 +18,9 @@ from devcluster.corpus import default_directory, open_corpus, open_dependency_co
 from devcluster.errors import DevclusterError
 from devcluster.optional_programs import OPTIONAL_PROGRAMS, optional_program
 
+# Ten thousand tests are collected, and none of them is garbage: pytest_collection_finish() turns the collector on again.
+gc.disable()
+
 LONG_TIERS = ("crash", "hostile", "scale")
 """Markers of tests that are not part of `make test`."""
 _BUILD_FAILED = pytest.StashKey[str]()
@@ -40,9 +43,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
     if config.option.collectonly:
         return
-    # The garbage collector would examine ten thousand collected tests again and again.
+    # The garbage collector would examine the collected tests again and again.
     gc.collect()
     gc.freeze()
+    gc.enable()
     fixtures = {name for item in session.items for name in getattr(item, "fixturenames", ())}
     failed = config.stash.setdefault(_OPTIONAL_BUILDS_FAILED, {})
     capture = config.pluginmanager.getplugin("capturemanager")

@@ -18,8 +18,9 @@ Pure, except for reading the pages.
 from __future__ import annotations
 
 import ast
+import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,7 +95,8 @@ def name_of(page: Path) -> str:
     return page.relative_to(REPOSITORY).as_posix()
 
 
-def blocks(page: Path) -> list[Block]:
+@functools.cache
+def blocks(page: Path) -> Sequence[Block]:
     """All blocks of the page, in order; an indented block has no language and is not tested."""
     found = []
     for token in MarkdownIt("commonmark").parse(page.read_text()):

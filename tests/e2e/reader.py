@@ -101,5 +101,6 @@ def _environment(cluster: Cluster, cache: Path, others: Path) -> Mapping[str, st
         "PATH": os.pathsep.join([str(others), cluster.state.programs, *path]),
         "KUBECONFIG": str(cluster.kubeconfig),
         "KUBECACHEDIR": str(cache / "kubectl"),
+        "GOGC": "off",  # kubectl ends before it has garbage worth collecting
         "OLM_CACHE": str(cache),
     }

@@ -6,6 +6,7 @@ registry answers for the registries that the pages name: it has the sample catal
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import re
@@ -24,7 +25,7 @@ from devcluster.demo.sample_catalog import SAMPLES
 from devcluster.images import Catalog, Content, Registry, bundle_labels_of
 from devcluster.services import request
 from devcluster.suite import Suite
-from devcluster.watch import Object
+from devcluster.watch import BUNDLE_DEPLOYMENTS, CATALOGS, NAMESPACES, OPERATORS, Object
 from release.dashboard import queries
 from rukpak.admission.probe import CONFIGURATION
 from tests.e2e.packages import catalog_file, package_blobs, registry_bundle
@@ -66,20 +67,15 @@ PRESUMED = {
     },
 }
 """Objects that have to exist before a page is followed; earlier pages create them."""
-LEFT = (
-    (
-        "operators.operators.operatorframework.io",
-        "snapscheduler",
-        "notebook-operator",
-        "party-operator",
-        "hello-operator",
-    ),
-    ("bundledeployments.core.rukpak.io", "message-board"),
-    ("catalogs.catalogd.operatorframework.io", "community", "samples"),
-    ("clusterroles,clusterrolebindings", "reader-of-samples"),
-    ("namespaces", "greetings", "argocd"),
-)
-"""Objects that pages leave behind."""
+LEFT = {
+    OPERATORS: ("snapscheduler", "notebook-operator", "party-operator", "hello-operator"),
+    BUNDLE_DEPLOYMENTS: ("message-board",),
+    CATALOGS: ("community", "samples"),
+    "/apis/rbac.authorization.k8s.io/v1/clusterroles": ("reader-of-samples",),
+    "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings": ("reader-of-samples",),
+    NAMESPACES: ("greetings", "argocd"),
+}
+"""Objects that pages leave behind, in the order of their deletion: their names by the path of their kind."""
 NEEDED = ("bash", "cmp", "curl", "jq")
 
 _METRIC = re.compile(r"\b(?:catalogd|leader|operator)_\w+")
@@ -128,8 +124,10 @@ def reader(published: Cluster, tmp_path: Path) -> Iterator[Reader]:
     try:
         yield Reader(published, tmp_path)
     finally:
-        for kind, *names in LEFT:
-            published.kubectl("delete", kind, *names, "--ignore-not-found", "--timeout=90s")
+        for path, names in LEFT.items():
+            found = [f"{kind_at(path)}/{name}" for name in names if exists(published, f"{path}/{name}")]
+            if found:
+                published.kubectl("delete", *found, "--ignore-not-found", "--timeout=90s")
 
 
 @pytest.fixture
@@ -148,6 +146,19 @@ def follow_until_installed(page: Path, cluster: Cluster, directory: Path) -> lis
     with leaders(cluster, are_awaited=False):
         Reader(cluster, directory).follow(path[:installed])
     return [path[0], *path[installed:]]
+
+
+def kind_at(path: str) -> str:
+    """The kind of a path, as `kubectl` spells it: "namespaces", "clusterroles.rbac.authorization.k8s.io"."""
+    _, _, *group, _, plural = path.split("/")
+    return ".".join([plural, *group])
+
+
+def exists(cluster: Cluster, path: str) -> bool:
+    """Whether there is an object at this path."""
+    status, _ = cluster.api.request("GET", path)
+    assert status in (http.client.OK, http.client.NOT_FOUND), status
+    return status == http.client.OK
 
 
 def apply(cluster: Cluster, *objects: Object) -> None:
