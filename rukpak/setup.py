@@ -12,15 +12,15 @@ from olmkit.api.meta import Kind
 from olmkit.jobs.memory_budget import MemoryBudget, job_memory_budget
 from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scheduler import Jobs
-from olmkit.runtime.api_server_addresses import ApiServerAddresses
 from olmkit.runtime.client import Client
 from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import ConsecutivePasses, Controller
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.manager import Manager, Settings
-from olmkit.runtime.source_secrets import SourceSecrets
+from olmkit.runtime.source_inputs import SourceInputs
 from olmkit.runtime.status_publisher import ProgressRules, Publisher
 from olmkit.sources.access import Access
+from olmkit.sources.spec_source import CONFIG_MAP, SECRET
 from olmkit.store.store import Store
 from rukpak.admission.probe import AdmissionProbe
 from rukpak.admission.setup import admission_probe, serve_admission
@@ -92,18 +92,17 @@ def bundle_controller(manager: Manager, jobs: Jobs[UnpackResult], store: Store) 
     informer, deployments = manager.informer(bundles.KIND), manager.informer(bundledeployments.KIND)
     collector = GarbageCollector(informer, deployments, jobs, store)
     access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr)
-    secrets = SourceSecrets.of(manager, "Bundles")
-    actions = BundleActions(
-        jobs, store, store_directory(settings), access, ApiServerAddresses(client), secrets, collector
-    )
+    inputs = SourceInputs.of(manager, "Bundles")
+    actions = BundleActions(jobs, store, store_directory(settings), access, inputs, collector)
     rules = ProgressRules(lambda name, delay: controller.enqueue_after(name, delay), frozenset({"phase"}))
     publisher = Publisher(client, bundles.KIND, FIELD_MANAGER, informer, rules)
     reconciler = BundleReconciler(actions, publisher, informer, deployments)
     controller = Controller(BUNDLE_CONTROLLER, reconciler.steps())
-    event_mapper = bundle_events.EventMapper(informer, secrets.common)
+    event_mapper = bundle_events.EventMapper(informer, inputs.secrets.common)
     controller.watch(informer, event_mapper.keys_of_bundle)
     controller.watch(deployments, event_mapper.keys_of_deployment)
-    controller.watch(secrets.informer, event_mapper.keys_of_secret)
+    controller.watch(inputs.informers[SECRET], event_mapper.keys_of_secret)
+    controller.watch(inputs.informers[CONFIG_MAP], event_mapper.keys_of_config_map)
     manager.on_started_leading(reconciler.start_leading)
     manager.add_controller(controller)
     manager.add_runnable(collector.run, every_replica=False)

@@ -40,7 +40,7 @@ class ConditionType(DescribedEnum):
     UNPACKED = "Unpacked", "the content is unpacked and valid"
     READY = "Ready", "the same, for kstatus"
     RECONCILING = "Reconciling", "being fetched, or will be retried; present only while True"
-    STALLED = "Stalled", "requires a new spec, or a Secret; present only while True"
+    STALLED = "Stalled", "requires a new spec, a Secret or a ConfigMap; present only while True"
 
 
 class Reason(DescribedEnum):
@@ -53,7 +53,10 @@ class Reason(DescribedEnum):
     SUCCEEDED = "Succeeded", "Ready True"
     NOT_UNPACKED = "NotUnpacked", "Ready False"
     RETRYING = "Retrying", "Reconciling True: the last attempt failed and is retried"
-    BLOCKED = "Blocked", "Stalled True: the content is invalid, or the Secret that it names is missing or invalid"
+    BLOCKED = (
+        "Blocked",
+        "Stalled True: the content is invalid, or the Secret or ConfigMap that it names is missing or invalid",
+    )
 
 
 class ImageSource(Model):
@@ -86,8 +89,8 @@ class HttpSource(ArchiveLocation):
 class BundleSource(Model):
     """The source of the content: exactly the field that type names."""
 
-    type: Literal[SourceType.IMAGE, SourceType.GIT, SourceType.HTTP] = Field(
-        description="Kind of source: image, git or http."
+    type: Literal[SourceType.IMAGE, SourceType.GIT, SourceType.HTTP, SourceType.CONFIG_MAPS] = Field(
+        description="Kind of source: image, git, http or configMaps."
     )
     image: ImageSource | None = Field(default=None, description="The bundle image.")
     git: GitSource | None = Field(
@@ -104,11 +107,14 @@ class BundleSource(Model):
             " there."
         ),
     )
-
-    @property
-    def config_maps(self) -> list[ConfigMapSource] | None:
-        """ConfigMaps are no source of Bundles."""
-        return None
+    config_maps: Annotated[list[ConfigMapSource], Field(max_length=64)] | None = Field(
+        default=None,
+        description=(
+            "Immutable ConfigMaps in the suite's namespace whose keys are the files: in the directory manifests, and in metadata"
+            " for registry+v1."
+        ),
+        json_schema_extra={"minItems": 1},
+    )
 
 
 class BundleSpec(Model):
@@ -129,7 +135,8 @@ class BundleStatus(ConditionedStatus):
     resolved_source: ResolvedSource | None = Field(
         default=None,
         description=(
-            "The source by digest or commit. The first one is kept, also when a tag or branch moves or an archive changes."
+            "The source by digest or commit. The first one is kept, also when a tag or branch moves, or an archive or a"
+            " ConfigMap is replaced."
         ),
     )
     content_digest: str | None = Field(default=None, description="Digest by which the content is stored.")

@@ -53,12 +53,13 @@ class CrdDefinition:
     spec_rules: tuple[tuple[str, str], ...] = ()
     source_rules: tuple[tuple[str, str], ...] = ()
     has_webhook: bool = False
-    """True if a webhook says what is wrong with the members of the source, and with the directory of a repository."""
+    """True if a webhook says what is wrong with the members of the source, with the directory of a repository, and with the paths
+    of ConfigMaps."""
     reconciled: bool = True
     categories: tuple[str, ...] = field(default=("olm",))
 
 
-BUNDLE_SOURCE_RULES = source_rules(SourceType.IMAGE, SourceType.GIT, SourceType.HTTP)
+BUNDLE_SOURCE_RULES = source_rules(SourceType.IMAGE, SourceType.GIT, SourceType.HTTP, SourceType.CONFIG_MAPS)
 
 CRD_DEFINITIONS = (
     CrdDefinition(
@@ -229,8 +230,11 @@ def _add_rules(spec: dict[str, Any], definition: CrdDefinition) -> None:
 
 
 def _leave_to_webhook(spec: dict[str, Any]) -> None:
-    """Remove the rule whose violation the webhook reports in its own words: the API server would answer first."""
-    del spec["properties"]["source"]["properties"]["git"]["properties"]["directory"]["x-kubernetes-validations"]
+    """Remove the rules whose violation the webhook reports in its own words: the API server would answer first."""
+    source = spec["properties"]["source"]["properties"]
+    del source["git"]["properties"]["directory"]["x-kubernetes-validations"]
+    del source["configMaps"]["minItems"]
+    del source["configMaps"]["items"]["properties"]["path"]["x-kubernetes-validations"]
 
 
 def custom_resource_definition(definition: CrdDefinition) -> dict[str, Any]:

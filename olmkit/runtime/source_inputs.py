@@ -7,9 +7,9 @@ writes an object.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from olmkit.api.meta import Kind
+from olmkit.api.meta import Kind, Object
 from olmkit.errors import NotFound
 from olmkit.runtime.api_server_addresses import ApiServerAddresses
 from olmkit.runtime.client import Client
@@ -65,18 +65,18 @@ class SourceInputs:
 
     async def source(self, spec: SourceSpec) -> Source:
         """The source, including the files of ConfigMaps. Raises Blocked."""
-        source = source_of(spec)
-        if source is not None:
-            return source
-        return configmaps.gather(
-            [(await self._config_map(each.config_map.name), each.path or "") for each in spec.config_maps or ()]
-        )
+        return source_of(spec) or configmaps.gather(await self.config_maps(spec))
+
+    async def config_maps(self, spec: SourceSpec) -> Sequence[tuple[Object, str]]:
+        """The ConfigMaps of a source as they are now, each with the directory of its files. Raises Blocked if one does not exist,
+        and ApiError."""
+        return [(await self._config_map(each.config_map.name), each.path or "") for each in spec.config_maps or ()]
 
     async def denied_hosts(self) -> tuple[str, ...]:
         """The hosts of the API server, which no source may have. Raises ApiError."""
         return await self._api_servers.hosts()
 
-    async def _config_map(self, name: str) -> dict[str, object]:
+    async def _config_map(self, name: str) -> Object:
         try:
             return await self._client.get(CONFIG_MAPS, name, self.namespace)
         except NotFound:

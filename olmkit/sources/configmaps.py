@@ -39,6 +39,16 @@ def gather(maps: Iterable[tuple[Mapping[str, Any], str]]) -> ConfigMapsSource:
     return ConfigMapsSource(tuple(sorted((path, data) for path, (_, data) in files.items())))
 
 
+def mutable_names(maps: Iterable[tuple[Mapping[str, Any], str]]) -> frozenset[str]:
+    """The names of the ConfigMaps (as for `gather`) whose files may change."""
+    return frozenset(raw["metadata"]["name"] for raw, _ in maps if not is_immutable(raw))
+
+
+def is_immutable(raw: Mapping[str, Any]) -> bool:
+    """Report whether the API server refuses each change of the files of a ConfigMap."""
+    return raw.get("immutable") is True
+
+
 def _keys(name: str, raw: Mapping[str, Any]) -> Iterable[tuple[str, bytes]]:
     for key, text in (raw.get("data") or {}).items():
         yield _file_name(name, key), text.encode()

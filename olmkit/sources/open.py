@@ -25,7 +25,7 @@ from typing import IO, Any, TypeAlias
 from olmkit.jobs import codec
 from olmkit.sources import http
 from olmkit.sources.access import Access
-from olmkit.sources.errors import BadContent
+from olmkit.sources.errors import BadContent, SourceReason
 from olmkit.sources.oci import image
 from olmkit.sources.oci.image import FromLabel
 from olmkit.sources.oci.registries_conf import Registries
@@ -93,7 +93,7 @@ class OpenedSource(ABC):
         progress: Progress = _no_progress,
     ) -> Fetched:
         """Fetch the content into files without names in `directory`. `only` selects paths: a label those of an image, a sequence
-        also those of a commit or an archive.
+        also those of a commit, an archive or ConfigMaps.
 
         The files stay open until the source is closed. Raises Blocked, BadContent, Waiting.
         """
@@ -250,7 +250,8 @@ class _ConfigMaps(OpenedSource):
         """Nothing to verify: the controller read the ConfigMaps."""
 
     async def _fetch(self, directory: Path, only: PathSelection, limits: ContentLimits, progress: Progress) -> Fetched:
-        return Fetched({"type": "configMaps", "source": codec.encode(self._source), "ref": self.ref})
+        source = codec.encode(self._source)
+        return Fetched({"type": "configMaps", "source": source, "ref": self.ref, "only": _paths(only)})
 
 
 # --- in the process without a network
@@ -293,13 +294,15 @@ def _unpack_git(
 
 def _unpack_files(facts: Mapping[str, Any], into: Path | TreeStorage, limits: ContentLimits) -> None:
     source, ref = codec.decode(ConfigMapsSource, facts["source"]), facts["ref"]
-    tree = Tree(into, ("",), limits, layer=1)
+    tree = Tree(into, tuple(facts["only"]) or ("",), limits, layer=1)
     try:
         with disk_errors_as_waiting(UNPACKED_CONTENT):
             for path, data in source.files:
                 tree.file(path, io.BytesIO(data))
     except TreeError as error:
         raise BadContent(error.reason, f"{ref} {error.detail}", ref) from error
+    if words := tree.missing_content():
+        raise BadContent(SourceReason.MISSING_CONTENT, f"{ref} {words}", ref)
 
 
 def _paths(only: PathSelection) -> list[str]:

@@ -19,6 +19,8 @@ from typing import Any, TypeAlias
 from msgspec.structs import replace
 
 from olmkit.api.names import digest_of_reference, is_digest
+from olmkit.errors import Blocked
+from olmkit.sources.errors import SourceReason
 from olmkit.sources.oci.reference import parse
 from olmkit.sources.source import (
     ConfigMapsSource,
@@ -99,7 +101,7 @@ def content_name(resolved: Resolved) -> str:
 
 def pinned(source: Source, resolved: Resolved) -> Source:
     """The source of exactly the content that it resolved to before, wherever its tag or branch points; the source itself if
-    `resolved` names none of its type. ConfigMaps have nothing to pin: their files are compared with the digest."""
+    `resolved` names none of its type. Raises Blocked for files of ConfigMaps that have another digest: it cannot be requested."""
     match source, resolved:
         case ImageSource(), {"type": "image", "image": {"ref": str(ref)}}:
             return ImageSource(ref)
@@ -107,6 +109,13 @@ def pinned(source: Source, resolved: Resolved) -> Source:
             return replace(source, reference=GitReference(RefKind.COMMIT, commit))
         case HttpSource(), {"type": "http", "http": {"digest": str(digest)}}:
             return replace(source, checksum=digest)
+        case ConfigMapsSource(files), {"type": "configMaps", "configMaps": {"digest": str(digest)}}:
+            if (found := digest_of_files(files)) != digest:
+                words = (
+                    f"the files of the configmaps are {found}, and {digest} is expected: create them again as they were"
+                )
+                raise Blocked(SourceReason.CONTENT_CHANGED, f"{words}, or name others in another Bundle")
+            return source
         case _:
             return source
 

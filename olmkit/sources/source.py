@@ -74,7 +74,7 @@ class ConfigMapsSource(msgspec.Struct, frozen=True, tag="configMaps"):
 Source: TypeAlias = ImageSource | GitSource | HttpSource | ConfigMapsSource
 
 
-CONTENT_NOUNS: Mapping[str, str] = {"image": "image", "git": "commit", "http": "archive", "configMaps": "ConfigMaps"}
+CONTENT_NOUNS: Mapping[str, str] = {"image": "image", "git": "commit", "http": "archive", "configMaps": "set of files"}
 """Type of a source -> the name of its content in messages."""
 
 

@@ -128,6 +128,8 @@ def source_of(source: SourceSpec) -> Source | None:
             insecure = http.auth is not None and http.auth.insecure_skip_verify
             return HttpSource(http.url, http.checksum or "", insecure)
         case SourceType.CONFIG_MAPS if source.config_maps:
+            for each in source.config_maps:
+                clean_directory(each.path or "", "path")
             return None
     raise Blocked(BLOCKED, f"set spec.source.{source.type}: a source of type {source.type} needs it", [source.type])
 

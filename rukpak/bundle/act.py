@@ -1,4 +1,4 @@
-"""Carries out the Plan for one Bundle: starts, keeps and ends its unpack job. Decides nothing."""
+"""Carries out the Plan for one Bundle: reads the inputs of its source; starts, keeps and ends its unpack job. Decides nothing."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+from olmkit.api.bundles import Reason
+from olmkit.errors import Blocked
 from olmkit.jobs.job import Task
 from olmkit.jobs.scheduler import Jobs
 from olmkit.jobs.staging import Staging
-from olmkit.runtime.api_server_addresses import ApiServerAddresses
-from olmkit.runtime.source_secrets import SourceSecrets
+from olmkit.runtime.source_inputs import SourceInputs
+from olmkit.sources import configmaps
 from olmkit.sources.access import Access
-from olmkit.sources.source import server_of
+from olmkit.sources.resolved_source import pinned
+from olmkit.sources.source import Source, server_of
 from olmkit.store.store import Store
 from rukpak.bundle.garbage_collector import GarbageCollector
+from rukpak.bundle.source_problem import source_problem
 from rukpak.bundle.storage import publish_job_output
 from rukpak.bundle.unpack_request import UNPACK, UnpackRequest
 from rukpak.bundle.unpack_result import UnpackResult
@@ -34,12 +38,11 @@ class BundleActions:
     store: Store
     directory: Path
     access: Access
-    api_servers: ApiServerAddresses
-    secrets: SourceSecrets
+    inputs: SourceInputs
     collector: GarbageCollector
 
     async def act(self, world: World, plan: Plan) -> Done:
-        """Carry out the Plan. Raises ApiError, and Blocked if a Secret of the Bundle cannot be used."""
+        """Carry out the Plan. Raises ApiError, and Blocked if a Secret or ConfigMap of the Bundle cannot be used."""
         match plan:
             case Keep():
                 return Done(plan)
@@ -51,13 +54,25 @@ class BundleActions:
                 return await self._unpack(world, plan)
 
     async def _unpack(self, world: World, plan: Unpack) -> Done:
-        access = self.access.with_denied_hosts(await self.api_servers.hosts())
-        access = access.with_credentials(await self.secrets.credentials(world.secret))
-        request = UnpackRequest(plan.source, plan.content_type, self.directory, access, replace=bool(plan.replaceable))
-        finish = partial(publish_job_output, self.store, plan.content_type, plan.replaceable, plan.source)
-        task = Task(UNPACK, request, source=server_of(plan.source), staging=Staging(self.store.stage, finish))
+        assert world.bundle is not None
+        source = plan.source or await self._files(world)
+        access = self.access.with_denied_hosts(await self.inputs.denied_hosts())
+        access = access.with_credentials(await self.inputs.credentials(world.bundle.spec.source))
+        request = UnpackRequest(source, plan.content_type, self.directory, access, replace=bool(plan.replaceable))
+        finish = partial(publish_job_output, self.store, plan.content_type, plan.replaceable, source)
+        task = Task(UNPACK, request, source=server_of(source), staging=Staging(self.store.stage, finish))
         async with self.collector.collecting:
             if plan.restart:
                 self.jobs.forget(world.name)
             state = self.jobs.ensure(world.name, world.identity, task)
         return Done(plan, state, PROGRESS_INTERVAL)
+
+    async def _files(self, world: World) -> Source:
+        """The files of the ConfigMaps, which have to be immutable and, if the Bundle has resolved them before, the same."""
+        assert world.bundle is not None
+        spec = world.bundle.spec.source
+        maps = await self.inputs.config_maps(spec)
+        mutable = configmaps.mutable_names(maps)
+        if text := source_problem(spec, mutable):
+            raise Blocked(Reason.UNPACK_FAILED, text, mutable)
+        return pinned(configmaps.gather(maps), world.resolved)

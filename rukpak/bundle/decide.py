@@ -14,8 +14,8 @@ from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.jobs.state import Failed, Finished
 from olmkit.runtime.reconciler import Decision
-from olmkit.sources.secrets import missing_secret
 from olmkit.sources.source import CONTENT_NOUNS
+from olmkit.sources.spec_source import missing_input
 from rukpak.bundle.source_problem import source_problem
 from rukpak.bundle.world import (
     CONTENT_TYPES,
@@ -35,8 +35,8 @@ Rule = Callable[[World, Bundle], Step | None]
 
 
 def decide(world: World) -> Decision[Plan, Evaluation]:
-    """The next step. Raises Blocked if a change of another Bundle or of a Secret is necessary, and Waiting if the same step may
-    succeed later."""
+    """The next step. Raises Blocked if a change of another Bundle, a Secret or a ConfigMap is necessary, and Waiting if the same
+    step may succeed later."""
     if world.bundle is None:
         return Decision(Release(), Evaluation({}))
     steps = (rule(world, world.bundle) for rule in RULES)
@@ -110,10 +110,10 @@ def _conflict(world: World, bundle: Bundle) -> Step | None:
     return Waiting(Reason.UNPACK_FAILED, text, CONFLICT_RETRY_DELAY, [name])
 
 
-def _missing_secret(world: World, bundle: Bundle) -> Step | None:
-    if not world.secret or world.secret_version is not None:
+def _missing_input(world: World, bundle: Bundle) -> Step | None:
+    if world.missing_input is None:
         return None
-    error = missing_secret(world.secret, world.namespace)
+    error = missing_input(world.missing_input, world.namespace)
     return Blocked(Reason.UNPACK_FAILED, error.message, unpack_subject(error))
 
 
@@ -150,7 +150,7 @@ RULES: tuple[Rule, ...] = (
     _unreadable_store,
     _stored,
     _conflict,
-    _missing_secret,
+    _missing_input,
     _failed_job,
     _unpack,
 )

@@ -1,4 +1,4 @@
-"""Maps watch events to keys: which Bundles a change of a Bundle, BundleDeployment or Secret enqueues.
+"""Maps watch events to keys: which Bundles a change of a Bundle, BundleDeployment, Secret or ConfigMap enqueues.
 
 Reads only the informer; never decides.
 """
@@ -12,6 +12,7 @@ from olmkit.api.content import Phase
 from olmkit.api.meta import Object
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.informer_store import Change
+from rukpak.bundle.named_inputs import named_config_maps, named_secret
 from rukpak.bundle.recorded_sources import changed_records, resolved_digest
 
 
@@ -46,10 +47,18 @@ class EventMapper:
 
     def keys_of_secret(self, change: Change) -> Iterator[str]:
         """The Bundles that name the Secret, and for the Secret for all Bundles also the Bundles that are not unpacked."""
-        secret = next(obj["metadata"]["name"] for obj in (change.new, change.old) if obj is not None)
+        secret = _name(change)
         for (_, name), raw in self.bundles.objects.items():
             is_unpacked = (raw.get("status") or {}).get("phase") == Phase.UNPACKED
-            if _secret(raw["spec"]["source"]) == secret or (secret == self.pull_secret and not is_unpacked):
+            if named_secret(raw["spec"]["source"]) == secret or (secret == self.pull_secret and not is_unpacked):
+                yield name
+
+    def keys_of_config_map(self, change: Change) -> Iterator[str]:
+        """The Bundles that name the ConfigMap: also those that are unpacked, as their status may be older than the pass that has
+        found neither their content nor the ConfigMap."""
+        config_map = _name(change)
+        for (_, name), raw in self.bundles.objects.items():
+            if config_map in named_config_maps(raw["spec"]["source"]):
                 yield name
 
     def _conflicting_with(self, old: Object) -> Iterator[str]:
@@ -63,13 +72,8 @@ class EventMapper:
                 yield name
 
 
-def _secret(source: Object) -> str | None:
-    """The Secret that a source as read names. Without its model: a change of a Secret asks it of all Bundles."""
-    member = source.get(source["type"])
-    if not isinstance(member, dict):
-        return None
-    name: str | None = member.get("pullSecret") or ((member.get("auth") or {}).get("secret") or {}).get("name")
-    return name
+def _name(change: Change) -> str:
+    return next(str(obj["metadata"]["name"]) for obj in (change.new, change.old) if obj is not None)
 
 
 def _status(raw: Object | None) -> Object | None:

@@ -51,12 +51,12 @@ class BundleReconciler:
         if raw is None:
             return World(key, now)
         bundle = Bundle.load(raw)
-        secrets = self.actions.secrets
-        world = World(key, now, raw, bundle, monotonic=time.monotonic(), namespace=secrets.namespace)
+        inputs = self.actions.inputs
+        world = World(key, now, raw, bundle, monotonic=time.monotonic(), namespace=inputs.namespace)
         world = replace(
             world,
-            secret_version=secrets.version(world.secret) if world.secret else None,
-            common_secret_version=secrets.common_version,
+            inputs=inputs.versions(bundle.spec.source),
+            common_secret_version=inputs.secrets.common_version,
         )
         state = self.actions.jobs.state(key)
         recorded = recorded_pins(bundle, self.deployments.get)

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from olmkit.api.provisioner_classes import PLAIN as PLAIN_PROVISIONER
-from olmkit.errors import Waiting
+from olmkit.errors import Blocked, Waiting
 from olmkit.jobs.job import Job, JobContext
 from olmkit.jobs.job_functions import implement
 from olmkit.sources.errors import CONTENT_RETRY_DELAY, BadContent, SourceReason
 from olmkit.sources.open import Fetched, open_source
 from olmkit.sources.open import unpack as unpack_source
 from olmkit.sources.reachability import verify_reachable
-from olmkit.sources.source import CONTENT_NOUNS, HttpSource, type_of
+from olmkit.sources.source import CONTENT_NOUNS, ConfigMapsSource, HttpSource, type_of
 from olmkit.sources.tree import BUNDLE_LIMITS
 from olmkit.store.store import Store, fill_staging
 from rukpak.bundle.storage import BUNDLE_FILE, FILES, PLAIN, REGISTRY, TYPE_FILE, is_intact, stored_type
@@ -70,7 +70,8 @@ async def unpack(request: UnpackRequest, context: JobContext) -> UnpackResult:
     credentials may read it, each time.
 
     Content that can never be used is a result with a `problem`. Raises Waiting for temporary failures, which an archive that
-    nobody has named by its digest is, and Blocked for a source or a configuration that cannot be used.
+    nobody has named by its digest is, and Blocked for a source or a configuration that cannot be used, and for files of
+    ConfigMaps that cannot.
     """
     store, content_type = Store(request.store, create=False), request.content_type
     context.progress(f"looking up the {CONTENT_NOUNS[type_of(request.source)]}")
@@ -92,6 +93,9 @@ async def unpack(request: UnpackRequest, context: JobContext) -> UnpackResult:
             if isinstance(request.source, HttpSource) and not request.source.checksum:
                 # The server may send another archive: pages of errors are sent with the status 200 too.
                 raise Waiting(error.reason, error.message, CONTENT_RETRY_DELAY) from error
+            if isinstance(request.source, ConfigMapsSource):
+                # Not pinned: the ConfigMaps may be deleted and created with other files.
+                raise Blocked(error.reason, error.message, error.subject) from error
             return replace(found, problem=error.message)
         return replace(found, staged=True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,7 +14,7 @@ from olmkit.errors import Waiting
 from olmkit.jobs.state import Finished, JobState
 from olmkit.sources.resolved_source import pinned
 from olmkit.sources.source import Source
-from olmkit.sources.spec_source import secret_name, source_of
+from olmkit.sources.spec_source import InputReference, source_of
 from rukpak.bundle.recorded_sources import pinned_source
 from rukpak.bundle.unpack_result import UnpackResult
 
@@ -55,32 +55,31 @@ class World:
     conflicting_deployment: str = ""
     """The BundleDeployment that controls the conflicting Bundle; "" if there is none."""
     namespace: str = ""
-    """The namespace of the suite, which contains the Secrets."""
-    secret_version: str | None = None
-    """The resourceVersion of the Secret that the spec names; None if it does not exist or the spec names none."""
+    """The namespace of the suite, which contains the Secrets and ConfigMaps."""
+    inputs: Mapping[InputReference, str | None] = field(default_factory=dict)
+    """The resourceVersion of the Secret and of each ConfigMap that the spec names; None for one that does not exist."""
     common_secret_version: str = ""
     """The resourceVersion of the Secret for all Bundles; "" if there is none."""
 
     @property
-    def secret(self) -> str:
-        """The Secret that the spec names, "" for none."""
-        return secret_name(self.bundle.spec.source) if self.bundle is not None else ""
+    def missing_input(self) -> InputReference | None:
+        """The first Secret or ConfigMap that the spec names and that does not exist."""
+        return next((each for each, version in self.inputs.items() if version is None), None)
 
     @property
-    def source(self) -> Source:
-        """The source that the spec asks for; once it was resolved, that of exactly this content. Raises Blocked if the spec
-        cannot be read."""
+    def source(self) -> Source | None:
+        """The source that the spec asks for; once it was resolved, that of exactly this content. None for ConfigMaps, which are
+        read when the job starts. Raises Blocked if the spec cannot be read."""
         assert self.bundle is not None
         source = source_of(self.bundle.spec.source)
-        assert source is not None, "Bundles have no ConfigMaps"
-        return pinned(source, self.resolved)
+        return None if source is None else pinned(source, self.resolved)
 
     @property
     def identity(self) -> str:
-        """The identity of the job for this spec and these Secrets."""
-        own = f"secret@{self.secret_version}" if self.secret else ""
+        """The identity of the job for this spec and these Secrets and ConfigMaps."""
+        own = (f"{each.kind}@{version}" for each, version in self.inputs.items())
         common = f"pull-secret@{self.common_secret_version}" if self.common_secret_version else ""
-        return " ".join(filter(None, (self._spec_identity, own, common)))
+        return " ".join(filter(None, (self._spec_identity, *own, common)))
 
     @property
     def _spec_identity(self) -> str:
@@ -90,7 +89,8 @@ class World:
     def is_own(self, job: UnpackState) -> bool:
         """Report whether the job is for this spec, and not for an earlier one or a Bundle that had the same name.
 
-        A job that has not found the content counts only with the present Secrets. When a Secret changes, the job runs again.
+        A job that has not found the content counts only with the present Secrets and ConfigMaps. When one changes, the job runs
+        again.
         """
         if isinstance(job, Finished):
             return job.identity.partition(" ")[0] == self._spec_identity
@@ -131,9 +131,10 @@ class World:
 
 @dataclass(frozen=True)
 class Unpack:
-    """Start or keep the job that fetches `source` and publishes its content."""
+    """Start or keep the job that fetches the content and publishes it."""
 
-    source: Source
+    source: Source | None
+    """None for the ConfigMaps of the spec: their files are read now, and have to be those that were resolved before."""
     content_type: str
     restart: bool = False
     """True if the job runs again although it has finished, because the store lacks its content or has it as another type."""

@@ -185,6 +185,18 @@ REFUSED = {
         deployment("x", type="git", git={"repository": GIT, "ref": {"tag": "a"}, "directory": "../a"}),
         "must be a relative path",
     ),
+    "a BundleDeployment of no ConfigMap": (
+        deployment("x", type="configMaps", configMaps=[]),
+        "spec.template.spec.source.configMaps",
+    ),
+    "a BundleDeployment of type configMaps with an image": (
+        deployment("x", type="configMaps", configMaps=[{"configMap": {"name": "a"}}], image={"ref": IMAGE}),
+        "source.image must be set for source type image, and for no other type",
+    ),
+    "a BundleDeployment with a path outside the content": (
+        deployment("x", type="configMaps", configMaps=[{"configMap": {"name": "a"}, "path": "../a"}]),
+        "must be a relative path",
+    ),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -46,12 +46,12 @@ class SourceHarness:
         """Use short timeouts."""
         self.access = replace(self.access, timeouts=SHORT_TIMEOUTS)
 
-    async def files(self, source: Source) -> dict[str, str]:
+    async def files(self, source: Source, only: Sequence[str] | None = None) -> dict[str, str]:
         """The text of each file by its path below the root. The source is encoded and decoded first, as for a job."""
         into = self.directory / f"into-{next(self._numbers)}"
         into.mkdir()
         async with open_source(codec.decode(type(source), codec.encode(source)), self.access) as opened:
-            fetched = await opened.fetch(into, limits=self.limits, progress=self.lines.append)
+            fetched = await opened.fetch(into, only, limits=self.limits, progress=self.lines.append)
             root = unpack(fetched, into, self.limits, self.lines.append)
         return {
             str(path.relative_to(root)): path.read_bytes().decode(errors="backslashreplace")
@@ -59,10 +59,10 @@ class SourceHarness:
             if path.is_file()
         }
 
-    async def error(self, source: Source) -> OlmError:
+    async def error(self, source: Source, only: Sequence[str] | None = None) -> OlmError:
         """The error of opening or unpacking; asserts that no output contains a secret."""
         with pytest.raises(OlmError) as raised:
-            await self.files(source)
+            await self.files(source, only)
         shown = "".join((str(raised.value), repr(raised.value), repr(source), repr(self.access), *self.lines))
         for layer in self.access.credentials.layers:
             for rule in layer:

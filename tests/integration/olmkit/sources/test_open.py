@@ -73,6 +73,16 @@ async def test_files_of_configmaps(harness: SourceHarness) -> None:
         assert (opened.validator, opened.unchanged) == ("", False)
 
 
+async def test_selected_files_of_configmaps(harness: SourceHarness) -> None:
+    source = ConfigMapsSource((("beside", b"1"), ("manifests/a.yaml", b"2"), ("metadata/b.yaml", b"3")))
+    assert await harness.files(source, only=("manifests",)) == {"manifests/a.yaml": "2"}
+    error = await harness.error(source, only=("manifests", "tests"))
+    assert isinstance(error, BadContent)
+    assert error.reason == "MissingContent"
+    words = 'has no content at "/tests", where its content should be'
+    assert error.message == f"configMaps@{digest_of_files(source.files)} {words}"
+
+
 async def test_limits_apply_to_files_of_configmaps(harness: SourceHarness) -> None:
     harness.limits = ContentLimits(bytes=10)
     source = ConfigMapsSource((("a", b"x" * 11),))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from olmkit.errors import Blocked
-from olmkit.sources.configmaps import MAX_CONTENT_BYTES, gather
+from olmkit.sources.configmaps import MAX_CONTENT_BYTES, gather, is_immutable, mutable_names
 from olmkit.sources.source import ConfigMapsSource
 
 
@@ -76,3 +76,11 @@ def test_invalid_configmaps_are_refused(maps: list[tuple[dict[str, Any], str]], 
         gather(maps)
     assert raised.value.reason == reason
     assert words in raised.value.message
+
+
+def test_only_a_configmap_that_says_so_is_immutable() -> None:
+    values = {"fixed": True, "open": False, "unset": None}
+    maps = [({**config_map(name), "immutable": value}, "") for name, value in values.items()]
+    maps.append((config_map("silent"), ""))
+    assert mutable_names(maps) == {"open", "unset", "silent"}
+    assert [is_immutable(raw) for raw, _ in maps] == [True, False, False, False]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from olmkit.errors import Blocked
 from olmkit.sources.resolved_source import (
     check_job_result,
     content_digest,
@@ -105,6 +106,19 @@ def test_a_result_of_a_job_is_accepted_for_its_source_and_for_what_is_pinned(
 def test_a_result_for_other_content_is_not_accepted(source: Source, resolved: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="the job was started for"):
         check_job_result(source, resolved, content_digest(resolved) or DIGEST)
+
+
+def test_other_files_are_never_taken_for_those_that_were_resolved() -> None:
+    assert pinned(FILES, resolved_files(FILES)) == FILES
+    other = ConfigMapsSource((("manifests/a.yaml", b"b"),))
+    with pytest.raises(Blocked) as raised:
+        pinned(other, resolved_files(FILES))
+    found, expected = (content_digest(resolved_files(each)) for each in (other, FILES))
+    assert raised.value.reason == "DigestMismatch"
+    assert raised.value.message == (
+        f"the files of the configmaps are {found}, and {expected} is expected: create them again as they were, or name others in"
+        " another Bundle"
+    )
 
 
 def test_content_of_another_type_pins_nothing() -> None:

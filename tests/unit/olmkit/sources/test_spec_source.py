@@ -75,6 +75,13 @@ def test_a_directory_outside_the_repository_is_refused(directory: str) -> None:
         source_of(CatalogSource.load(of_git(directory=directory)))
 
 
+@pytest.mark.parametrize("path", ["../a", "/a", "a/../b"])
+def test_a_path_outside_the_content_is_refused_before_a_configmap_is_read(path: str) -> None:
+    members = [{"configMap": {"name": "a"}}, {"configMap": {"name": "b"}, "path": path}]
+    with pytest.raises(BadReference, match=f'path "{path}" is not a path within the content'):
+        source_of(CatalogSource.load({"type": "configMaps", "configMaps": members}))
+
+
 def test_a_source_without_the_member_of_its_type_is_refused() -> None:
     with pytest.raises(Blocked, match=r"set spec.source.git: a source of type git needs it"):
         source_of(CatalogSource.load({"type": "git", "image": {"ref": "r/c:v1"}}))

@@ -142,3 +142,26 @@ def test_changes_of_a_secret(secret: str, keys: list[str]) -> None:
     obj = {"metadata": {"name": secret}}
     for change in (Change(None, obj), Change(obj, obj), Change(obj, None)):
         assert list(mapper.keys_of_secret(change)) == keys
+
+
+@pytest.mark.parametrize(
+    ("config_map", "keys"),
+    [
+        pytest.param("first", ["failing", "unpacked"], id="a ConfigMap that Bundles name"),
+        pytest.param("second", ["unpacked"], id="the second of a Bundle"),
+        pytest.param("login", [], id="a ConfigMap with the name of a Secret"),
+    ],
+)
+def test_changes_of_a_config_map(config_map: str, keys: list[str]) -> None:
+    def of_maps(name: str, phase: str, *maps: str) -> dict[str, Any]:
+        source = {"type": "configMaps", "configMaps": [{"configMap": {"name": each}} for each in maps]}
+        return {"metadata": {"name": name}, "spec": {"source": source}, "status": {"phase": phase}}
+
+    mapper = event_mapper(
+        of_maps("failing", "Failing", "first"),
+        of_maps("unpacked", "Unpacked", "first", "second"),
+        of_image("of-an-image", "Failing", pullSecret="login"),
+    )
+    obj = {"metadata": {"name": config_map}}
+    for change in (Change(None, obj), Change(obj, obj), Change(obj, None)):
+        assert list(mapper.keys_of_config_map(change)) == keys

@@ -6,7 +6,7 @@ import pytest
 
 from olmkit.jobs.state import Running
 from rukpak.bundle.world import UnpackState, World
-from tests.unit.rukpak.bundle.worlds import finished, world
+from tests.unit.rukpak.bundle.worlds import finished, of_maps, world
 
 PLAIN = world()
 NAMED = world(pull_secret="login", secret_version="7", common_secret_version="9")
@@ -16,22 +16,23 @@ NAMED = world(pull_secret="login", secret_version="7", common_secret_version="9"
     ("seen", "identity"),
     [
         pytest.param(PLAIN, "u/1", id="without Secrets"),
-        pytest.param(NAMED, "u/1 secret@7 pull-secret@9", id="with a Secret of its own, and one for all"),
-        pytest.param(world(pull_secret="login"), "u/1 secret@None", id="with a Secret that does not exist"),
+        pytest.param(NAMED, "u/1 Secret@7 pull-secret@9", id="with a Secret of its own, and one for all"),
+        pytest.param(world(pull_secret="login"), "u/1 Secret@None", id="with a Secret that does not exist"),
+        pytest.param(of_maps(), "u/1 ConfigMap@1 ConfigMap@2", id="with ConfigMaps"),
     ],
 )
-def test_a_job_is_known_by_the_spec_and_the_versions_of_its_secrets(seen: World, identity: str) -> None:
+def test_a_job_is_known_by_the_spec_and_the_versions_of_its_inputs(seen: World, identity: str) -> None:
     assert seen.identity == identity
 
 
 @pytest.mark.parametrize(
     ("job", "is_own"),
     [
-        pytest.param(Running("u/1 secret@7 pull-secret@9"), True, id="one that runs with these Secrets"),
-        pytest.param(Running("u/1 secret@6 pull-secret@9"), False, id="one that runs with an older Secret"),
-        pytest.param(finished(identity="u/1 secret@6"), True, id="one that found the image with an older Secret"),
-        pytest.param(finished(identity="u/2 secret@7 pull-secret@9"), False, id="one for another spec"),
-        pytest.param(finished(identity="u/10 secret@7"), False, id="one for a spec with a similar number"),
+        pytest.param(Running("u/1 Secret@7 pull-secret@9"), True, id="one that runs with these Secrets"),
+        pytest.param(Running("u/1 Secret@6 pull-secret@9"), False, id="one that runs with an older Secret"),
+        pytest.param(finished(identity="u/1 Secret@6"), True, id="one that found the image with an older Secret"),
+        pytest.param(finished(identity="u/2 Secret@7 pull-secret@9"), False, id="one for another spec"),
+        pytest.param(finished(identity="u/10 Secret@7"), False, id="one for a spec with a similar number"),
     ],
 )
 def test_which_job_is_that_of_the_bundle(job: UnpackState, is_own: bool) -> None:

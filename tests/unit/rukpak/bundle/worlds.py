@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,6 +11,7 @@ from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, Bundle, BundleStatus
 from olmkit.errors import OlmError, Waiting
 from olmkit.jobs.state import Failed, Finished, Queued, Running
 from olmkit.sources.resolved_source import content_digest, resolved_image
+from olmkit.sources.spec_source import InputReference, input_references
 from olmkit.store.store import unreadable_error
 from rukpak.bundle.unpack_result import UnpackResult
 from rukpak.bundle.world import UnpackState, World
@@ -69,6 +71,7 @@ def world(
         "spec": {"provisionerClassName": "core-rukpak-io-registry", "source": {"type": "image", "image": image}},
         "status": status,
     }
+    inputs = {InputReference("Secret", pull_secret): secret_version} if pull_secret else {}
     return World(
         "a",
         NOW,
@@ -82,15 +85,17 @@ def world(
         monotonic=monotonic,
         conflicting_deployment=conflicting_deployment,
         namespace="the-suite",
-        secret_version=secret_version,
+        inputs=inputs,
         common_secret_version=common_secret_version,
     )
 
 
 def with_spec(seen: World, **changes: Any) -> World:
-    """The same World with another spec."""
+    """The same World with another spec, whose Secret and ConfigMaps do not exist unless the World has them."""
     assert seen.raw is not None
-    return replace(seen, bundle=Bundle.load({**seen.raw, "spec": {**seen.raw["spec"], **changes}}))
+    bundle = Bundle.load({**seen.raw, "spec": {**seen.raw["spec"], **changes}})
+    inputs = {each: seen.inputs.get(each) for each in input_references(bundle.spec.source)}
+    return replace(seen, bundle=bundle, inputs=inputs)
 
 
 REPOSITORY = "https://git.example.com/combo.git"
@@ -101,6 +106,18 @@ RESOLVED_COMMIT = {"type": "git", "git": {"repository": REPOSITORY, "commit": CO
 def of_git(**known: Any) -> World:
     """A Bundle of a tag of a git repository; `known` as for world()."""
     return with_source(world(**known), {"type": "git", "git": {"repository": REPOSITORY, "ref": {"tag": "v0.0.2"}}})
+
+
+FILES_DIGEST = "sha256:" + "f" * 64
+TWO_MAPS: Mapping[str, str | None] = {"a": "1", "b": "2"}
+RESOLVED_FILES = {"type": "configMaps", "configMaps": {"digest": FILES_DIGEST}}
+
+
+def of_maps(*, path: str = "manifests", versions: Mapping[str, str | None] = TWO_MAPS, **known: Any) -> World:
+    """A Bundle of ConfigMaps with these resourceVersions; `known` as for world()."""
+    members = [{"configMap": {"name": name}, "path": path} for name in versions]
+    seen = with_source(world(**known), {"type": "configMaps", "configMaps": members})
+    return replace(seen, inputs={InputReference("ConfigMap", name): version for name, version in versions.items()})
 
 
 def with_source(seen: World, source: Any) -> World:
