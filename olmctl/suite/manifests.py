@@ -27,6 +27,8 @@ VERSION_LABEL = "app.kubernetes.io/version"
 NAME_LABEL = "app.kubernetes.io/name"
 SYSTEM_NAMESPACE = Settings.system_namespace
 KEYS_NAMESPACE = Settings.keys_namespace
+NAMESPACE_LABEL = "kubernetes.io/metadata.name"
+"""The label of each Namespace with its name, by which a webhook selects the namespace of the suite."""
 
 
 @dataclass(frozen=True)
@@ -130,10 +132,13 @@ def relocate(objects: Iterable[Object], system_namespace: str, keys_namespace: s
         metadata = each["metadata"]
         if each["kind"] == "Namespace":
             metadata["name"] = renamed.get(metadata["name"], metadata["name"])
-        services = (webhook["clientConfig"]["service"] for webhook in each.get("webhooks") or ())
-        for place in (metadata, *(each.get("subjects") or ()), *services):
-            if "namespace" in place:
-                place["namespace"] = renamed.get(place["namespace"], place["namespace"])
+        webhooks = each.get("webhooks") or ()
+        services = (webhook["clientConfig"]["service"] for webhook in webhooks)
+        selectors = (webhook.get("namespaceSelector", {}).get("matchLabels", {}) for webhook in webhooks)
+        for place in (metadata, *(each.get("subjects") or ()), *services, *selectors):
+            for field in ("namespace", NAMESPACE_LABEL):
+                if field in place:
+                    place[field] = renamed.get(place[field], place[field])
     for container in containers(objects):
         suffix = f".{SYSTEM_NAMESPACE}.svc"
         container["args"] = [

@@ -6,6 +6,8 @@ here. Pure.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from pydantic import ValidationError
 
 from olmkit.admission.review import AdmissionRequest, Denial
@@ -22,23 +24,23 @@ IMMUTABLE = "bundle.spec is immutable"
 """The reason of a denial, without a message: kubectl prints it where both stand."""
 
 
-def validate_bundle(request: AdmissionRequest) -> Denial | None:
-    """Explain why a Bundle is not created, or not changed; None if it is."""
+def validate_bundle(request: AdmissionRequest, mutable: Collection[str] = ()) -> Denial | None:
+    """Explain why a Bundle is not created, or not changed; None if it is. `mutable`: ConfigMaps that are known to be mutable."""
     if request.obj is None:
         return None
     if request.old is None:
         annotations = request.obj["metadata"].get("annotations") or {}
         if PROBE_ANNOTATION in annotations:
             return Denial(PROBE_ANSWERED)
-        problem = _source_problem(request.obj)
+        problem = _source_problem(request.obj, mutable)
         return Denial(problem) if problem else None
     return None if _spec(request.obj) == _spec(request.old) else Denial(IMMUTABLE)
 
 
-def _source_problem(bundle: Object) -> str:
+def _source_problem(bundle: Object, mutable: Collection[str]) -> str:
     """Explain what is wrong with the source; empty if nothing is, and for a spec that this version cannot read."""
     try:
-        return source_problem(BundleSpec.load(bundle.get("spec")).source)
+        return source_problem(BundleSpec.load(bundle.get("spec")).source, mutable)
     except ValidationError:
         return ""
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
-from olmkit.admission.review import AdmissionRequest, Denial
 from olmkit.admission.server import serve_webhooks
-from olmkit.api import bundledeployments
+from olmkit.api import bundledeployments, bundles
 from olmkit.api.label_policy import BINDINGS, POLICIES
 from olmkit.runtime.manager import Manager
 from olmkit.runtime.probes import DISABLED_ADDRESS
 from olmkit.tls.service import RUKPAK_SERVICE
-from rukpak.admission.bundles import validate_bundle
+from rukpak.admission.config_maps import ConfigMapWebhooks
 from rukpak.admission.deletions import DeletionProtection
 from rukpak.admission.label_policy import SELECTOR, LabelPolicy
 from rukpak.admission.probe import CONFIGURATION, AdmissionProbe
@@ -18,6 +17,7 @@ from rukpak.bundledeployment.cluster import transforms
 from rukpak.bundledeployment.cluster.rest_mapper import API_SERVICES, CRDS, RestMapper
 
 BUNDLE_PATH = "/validate-core-rukpak-io-v1alpha1-bundle"
+CONFIG_MAP_PATH = "/validate-core-v1-configmap"
 BUNDLE_DEPLOYMENT_PATH = "/validate-core-rukpak-io-v1alpha1-bundledeployment"
 DEFINITION_PATH = "/validate-apiextensions-k8s-io-v1-customresourcedefinition"
 NAMESPACE_PATH = "/validate-v1-namespace"
@@ -39,8 +39,10 @@ async def serve_admission(manager: Manager) -> None:
     rest_mapper = RestMapper(manager.client, crds, manager.informer(API_SERVICES, transform=transforms.api_service))
     deployments = manager.informer(bundledeployments.KIND)
     protection = DeletionProtection.of(manager.client, deployments, crds, rest_mapper)
+    config_maps = ConfigMapWebhooks(manager.client, manager.informer(bundles.KIND), manager.settings.system_namespace)
     webhooks = {
-        BUNDLE_PATH: _validate_bundle,
+        BUNDLE_PATH: config_maps.validate_bundle,
+        CONFIG_MAP_PATH: config_maps.validate_config_map,
         BUNDLE_DEPLOYMENT_PATH: protection.validate_bundle_deployment,
         DEFINITION_PATH: protection.validate_definition,
         NAMESPACE_PATH: protection.validate_namespace,
@@ -62,7 +64,3 @@ def _guard_labels(manager: Manager) -> None:
         manager.informer(BINDINGS, **selected),
     )
     manager.add_runnable(policy.run, every_replica=False)
-
-
-async def _validate_bundle(request: AdmissionRequest) -> Denial | None:
-    return validate_bundle(request)

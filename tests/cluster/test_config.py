@@ -28,7 +28,14 @@ from operator_controller.debug.server import RESOLUTIONS_PATH
 from rukpak.__main__ import add_flags as rukpak_flags
 from rukpak.admission.bundles import WEBHOOK
 from rukpak.admission.probe import CONFIGURATION
-from rukpak.admission.setup import BUNDLE_DEPLOYMENT_PATH, BUNDLE_PATH, DEFINITION_PATH, NAMESPACE_PATH, OPERATOR_PATH
+from rukpak.admission.setup import (
+    BUNDLE_DEPLOYMENT_PATH,
+    BUNDLE_PATH,
+    CONFIG_MAP_PATH,
+    DEFINITION_PATH,
+    NAMESPACE_PATH,
+    OPERATOR_PATH,
+)
 from tests.cluster.devcluster.test_cluster import eventually
 
 CONFIG = REPOSITORY / "config"
@@ -132,6 +139,7 @@ def test_the_webhooks_reach_rukpak() -> None:
     paths = {
         WEBHOOK: BUNDLE_PATH,
         "vbundledeployments.core.rukpak.io": BUNDLE_DEPLOYMENT_PATH,
+        "vconfigmaps.core.rukpak.io": CONFIG_MAP_PATH,
         "vdefinitions.core.rukpak.io": DEFINITION_PATH,
         "vnamespaces.core.rukpak.io": NAMESPACE_PATH,
         "voperators.operators.operatorframework.io": OPERATOR_PATH,

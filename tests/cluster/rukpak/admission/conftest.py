@@ -17,6 +17,7 @@ import yaml
 from devcluster.errors import DevclusterError
 from devcluster.services import free_address
 from devcluster.suite import WEBHOOKS
+from olmctl.suite.manifests import NAMESPACE_LABEL
 from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.api import bundles
 from olmkit.api.meta import Kind
@@ -52,6 +53,8 @@ class Place:
         for webhook in found["webhooks"]:
             path = webhook["clientConfig"].pop("service")["path"]
             webhook["clientConfig"]["url"] = f"https://{self.address}{path}"
+            if "namespaceSelector" in webhook:
+                webhook["namespaceSelector"]["matchLabels"][NAMESPACE_LABEL] = self.system
         return found
 
     async def configure(self) -> None:

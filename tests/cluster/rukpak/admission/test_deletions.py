@@ -20,7 +20,14 @@ from olmkit.api.meta import controller_reference
 from olmkit.api.operators import INSTALLED_FOR_LABEL
 from olmkit.errors import Forbidden, Unavailable
 from olmkit.runtime.client import Client
-from rukpak.admission.setup import BUNDLE_DEPLOYMENT_PATH, BUNDLE_PATH, DEFINITION_PATH, NAMESPACE_PATH, OPERATOR_PATH
+from rukpak.admission.setup import (
+    BUNDLE_DEPLOYMENT_PATH,
+    BUNDLE_PATH,
+    CONFIG_MAP_PATH,
+    DEFINITION_PATH,
+    NAMESPACE_PATH,
+    OPERATOR_PATH,
+)
 from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
 from tests.cluster.proxy import run_as
 from tests.cluster.refusing_proxy import RefusingProxy
@@ -186,6 +193,7 @@ async def test_a_protected_operator_with_the_longest_annotations_is_not_deleted(
     await fleet.place.at.until(gone)
 
 
+PATHS = (BUNDLE_PATH, BUNDLE_DEPLOYMENT_PATH, CONFIG_MAP_PATH, OPERATOR_PATH, DEFINITION_PATH, NAMESPACE_PATH)
 WRONG: tuple[Any, ...] = (MISSING, None, True, 7, "x", [], [7], {}, {"a": 7})
 
 
@@ -239,7 +247,7 @@ async def test_a_forged_review_is_answered_and_never_an_unexpected_error(
             requests += [{"object": forged["oldObject"]}, {"object": forged["oldObject"], "oldObject": old}]
     statuses = set()
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls)) as session:
-        for path in (BUNDLE_PATH, BUNDLE_DEPLOYMENT_PATH, OPERATOR_PATH, DEFINITION_PATH, NAMESPACE_PATH):
+        for path in PATHS:
             for request in requests:
                 body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
                 review = {**body, "request": {"uid": "u", **request}}

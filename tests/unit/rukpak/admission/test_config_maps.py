@@ -1,0 +1,62 @@
+"""Which writes of a ConfigMap `vconfigmaps.core.rukpak.io` denies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from olmkit.admission.review import AdmissionRequest, Denial
+from rukpak.admission.config_maps import validate_config_map
+
+
+def bundle(name: str, *maps: str, kind: str = "configMaps") -> dict[str, Any]:
+    members = [{"configMap": {"name": each}} for each in maps]
+    return {"metadata": {"name": name}, "spec": {"source": {"type": kind, "configMaps": members}}}
+
+
+def config_map(name: str, *, immutable: Any = None) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "s"}, "data": {}, "immutable": immutable}
+
+
+BUNDLES = [bundle("b", "files", "more"), bundle("a", "files"), bundle("c", "other"), bundle("d", "free", kind="git")]
+REFERENCED = (
+    'configmap "{}" is referenced in .spec.source.configMaps[].configMap.name by bundles [{}]; '
+    "referenced configmaps must have .immutable == true"
+)
+
+
+@pytest.mark.parametrize(
+    ("obj", "denial"),
+    [
+        pytest.param(config_map("files"), REFERENCED.format("files", "a b"), id="that two Bundles name"),
+        pytest.param(config_map("more", immutable=False), REFERENCED.format("more", "b"), id="that one Bundle names"),
+        pytest.param(config_map("files", immutable="true"), REFERENCED.format("files", "a b"), id="with a text"),
+        pytest.param(config_map("files", immutable=True), None, id="immutable"),
+        pytest.param(config_map("free"), None, id="that no Bundle reads"),
+    ],
+)
+def test_creations(obj: dict[str, Any], denial: str | None) -> None:
+    expected = None if denial is None else Denial(denial)
+    assert validate_config_map(AdmissionRequest("u", obj), BUNDLES) == expected
+
+
+@pytest.mark.parametrize(
+    ("obj", "denial"),
+    [
+        pytest.param(config_map("files", immutable=True), 'configmap "files" is in-use by bundle "a"', id="in use"),
+        pytest.param(config_map("other"), 'configmap "other" is in-use by bundle "c"', id="in use and mutable"),
+        pytest.param(config_map("free", immutable=True), None, id="not in use"),
+    ],
+)
+def test_deletions(obj: dict[str, Any], denial: str | None) -> None:
+    expected = None if denial is None else Denial(denial)
+    assert validate_config_map(AdmissionRequest("u", old=obj), BUNDLES) == expected
+
+
+def test_a_change_is_left_to_the_api_server() -> None:
+    """It refuses each change of an immutable ConfigMap; a mutable one may become immutable."""
+    old, new = config_map("files"), config_map("files", immutable=True)
+    assert validate_config_map(AdmissionRequest("u", new, old), BUNDLES) is None
+    assert validate_config_map(AdmissionRequest("u", old, old), BUNDLES) is None
+    assert validate_config_map(AdmissionRequest("u"), BUNDLES) is None
