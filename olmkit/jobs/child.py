@@ -265,12 +265,11 @@ class Parser:
         message = {"function": job.function, "request": codec.encode(request), "directory": str(directory)}
         loop, line = asyncio.get_running_loop(), orjson.dumps(message) + b"\n"
         self._connection.setblocking(False)
-        try:
+        with suppress(ConnectionError):  # the parser has ended; what it answered before is read below
             sent = socket.send_fds(self._connection, [line[:FIRST_SEND_BYTES]], [file.fileno() for file in files])
-            await loop.sock_sendall(self._connection, line[sent:])
-            return _read(await self._last_line(), job)
-        except ConnectionError as error:
-            raise ParserLost from error
+            if sent < len(line):  # sending nothing is an error too when the other end is closed
+                await loop.sock_sendall(self._connection, line[sent:])
+        return _read(await self._last_line(), job)
 
     async def _last_line(self) -> bytes:
         """The answer. The channel ends when the process and all that it started are gone (fork_server.py): from then on nothing
@@ -287,7 +286,8 @@ class Parser:
                     last = line
 
         try:
-            await protocol.read_lines(self._connection, on_line)
+            with suppress(ConnectionError):  # it ended without having read everything
+                await protocol.read_lines(self._connection, on_line)
         except protocol.AnswerTooLarge:
             raise ParserFailed("the answer of the parser is too large") from None
         if last is None:

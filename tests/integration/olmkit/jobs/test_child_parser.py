@@ -17,8 +17,10 @@ import pytest_asyncio
 
 from olmkit.errors import Blocked, Waiting
 from olmkit.jobs import landlock, seccomp
+from olmkit.jobs.child import Parser
 from olmkit.jobs.job import Limits, Task
 from olmkit.jobs.memory_budget import MemoryBudget
+from olmkit.jobs.protocol import frame
 from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scheduler import Jobs
 from olmkit.jobs.state import Failed, Finished, JobState, Queued, Running
@@ -122,6 +124,30 @@ async def test_a_parser_is_not_forked_from_the_job_and_has_no_environment(
     assert found["file"] == "fetched"
     assert found["descriptors"] == 3 + 2, "the channel to its job, and the file"
     assert found["dumpable"] == 0
+
+
+class AnsweredEarly(socket.socket):
+    """The job's end of a channel whose parser has answered and ended before the job continues after the first bytes."""
+
+    parser: socket.socket
+
+    def sendmsg(self, *arguments: Any) -> int:
+        """Send the bytes, receive and answer them, and close the other end."""
+        sent = super().sendmsg(*arguments)
+        message, files, _, _ = socket.recv_fds(self.parser, 4096, 4)
+        assert (message[-1:], len(files)) == (b"\n", 1)
+        os.close(files[0])
+        self.parser.sendall(frame("result", {"early": True}))
+        self.parser.close()
+        return sent
+
+
+async def test_an_answer_that_comes_before_the_job_has_continued_is_read(tmp_path: Path) -> None:
+    ours, theirs = socket.socketpair()
+    with AnsweredEarly(fileno=ours.detach()) as channel, (tmp_path / "file").open("w+b") as file:
+        channel.parser = theirs
+        parser = Parser(channel, lambda: None, lambda _: None)
+        assert await parser(job("parse"), {}, [file], tmp_path) == {"early": True}
 
 
 @pytest.mark.parametrize(
