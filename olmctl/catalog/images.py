@@ -23,12 +23,11 @@ from olmkit.fbc.bundle_files import MANIFESTS, METADATA, PACKAGE_KEY
 from olmkit.gocompat.text import quoted
 from olmkit.sources.access import Access
 from olmkit.sources.content_limits import BUNDLE_LIMITS
-from olmkit.sources.credentials import Credentials
+from olmkit.sources.credentials import Credentials, credentials_of
 from olmkit.sources.errors import BadReference, SourceReason
 from olmkit.sources.oci import image
 from olmkit.sources.oci.reference import parse
 from olmkit.sources.oci.registries_conf import Registries
-from olmkit.sources.secrets import credentials_of
 
 CONFIGS_LABEL = "operators.operatorframework.io.index.configs.v1"
 DATABASE_LABEL = "operators.operatorframework.io.index.database.v1"

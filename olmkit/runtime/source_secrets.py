@@ -14,8 +14,7 @@ from olmkit.errors import Blocked, NotFound, OlmError
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.manager import Manager
-from olmkit.sources.credentials import Credentials
-from olmkit.sources.secrets import BadSecret, credentials_of, missing_secret
+from olmkit.sources.credentials import BadSecret, Credentials, credentials_of, missing_secret
 
 SECRETS = Kind("", "v1", "Secret", "secrets", namespaced=True)
 

@@ -15,10 +15,9 @@ from yarl import URL
 from olmkit.api.source_annotations import INSECURE_HOSTS_ANNOTATION
 from olmkit.errors import Waiting
 from olmkit.sources.access import Access
-from olmkit.sources.credentials import Login
+from olmkit.sources.credentials import BASIC_AUTH, Login
 from olmkit.sources.errors import RETRY_DELAY, SourceReason
 from olmkit.sources.network import Endpoint, Network, Timeouts
-from olmkit.sources.secrets import BASIC_AUTH
 from olmkit.sources.transport import HttpResponse, authority, status_phrase
 from olmkit.sources.transport_errors import REGISTRY_TLS_HINT
 

@@ -13,7 +13,7 @@ from typing import Protocol
 from olmkit.api import content
 from olmkit.api.content import SourceType
 from olmkit.errors import Blocked
-from olmkit.sources.secrets import missing_secret
+from olmkit.sources.credentials import missing_secret
 from olmkit.sources.source import (
     GitReference,
     GitSource,

@@ -11,10 +11,9 @@ import asyncssh
 
 from olmkit.api.source_annotations import HOSTS_ANNOTATION
 from olmkit.errors import Blocked, Waiting
-from olmkit.sources.credentials import Credentials, SshKey
+from olmkit.sources.credentials import SSH_AUTH, Credentials, SshKey
 from olmkit.sources.errors import RETRY_DELAY, SourceReason
 from olmkit.sources.git.address import GitAddress
-from olmkit.sources.secrets import SSH_AUTH
 from olmkit.sources.transport import ADDRESS_RETRY_DELAY
 
 

@@ -14,10 +14,9 @@ from olmkit.errors import OlmError
 from olmkit.jobs import codec
 from olmkit.sources.access import Access
 from olmkit.sources.content_limits import CATALOG_LIMITS, ContentLimits
-from olmkit.sources.credentials import Credentials
+from olmkit.sources.credentials import Credentials, credentials_of
 from olmkit.sources.network import Timeouts
 from olmkit.sources.open import open_source, unpack
-from olmkit.sources.secrets import credentials_of
 from olmkit.sources.source import GitReference, GitSource, RefKind, Source
 
 SHORT_TIMEOUTS = Timeouts(connect=5, read=1, min_rate_window=0.3, min_rate_bytes=50 * 1024)

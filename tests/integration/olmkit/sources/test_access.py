@@ -11,8 +11,8 @@ from olmkit.errors import Blocked
 from olmkit.jobs import codec
 from olmkit.jobs.job import Job, Task
 from olmkit.sources.access import Access
+from olmkit.sources.credentials import credentials_of
 from olmkit.sources.network import Timeouts
-from olmkit.sources.secrets import credentials_of
 from tests.secrets import auth, docker_config
 
 CREDENTIALS = credentials_of(docker_config({"quay.io": auth("u", "Sesame")}))

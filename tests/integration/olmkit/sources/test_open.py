@@ -18,10 +18,10 @@ from olmkit.jobs.scheduler import Jobs
 from olmkit.jobs.state import Failed, Finished, JobState
 from olmkit.sources.access import Access
 from olmkit.sources.content_limits import CATALOG_LIMITS, ContentLimits
+from olmkit.sources.credentials import credentials_of
 from olmkit.sources.errors import BadContent
 from olmkit.sources.oci.image import FromLabel
 from olmkit.sources.open import open_source, unpack
-from olmkit.sources.secrets import credentials_of
 from olmkit.sources.source import ConfigMapsSource, HttpSource, ImageSource, Source, digest_of_files
 from tests import images
 from tests.images import tar

@@ -10,10 +10,10 @@ import pytest
 from olmkit.errors import Waiting
 from olmkit.sources.addresses import AddressRefused
 from olmkit.sources.ca_bundle import CABundle
+from olmkit.sources.credentials import credentials_of
 from olmkit.sources.oci import image
 from olmkit.sources.oci.registries_conf import Registries, parse
 from olmkit.sources.proxies import Proxies
-from olmkit.sources.secrets import credentials_of
 from tests import images
 from tests.images import tar
 from tests.integration.olmkit.sources.proxied_image import ProxiedImage, empty_directory, insecure_rule

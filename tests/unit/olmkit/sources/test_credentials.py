@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from olmkit.errors import Blocked
 from olmkit.jobs import codec
-from olmkit.sources.credentials import Credentials, Login
-from olmkit.sources.secrets import BadSecret, credentials_of
+from olmkit.sources.credentials import BadSecret, Credentials, Login, credentials_of
 from tests.secrets import auth, docker_config, secret
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n"

@@ -15,9 +15,9 @@ from aiohttp import web
 from olmkit.errors import Waiting
 from olmkit.sources.addresses import SourceAddresses
 from olmkit.sources.ca_bundle import CABundle
+from olmkit.sources.credentials import credentials_of
 from olmkit.sources.oci import image
 from olmkit.sources.oci.registries_conf import Registries, parse
-from olmkit.sources.secrets import credentials_of
 from tests import images
 from tests.images import tar
 from tests.integration.olmkit.sources.proxied_image import empty_directory, insecure_rule

@@ -25,9 +25,8 @@ from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scheduler import Jobs
 from olmkit.jobs.state import Failed, Finished, JobState, Queued
 from olmkit.sources.access import Access
-from olmkit.sources.credentials import Credentials
+from olmkit.sources.credentials import Credentials, credentials_of
 from olmkit.sources.errors import BadContent
-from olmkit.sources.secrets import credentials_of
 from olmkit.store.store import Store
 from tests import images
 from tests.images import file, tar
