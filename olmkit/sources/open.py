@@ -25,6 +25,7 @@ from typing import IO, Any, TypeAlias
 from olmkit.jobs import codec
 from olmkit.sources import http
 from olmkit.sources.access import Access
+from olmkit.sources.content_limits import CATALOG_LIMITS, ContentLimits
 from olmkit.sources.errors import BadContent, SourceReason
 from olmkit.sources.oci import image
 from olmkit.sources.oci.image import FromLabel
@@ -44,7 +45,7 @@ from olmkit.sources.source import (
     ImageSource,
     Source,
 )
-from olmkit.sources.tree import CATALOG_LIMITS, ContentLimits, Tree, TreeError
+from olmkit.sources.tree import Tree, TreeError
 from olmkit.sources.tree_storage import TreeStorage
 from olmkit.store.disk_errors import UNPACKED_CONTENT, disk_errors_as_waiting
 
