@@ -16,7 +16,7 @@ END = datetime.datetime(2100, 1, 1)
 
 
 class Authority:
-    """Signs certificates for 127.0.0.1 and localhost."""
+    """Signs certificates for 127.0.0.1, localhost and names."""
 
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -34,11 +34,11 @@ class Authority:
         (made / "test.crt").write_bytes(self._certificate.public_bytes(serialization.Encoding.PEM))
         return made
 
-    def server_context(self, directory: Path) -> ssl.SSLContext:
-        """The context of a server on loopback."""
+    def server_context(self, directory: Path, *hosts: str) -> ssl.SSLContext:
+        """The context of a server on loopback, which is one of these hosts too."""
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "server of a test")])
-        names = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]
+        names = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), *map(x509.DNSName, ("localhost", *hosts))]
         certificate = (
             self._made(name, key.public_key())
             .add_extension(x509.SubjectAlternativeName(names), critical=False)

@@ -27,14 +27,14 @@ def config_map(name: str) -> bytes:
 
 
 class SourceUnpacker:
-    """The unpack jobs of rukpak, which may connect to loopback, and their store."""
+    """The unpack jobs of rukpak, and their store. Without `access` they may connect to loopback."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, access: Access | None = None) -> None:
         self.directory = root / "store"
         self.store = Store(self.directory)
-        self.access = Access(allowed_cidrs=("127.0.0.0/8",))
+        self.access = access or Access(allowed_cidrs=("127.0.0.0/8",))
         self.ends: asyncio.Queue[str] = asyncio.Queue()
-        sandbox = Sandbox(reads=(self.directory,))
+        sandbox = Sandbox(reads=(self.directory, *self.access.config_files()))
         self.jobs = Jobs[UnpackResult](self.ends.put_nowait, preload=[UNPACK.module], sandbox=sandbox)
 
     async def unpack(self, source: Source, content_type: str = PLAIN) -> UnpackResult:
