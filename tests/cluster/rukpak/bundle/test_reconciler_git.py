@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,10 @@ from tests.cluster.rukpak.harness import (
     says,
 )
 from tests.conditions import triple
+from tests.integration.olmkit.sources.git.content import ssh_secret
 from tests.secrets import secret
 from tests.servers.git_http_server import GitServer, Repository
+from tests.servers.git_ssh_server import GitSshServer
 
 LOOPBACK = ("127.0.0.0/8",)
 NAMESPACE = "default"
@@ -116,6 +119,30 @@ async def test_the_bundle_of_the_guide_keeps_its_commit_when_the_tag_moves_and_w
                 assert again["status"]["resolvedSource"] == resolved
             if cache == "lost-when-it-moved":
                 combo.repository.git("tag", "--delete", "v0.0.2")
+
+
+async def test_a_repository_over_ssh_is_read_with_the_key_of_its_secret_alone(
+    at: Harness, combo: Combo, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    commit, login = combo.commit("1"), f"{at.name}-key"
+    caplog.set_level(logging.DEBUG)
+    async with GitSshServer(tmp_path / "repositories") as server:
+        git: dict[str, Any] = {
+            "repository": f"ssh://git@{server.address}/operator-framework/combo",
+            "ref": {"branch": "main"},
+        }
+        settings = {"allow_source_cidr": LOOPBACK, "system_namespace": NAMESPACE}
+        async with rukpak(at.cluster, tmp_path / "cache", Client, **settings):
+            await at.client.apply(bundledeployments.KIND, deployment_of(at, git), "test")
+            await at.until(says("Stalled", "True", text="is reached over ssh, which needs a key"))
+            body = ssh_secret(server)
+            await at.create(SECRETS, {**body, "metadata": {**body["metadata"], "name": login, "namespace": NAMESPACE}})
+            named = deployment_of(at, {**git, "auth": {"secret": {"name": login}}})
+            await at.client.apply(bundledeployments.KIND, named, "test")
+            raw = await at.until(READY)
+            assert raw["status"]["installed"]["resolvedSource"]["git"]["commit"] == commit
+        assert set(server.commands) == {"git-upload-pack '/operator-framework/combo'"}
+        assert server.private_key.splitlines()[1] not in caplog.text
 
 
 async def test_a_template_pivots_between_sources_and_keeps_the_commit_of_its_branch(
