@@ -22,6 +22,7 @@ from devcluster import images
 from devcluster.cluster import Cluster
 from devcluster.processes import REPOSITORY
 from devcluster.suite import Suite
+from olmkit.store.store import STAGING_DIRECTORY
 from tests.cluster.devcluster.test_cluster import eventually
 from tests.tiltfile import DIRECTORY, Tilt, evaluate
 
@@ -49,12 +50,12 @@ class UpdatedSuite(Suite):
         return body
 
     def content(self) -> dict[str, int]:
-        """The inodes of the files of the catalog in the cache."""
+        """The inodes of the published files of the catalog in the cache."""
         directory = self.directory / "cache"
         return {
             str(path.relative_to(directory)): path.stat().st_ino
             for path in directory.rglob("*.json*")
-            if path.is_file()
+            if STAGING_DIRECTORY not in path.parts and path.is_file()
         }
 
 
