@@ -20,8 +20,8 @@ class ContentLimits:
     """Bytes of all files after decompression; a directory counts as DIRECTORY_BYTES."""
     files: int = 100_000
     """Entries of any type, and directories without an entry of their own."""
-    path: int = 4096
-    """Bytes of one path."""
+    path: int = 3072
+    """Bytes of one path. Linux opens paths of 4095 bytes, and those of stores begin with the directory of the content."""
     depth: int = 64
     """Directories in one path."""
 

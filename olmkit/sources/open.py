@@ -29,6 +29,7 @@ from olmkit.sources.content_limits import CATALOG_LIMITS, ContentLimits
 from olmkit.sources.errors import BadContent, SourceReason
 from olmkit.sources.oci import image
 from olmkit.sources.oci.image import FromLabel
+from olmkit.sources.oci.layers import member_path
 from olmkit.sources.oci.registries_conf import Registries
 from olmkit.sources.resolved_source import (
     content_digest,
@@ -39,6 +40,7 @@ from olmkit.sources.resolved_source import (
     resolved_image,
 )
 from olmkit.sources.source import (
+    CONTENT_NOUNS,
     ConfigMapsSource,
     GitSource,
     HttpSource,
@@ -295,11 +297,11 @@ def _unpack_git(
 
 def _unpack_files(facts: Mapping[str, Any], into: Path | TreeStorage, limits: ContentLimits) -> None:
     source, ref = codec.decode(ConfigMapsSource, facts["source"]), facts["ref"]
-    tree = Tree(into, tuple(facts["only"]) or ("",), limits, layer=1)
+    tree = Tree(into, tuple(facts["only"]) or ("",), limits, layer=1, noun=CONTENT_NOUNS["configMaps"])
     try:
         with disk_errors_as_waiting(UNPACKED_CONTENT):
             for path, data in source.files:
-                tree.file(path, io.BytesIO(data))
+                tree.file(member_path(path, tree), io.BytesIO(data))
     except TreeError as error:
         raise BadContent(error.reason, f"{ref} {error.detail}", ref) from error
     if words := tree.missing_content():

@@ -76,6 +76,16 @@ async def test_manifests_and_metadata_are_a_registry_bundle(unpacker: SourceUnpa
             id="a directory below manifests",
         ),
         pytest.param(
+            {**MANIFESTS, f"{'n' * 300}/a.yaml": b""},
+            *(PLAIN, "TooLarge", 'nnn…": a path too long'),
+            id="a directory that no disk has",
+        ),
+        pytest.param(
+            {**MANIFESTS, "n/" * 100 + "a.yaml": b""},
+            *(PLAIN, "TooLarge", '": a path more than 64 directories deep'),
+            id="a directory below many others",
+        ),
+        pytest.param(
             {"manifests/a.yaml": b""},
             *(PLAIN, "UnpackFailed", "found zero objects"),
             id="no objects",
