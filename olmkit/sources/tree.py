@@ -19,6 +19,8 @@ from olmkit.sources.errors import SourceReason, quoted
 from olmkit.sources.tree_storage import ByteReader, DiskStorage, TreeStorage
 
 MAX_LINK_HOPS = 40
+MAX_LINK_PARTS = 10_000_000
+"""The limit of the parts of paths that all links together lead through: a few seconds of work."""
 
 
 class TreeError(Exception):
@@ -78,6 +80,7 @@ class Tree:
     """The name of the content in messages."""
     _root: TreeNode = field(default_factory=lambda: TreeNode(0, {}))
     _whiteouts_seen: set[tuple[int, str]] = field(default_factory=set)
+    _link_parts: int = 0
 
     def __post_init__(self) -> None:
         self._storage: TreeStorage = (
@@ -113,7 +116,9 @@ class Tree:
             self.files += 1
 
     def symbolic_link(self, path: str, target: str) -> None:
-        """Record a symbolic link; finish() resolves it."""
+        """Record a symbolic link; finish() resolves it. Raises TreeError(TooLarge) for a target that is no path of a file."""
+        if len(target.encode(errors="surrogateescape")) > self.limits.path:
+            raise TreeError(SourceReason.TOO_LARGE, f"contains {quoted(path)}, a link to a path too long")
         self._replace(path).target = target
 
     def hard_link(self, path: str, target: str) -> None:
@@ -188,7 +193,7 @@ class Tree:
     def _child(self, path: str) -> TreeNode | None:
         node: TreeNode | None = self._root
         for part in path.split("/") if path else ():
-            node = node.children.get(part) if node is not None and node.children is not None else None
+            node = _below(node, part)
         return node
 
     def _make_directories(self, path: str, *, replace: bool = False) -> TreeNode:
@@ -266,25 +271,42 @@ class Tree:
 
     def _resolve(self, path: str, link: TreeNode) -> tuple[str, TreeNode]:
         """The path and node of a link's target; an absolute target starts at the root of the content."""
-        remaining = [*reversed((link.target or "").split("/"))]
-        resolved = [] if (link.target or "").startswith("/") else path.split("/")[:-1]
-        hops = 0
+        remaining, hops = [*reversed((link.target or "").split("/"))], 0
+        resolved = [] if (link.target or "").startswith("/") else self._named(path)[:-1]
         while remaining:
+            self._take_link_part()
             part = remaining.pop()
             if part == ".." and not resolved:
                 raise self._link_error(path, link, f"which is outside the {self.noun}")
             if part in ("", ".", ".."):
-                resolved = resolved[:-1] if part == ".." else resolved
+                if part == "..":
+                    resolved.pop()
                 continue
-            resolved.append(part)
-            node = self._child("/".join(resolved))
-            if node is not None and node.target is not None:
-                hops += 1
-                if hops > MAX_LINK_HOPS:
-                    raise self._link_error(path, link, "which is a loop")
-                remaining += reversed(node.target.split("/"))
-                resolved = [] if node.target.startswith("/") else resolved[:-1]
-        return self._check_target(path, link, "/".join(resolved))
+            node = _below(resolved[-1][1] if resolved else self._root, part)
+            if node is None or node.target is None:
+                resolved.append((part, node))
+                continue
+            hops += 1
+            if hops > MAX_LINK_HOPS:
+                raise self._link_error(path, link, "which is a loop")
+            remaining += reversed(node.target.split("/"))
+            resolved = [] if node.target.startswith("/") else resolved
+        return self._check_target(path, link, "/".join(name for name, _ in resolved))
+
+    def _named(self, path: str) -> list[tuple[str, TreeNode | None]]:
+        """The parts of a path, each with its node."""
+        found: list[tuple[str, TreeNode | None]] = []
+        node: TreeNode | None = self._root
+        for part in path.split("/"):
+            node = _below(node, part)
+            found.append((part, node))
+        return found
+
+    def _take_link_part(self) -> None:
+        """Raises TreeError(TooLarge)."""
+        self._link_parts += 1
+        if self._link_parts > MAX_LINK_PARTS:
+            raise TreeError(SourceReason.TOO_LARGE, "contains links through more directories than are followed")
 
     def _check_target(self, path: str, link: TreeNode, target: str) -> tuple[str, TreeNode]:
         node = self._child(target)
@@ -300,3 +322,8 @@ class Tree:
         return TreeError(
             SourceReason.UNSAFE, f"contains {quoted(path)}, a link to {quoted(link.target or '')}, {why}", link.layer
         )
+
+
+def _below(node: TreeNode | None, name: str) -> TreeNode | None:
+    """The child of this name; None if there is none."""
+    return node.children.get(name) if node is not None and node.children is not None else None

@@ -195,6 +195,15 @@ def test_layers_are_merged(tmp_path: Path, layers: list[list[Entry]], wanted: st
             [[link("x/a", "b"), link("x/b", "a")]], SourceReason.UNSAFE, "which is a loop", id="links in a circle"
         ),
         pytest.param(
+            [[link("x/a", "d/" * 250_000)]], SourceReason.TOO_LARGE, "a link to a path too long", id="a link too long"
+        ),
+        pytest.param(
+            [[file("x/a"), link("x/b", "./" * 1000 + "a"), *(link(f"x/{each}", "b") for each in range(12_000))]],
+            SourceReason.TOO_LARGE,
+            "links through more directories than are followed",
+            id="many links through a long one",
+        ),
+        pytest.param(
             [[link("x/a", "b"), file("x/b/c")]], SourceReason.UNSAFE, "which is a directory", id="a link to a directory"
         ),
         pytest.param(
@@ -251,6 +260,12 @@ def test_layers_are_merged(tmp_path: Path, layers: list[list[Entry]], wanted: st
             SourceReason.TOO_LARGE,
             "more than 64 directories deep",
             id="directories too deep",
+        ),
+        pytest.param(
+            [[file("x/" + f"{'a' * 250}/" * 12 + "a" * 80)]],
+            SourceReason.TOO_LARGE,
+            "a path too long",
+            id="a path that a store may not have",
         ),
         pytest.param(
             [[file("a/" * 5000 + "b")]], SourceReason.TOO_LARGE, "a path too long", id="a path too long, not selected"

@@ -126,6 +126,12 @@ def changed(data: bytes, offset: int, value: bytes) -> bytes:
         pytest.param(packed([("../a", b"x")]), "UnsafeContent", "a path outside the archive", id="a path outside"),
         pytest.param(packed([("/etc/a", b"x")]), "UnsafeContent", "an absolute path", id="an absolute path"),
         pytest.param(
+            packed([("a_b", b"x")]).replace(b"a_b", b"a\0b"),
+            "UnsafeContent",
+            '"a\\x00b": a name with a NUL in it',
+            id="a name with a NUL",
+        ),
+        pytest.param(
             packed([(info("a", stat.S_IFLNK), b"../../etc/passwd")]),
             "UnsafeContent",
             "outside the archive",
