@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from olmkit.api import bundledeployments, bundles
@@ -22,10 +23,12 @@ from olmkit.runtime.status_publisher import ProgressRules, Publisher
 from olmkit.sources.access import Access
 from olmkit.sources.spec_source import CONFIG_MAP, SECRET
 from olmkit.store.store import Store
+from olmkit.tls.delegated_auth import DelegatedAuth
 from rukpak.admission.probe import AdmissionProbe
-from rukpak.admission.setup import admission_probe, serve_admission
+from rukpak.admission.setup import admission_probe, is_serving, serve_admission
 from rukpak.bundle import events as bundle_events
 from rukpak.bundle.act import BundleActions
+from rukpak.bundle.content_routes import ContentRoutes, content_url
 from rukpak.bundle.garbage_collector import GarbageCollector
 from rukpak.bundle.reconciler import BundleReconciler
 from rukpak.bundle.unpack_request import UNPACK
@@ -76,7 +79,14 @@ async def build(manager: Manager) -> None:
     manager.on_close(jobs.close)
     bundles_controller = bundle_controller(manager, jobs, store)
     bundle_deployment_controller(manager, store, memory, bundles_controller.enqueue, admission_probe(manager))
-    await serve_admission(manager)
+    content = ContentRoutes(
+        store,
+        manager.informer(bundles.KIND),
+        DelegatedAuth(manager.client).check,
+        lambda: manager.is_leading,
+        bundles_controller.enqueue,
+    )
+    await serve_admission(manager, content.add_routes)
 
 
 def store_directory(settings: Settings) -> Path:
@@ -96,7 +106,8 @@ def bundle_controller(manager: Manager, jobs: Jobs[UnpackResult], store: Store) 
     actions = BundleActions(jobs, store, store_directory(settings), access, inputs, collector)
     rules = ProgressRules(lambda name, delay: controller.enqueue_after(name, delay), frozenset({"phase"}))
     publisher = Publisher(client, bundles.KIND, FIELD_MANAGER, informer, rules)
-    reconciler = BundleReconciler(actions, publisher, informer, deployments)
+    url = partial(content_url, settings.system_namespace) if is_serving(manager) else lambda _: ""
+    reconciler = BundleReconciler(actions, publisher, informer, deployments, url)
     controller = Controller(BUNDLE_CONTROLLER, reconciler.steps())
     event_mapper = bundle_events.EventMapper(informer, inputs.secrets.common)
     controller.watch(informer, event_mapper.keys_of_bundle)

@@ -48,9 +48,12 @@ is answered with 500: the failurePolicy then decides."""
 
 
 class AdmissionServer:
-    """`webhooks`: path -> validator; `process` is whose log has more about an unexpected error."""
+    """`webhooks`: path -> validator; `process` is whose log has more about an unexpected error; `mount` adds more routes, which
+    check tokens themselves."""
 
-    def __init__(self, process: str, webhooks: Mapping[str, Validate]) -> None:
+    def __init__(
+        self, process: str, webhooks: Mapping[str, Validate], mount: Callable[[web.Application], None] = lambda _: None
+    ) -> None:
         application = web.Application(
             middlewares=[
                 connection_tracking_middleware,
@@ -62,6 +65,7 @@ class AdmissionServer:
         reading, answering = (asyncio.Semaphore(MAX_CONCURRENT_REVIEWS) for _ in range(2))
         for path, validate in webhooks.items():
             application.router.add_post(path, _handler(validate, reading, answering))
+        mount(application)
         self._application = application
         self._server: ApplicationServer | None = None
 
@@ -115,11 +119,16 @@ async def _read(request: web.Request) -> bytes:
 
 
 async def serve_webhooks(
-    manager: Manager, service: TlsService, configuration: str, webhooks: Mapping[str, Validate]
+    manager: Manager,
+    service: TlsService,
+    configuration: str,
+    webhooks: Mapping[str, Validate],
+    mount: Callable[[web.Application], None] = lambda _: None,
 ) -> None:
     """Answer on every replica, before it is ready, unless webhooks are disabled. Raises OlmError.
 
-    `configuration` is the name of the ValidatingWebhookConfiguration that names the paths of `webhooks`.
+    `configuration` is the name of the ValidatingWebhookConfiguration that names the paths of `webhooks`; `mount` adds more
+    routes.
     """
     address = manager.settings.webhook_bind_address
     if address == DISABLED_ADDRESS:
@@ -129,6 +138,6 @@ async def serve_webhooks(
     writer = CaBundleWriter(manager.client, informer, configuration, service.manager, lambda: certificate.ca_bundle)
     certificate.publish_to(writer.write)
     manager.add_runnable(writer.run, every_replica=False)
-    server = AdmissionServer(manager.name, webhooks)
+    server = AdmissionServer(manager.name, webhooks, mount)
     manager.on_close(server.close)
     await server.start(address, context)

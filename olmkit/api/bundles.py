@@ -140,6 +140,9 @@ class BundleStatus(ConditionedStatus):
         ),
     )
     content_digest: str | None = Field(default=None, description="Digest by which the content is stored.")
+    content_url: Annotated[str | None, Field(alias="contentURL")] = Field(
+        default=None, description="URL of the files, as a tgz. Requires a token."
+    )
 
 
 class Bundle(Resource):

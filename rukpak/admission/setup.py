@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from aiohttp import web
+
 from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.admission.server import serve_webhooks
 from olmkit.api import bundledeployments, bundles
@@ -26,12 +30,17 @@ OPERATOR_PATH = "/validate-operators-operatorframework-io-v1alpha1-operator"
 
 def admission_probe(manager: Manager) -> AdmissionProbe | None:
     """Return the probe that checks whether the API server asks the webhook of Bundles; None if webhooks are disabled."""
-    is_disabled = manager.settings.webhook_bind_address == DISABLED_ADDRESS
-    return None if is_disabled else AdmissionProbe(manager.client)
+    return AdmissionProbe(manager.client) if is_serving(manager) else None
 
 
-async def serve_admission(manager: Manager) -> None:
-    """Serve the webhooks, unless they are disabled; the informers are those of the controller of BundleDeployments.
+def is_serving(manager: Manager) -> bool:
+    """Report whether this process serves anything: webhooks may be disabled."""
+    return manager.settings.webhook_bind_address != DISABLED_ADDRESS
+
+
+async def serve_admission(manager: Manager, mount: Callable[[web.Application], None]) -> None:
+    """Serve the webhooks, and the routes that `mount` adds, unless they are disabled; the informers are those of the controller
+    of BundleDeployments.
 
     Raises OlmError when the address cannot be used.
     """
@@ -48,8 +57,8 @@ async def serve_admission(manager: Manager) -> None:
         NAMESPACE_PATH: protection.validate_namespace,
         OPERATOR_PATH: protection.validate_operator,
     }
-    await serve_webhooks(manager, RUKPAK_SERVICE, CONFIGURATION, webhooks)
-    if manager.settings.webhook_bind_address != DISABLED_ADDRESS:
+    await serve_webhooks(manager, RUKPAK_SERVICE, CONFIGURATION, webhooks, mount)
+    if is_serving(manager):
         _guard_labels(manager)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -35,6 +36,8 @@ class BundleReconciler:
     publisher: Publisher
     bundles: Informer
     deployments: Informer
+    content_url: Callable[[str], str]
+    """The address of the files of the Bundle of a name; "" if they are not served."""
 
     def steps(self) -> Reconciler[World, Plan, Evaluation, Done, StatusReport[BundleStatus] | None]:
         """The pass over one Bundle."""
@@ -57,6 +60,7 @@ class BundleReconciler:
             world,
             inputs=inputs.versions(bundle.spec.source),
             common_secret_version=inputs.secrets.common_version,
+            content_url=self.content_url(key),
         )
         state = self.actions.jobs.state(key)
         recorded = recorded_pins(bundle, self.deployments.get)

@@ -49,6 +49,7 @@ def report(world: World, evaluation: Evaluation | None, outcome: Done | Exceptio
         phase=phase,
         resolved_source=ResolvedSource.load(resolved) if resolved else None,
         content_digest=content_digest(resolved) or None,
+        content_url=(world.content_url or None) if phase is Phase.UNPACKED else None,
     )
     return StatusReport(status, transitions, causes=causes_of(wanted))
 

@@ -60,6 +60,8 @@ class World:
     """The resourceVersion of the Secret and of each ConfigMap that the spec names; None for one that does not exist."""
     common_secret_version: str = ""
     """The resourceVersion of the Secret for all Bundles; "" if there is none."""
+    content_url: str = ""
+    """The address at which the files of the Bundle are served once it is unpacked; "" if they are not."""
 
     @property
     def missing_input(self) -> InputReference | None:

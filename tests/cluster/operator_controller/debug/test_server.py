@@ -21,23 +21,21 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
-from devcluster.processes import REPOSITORY
 from devcluster.suite import NAMESPACE as SUITE_NAMESPACE
 from olmkit.runtime.client import Client
-from olmkit.runtime.informer import Informer
 from olmkit.runtime.manager import Manager, Settings
 from olmkit.tls.certificate_rotator import SECRET
 from olmkit.tls.client_tls import client_context
-from olmkit.tls.service import CA_KEY, CONFIG_MAP, OPERATOR_SERVICE
+from olmkit.tls.service import CA_KEY, OPERATOR_SERVICE
 from operator_controller.debug.server import serve_resolutions
 from operator_controller.resolve.answers.answer import Answer, AnswerKind
+from tests.cluster.accounts import READER, STRANGER, accounts, published_ca
 from tests.cluster.olmkit.conftest import NAMESPACE, until_allowed
 from tests.cluster.operator_controller.conftest import Scene
 
 ROLE = "olm-suite-resolution-reader"
 PARTY = Answer("party", "u", "sha256:1", AnswerKind.CHOSEN, is_resolved=True, message="", text="the newest")
 CA_CONFIG_MAP = ("configmap", OPERATOR_SERVICE.config_map, f"--namespace={SUITE_NAMESPACE}")
-READER, STRANGER = "reader", "stranger"
 
 
 @dataclass
@@ -73,7 +71,7 @@ async def site(cluster: Cluster, tmp_path: Path) -> AsyncIterator[Site]:
         for each in (name, keys):
             await client.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": each}})
             stack.push_async_callback(client.delete, NAMESPACE, each)
-        tokens = await asyncio.to_thread(_accounts, cluster, name)
+        tokens = await asyncio.to_thread(accounts, cluster, name, "resolution-reader")
         stack.callback(cluster.kubectl, "delete", "clusterrolebinding", name)
         allowed = {"verb": "get", "path": "/debug/resolutions/any"}
         await until_allowed(client, f"{name}:{READER}", nonResourceAttributes=allowed)
@@ -83,7 +81,7 @@ async def site(cluster: Cluster, tmp_path: Path) -> AsyncIterator[Site]:
         run = asyncio.create_task(manager.run())
         stack.push_async_callback(asyncio.wait, [run])
         stack.callback(manager.stop)
-        context = client_context(await _published_ca(client, name), with_system=False)
+        context = client_context(await published_ca(client, name, OPERATOR_SERVICE), with_system=False)
         http = await stack.enter_async_context(
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context), timeout=aiohttp.ClientTimeout(30))
         )
@@ -101,34 +99,6 @@ def _settings(cluster: Cluster, directory: Path, namespace: str, keys: str) -> S
         leader_elect=False,
         extra=argparse.Namespace(debug_bind_address="127.0.0.1:0"),
     )
-
-
-def _accounts(cluster: Cluster, namespace: str) -> dict[str, str]:
-    """Two accounts with a token each; the first one has the role of config/rbac."""
-    cluster.kubectl("apply", "--server-side", "-f", str(REPOSITORY / "config" / "rbac" / "resolution-reader.yaml"))
-    tokens = {}
-    for account in (READER, STRANGER):
-        cluster.kubectl("create", "serviceaccount", account, f"--namespace={namespace}")
-        tokens[account] = cluster.kubectl("create", "token", account, f"--namespace={namespace}").strip()
-    subject = f"--serviceaccount={namespace}:{READER}"
-    cluster.kubectl("create", "clusterrolebinding", namespace, f"--clusterrole={ROLE}", subject)
-    return tokens
-
-
-async def _published_ca(client: Client, namespace: str) -> str:
-    """The CA, as soon as it is published."""
-    informer, changed = Informer(client, CONFIG_MAP, namespace=namespace), asyncio.Event()
-    informer.subscribe(lambda _: changed.set())
-    watch = asyncio.create_task(informer.run())
-    try:
-        async with asyncio.timeout(60):
-            while (found := informer.get(OPERATOR_SERVICE.config_map, namespace)) is None:
-                changed.clear()
-                await changed.wait()
-        return str(found["data"][CA_KEY])
-    finally:
-        watch.cancel()
-        await asyncio.wait([watch])
 
 
 async def test_a_resolution_is_for_those_who_may_get_its_path(site: Site, caplog: pytest.LogCaptureFixture) -> None:

@@ -169,6 +169,22 @@ def test_resolved_source(seen: World, outcome: Done | Exception, ref: str) -> No
     assert (source.image.ref if source and source.image else "") == ref
 
 
+UNPACKED = world(stored_type="registry+v1", resolved=DIGEST)
+URL = "https://rukpak.olm-suite-system.svc/bundles/a.tgz"
+
+
+@pytest.mark.parametrize(
+    ("seen", "outcome", "url"),
+    [
+        pytest.param(replace(UNPACKED, content_url=URL), Done(Keep()), URL, id="unpacked"),
+        pytest.param(UNPACKED, Done(Keep()), None, id="unpacked, where nothing is served"),
+        pytest.param(replace(UNPACKED, content_url=URL), Blocked("UnpackFailed", "bad"), None, id="not unpacked"),
+    ],
+)
+def test_the_address_of_the_files(seen: World, outcome: Done | Exception, url: str | None) -> None:
+    assert reported(seen, outcome).status.content_url == url
+
+
 def test_a_commit_is_reported_with_the_digest_of_its_content() -> None:
     found = reported(of_git(job=found_commit(), stored_type="registry+v1"), Done(Keep())).status
     assert found.resolved_source is not None
