@@ -305,7 +305,8 @@ def _unpack_files(facts: Mapping[str, Any], into: Path | TreeStorage, limits: Co
     except TreeError as error:
         raise BadContent(error.reason, f"{ref} {error.detail}", ref) from error
     if words := tree.missing_content():
-        raise BadContent(SourceReason.MISSING_CONTENT, f"{ref} {words}", ref)
+        hint = "the path of each ConfigMap is the directory of its files"
+        raise BadContent(SourceReason.MISSING_CONTENT, f"{ref} {words}: {hint}", ref)
 
 
 def _paths(only: PathSelection) -> list[str]:

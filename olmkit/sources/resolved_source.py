@@ -112,9 +112,10 @@ def pinned(source: Source, resolved: Resolved) -> Source:
         case ConfigMapsSource(files), {"type": "configMaps", "configMaps": {"digest": str(digest)}}:
             if (found := digest_of_files(files)) != digest:
                 words = (
-                    f"the files of the configmaps are {found}, and {digest} is expected: create them again as they were"
+                    f"the files of the configmaps are {found}, and {digest} is expected: create ConfigMaps with those files under"
+                    " other names, and name them in the BundleDeployment"
                 )
-                raise Blocked(SourceReason.CONTENT_CHANGED, f"{words}, or name others in another Bundle")
+                raise Blocked(SourceReason.CONTENT_CHANGED, words)
             return source
         case _:
             return source

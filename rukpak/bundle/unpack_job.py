@@ -21,7 +21,7 @@ from olmkit.sources.errors import CONTENT_RETRY_DELAY, BadContent, SourceReason
 from olmkit.sources.open import Fetched, open_source
 from olmkit.sources.open import unpack as unpack_source
 from olmkit.sources.reachability import verify_reachable
-from olmkit.sources.source import CONTENT_NOUNS, ConfigMapsSource, HttpSource, type_of
+from olmkit.sources.source import CONTENT_NOUNS, ConfigMapsSource, GitSource, HttpSource, RefKind, Source, type_of
 from olmkit.sources.tree import BUNDLE_LIMITS
 from olmkit.store.store import Store, fill_staging
 from rukpak.bundle.storage import BUNDLE_FILE, FILES, PLAIN, REGISTRY, TYPE_FILE, is_intact, stored_type
@@ -69,8 +69,8 @@ async def unpack(request: UnpackRequest, context: JobContext) -> UnpackResult:
     that was read as another type is kept unless `replace`. Even if the store has the content, the server has to prove that these
     credentials may read it, each time.
 
-    Content that can never be used is a result with a `problem`. Raises Waiting for temporary failures, which an archive that
-    nobody has named by its digest is, and Blocked for a source or a configuration that cannot be used, and for files of
+    Content that can never be used is a result with a `problem`. Raises Waiting for temporary failures, also for bad content of a
+    source that may have other content later, and Blocked for a source or a configuration that cannot be used, and for files of
     ConfigMaps that cannot.
     """
     store, content_type = Store(request.store, create=False), request.content_type
@@ -90,14 +90,25 @@ async def unpack(request: UnpackRequest, context: JobContext) -> UnpackResult:
                 read = ReadRequest(dict(fetched.facts), opened.ref, content_type)
                 await context.parse(READ_BUNDLE, read, fetched.files, directory)
         except (BadContent, BadBundle) as error:
-            if isinstance(request.source, HttpSource) and not request.source.checksum:
-                # The server may send another archive: pages of errors are sent with the status 200 too.
+            if _may_change(request.source):
                 raise Waiting(error.reason, error.message, CONTENT_RETRY_DELAY) from error
             if isinstance(request.source, ConfigMapsSource):
                 # Not pinned: the ConfigMaps may be deleted and created with other files.
                 raise Blocked(error.reason, error.message, error.subject) from error
             return replace(found, problem=error.message)
         return replace(found, staged=True)
+
+
+def _may_change(source: Source) -> bool:
+    """Report whether the source may have other content later: the next commit of a branch, a tag that is set again, or another
+    archive, as pages of errors are sent with the status 200 too. A tag of an image is read once, as its digest is kept."""
+    match source:
+        case HttpSource():
+            return not source.checksum
+        case GitSource():
+            return source.reference.kind is not RefKind.COMMIT
+        case _:
+            return False
 
 
 async def probe(request: UnpackRequest) -> UnpackResult | None:

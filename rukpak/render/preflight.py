@@ -102,7 +102,7 @@ def _form_fault(csvs: Sequence[BundleObject]) -> Iterator[str]:
     if csvs:
         named = list_names(manifest.name for manifest in csvs)
         yield (
-            f"the image contains a registry+v1 bundle (ClusterServiceVersion {named}), which {PLAIN} does not install: "
+            f"the content is a registry+v1 bundle (ClusterServiceVersion {named}), which {PLAIN} does not install: "
             f"set spec.template.spec.provisionerClassName to {REGISTRY}"
         )
 

@@ -79,7 +79,7 @@ async def test_selected_files_of_configmaps(harness: SourceHarness) -> None:
     error = await harness.error(source, only=("manifests", "tests"))
     assert isinstance(error, BadContent)
     assert error.reason == "MissingContent"
-    words = 'has no content at "/tests", where its content should be'
+    words = 'has no content at "/tests", where its content should be: the path of each ConfigMap is the directory of its files'
     assert error.message == f"configMaps@{digest_of_files(source.files)} {words}"
 
 

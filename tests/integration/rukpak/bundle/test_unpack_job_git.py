@@ -147,7 +147,7 @@ async def test_stored_content_needs_an_answer_of_the_repository_and_no_content_o
         ),
     ],
 )
-async def test_content_that_can_never_be_used_is_a_result(
+async def test_bad_content_of_a_commit_is_final_and_that_of_a_branch_is_requested_again(
     unpacker: GitUnpacker,
     files: Files,
     directory: str,
@@ -155,17 +155,30 @@ async def test_content_that_can_never_be_used_is_a_result(
     words: str,
 ) -> None:
     commit = unpacker.repository.commit(files)
-    found = await unpacker.unpack(unpacker.source("branch", "main", directory), content_type)
+    found = await unpacker.unpack(unpacker.source("commit", commit, directory), content_type)
     assert words in found.problem
     assert found.resolved["git"]["commit"] == commit
+    unpacker.repository.git("tag", "v1", commit)
+    for source in (unpacker.source("branch", "main", directory), unpacker.source("tag", "v1", directory)):
+        with pytest.raises(Waiting) as caught:
+            await unpacker.unpack(source, content_type)
+        assert words in caught.value.message
     assert unpacker.store.digests() == set()
     assert staged(unpacker.directory) == []
 
 
+async def test_a_branch_whose_content_was_bad_is_read_at_its_next_commit(unpacker: GitUnpacker) -> None:
+    bad = unpacker.repository.commit({"manifests/a.yaml": LFS_POINTER})
+    with pytest.raises(Waiting):
+        await unpacker.unpack(unpacker.source("branch", "main"))
+    unpacker.commit("good", on=bad)
+    assert unpacker.names(await unpacker.unpack(unpacker.source("branch", "main"))) == ["good"]
+
+
 async def test_a_link_that_leads_out_of_the_repository_is_refused(unpacker: GitUnpacker) -> None:
     target = unpacker.repository.blob("../../../etc/passwd")
-    unpacker.repository.commit({"manifests/a.yaml": ("120000", target)})
-    found = await unpacker.unpack(unpacker.source("branch", "main"))
+    commit = unpacker.repository.commit({"manifests/a.yaml": ("120000", target)})
+    found = await unpacker.unpack(unpacker.source("commit", commit))
     assert '"manifests/a.yaml"' in found.problem
     assert unpacker.store.digests() == set()
 

@@ -43,12 +43,12 @@ class HostileServers(SourceUnpacker):
         (self.served / "a").write_bytes(data)
         return HttpSource(f"{self.web.url}/a", digest_of(data))
 
-    def branch(self, manifests: Mapping[str, bytes]) -> Source:
-        """The source of a branch with these manifests."""
+    def commit(self, manifests: Mapping[str, bytes]) -> Source:
+        """The source of a commit with these manifests."""
         hashes = {data: self.repository.blob(data) for data in set(manifests.values())}
         entries = [("100644", name.encode(), hashes[data]) for name, data in manifests.items()]
-        self.repository.commit(self.repository.raw_tree([("40000", b"manifests", self.repository.raw_tree(entries))]))
-        return self.server_of("git")[1]
+        whole = self.repository.raw_tree([("40000", b"manifests", self.repository.raw_tree(entries))])
+        return GitSource(f"{self.git.url}/a.git", GitReference(RefKind.COMMIT, self.repository.commit(whole)))
 
     def server_of(self, source: str) -> tuple[WebServer, Source]:
         """The server and a source of it: `web` or `git`."""
@@ -93,9 +93,9 @@ BEYOND_LIMITS = [
         id="too many files in a tar archive",
     ),
     pytest.param(lambda at: at.archive(zipped(many_files())), "more files than", id="too many files in a zip archive"),
-    pytest.param(lambda at: at.branch({"a.yaml": LARGE}), "are read of one", id="a bomb in a repository"),
+    pytest.param(lambda at: at.commit({"a.yaml": LARGE}), "are read of one", id="a bomb in a repository"),
     pytest.param(
-        lambda at: at.branch(dict.fromkeys(map(str, range(MANY)), b"")),
+        lambda at: at.commit(dict.fromkeys(map(str, range(MANY)), b"")),
         "more than",
         id="too many files in a repository",
     ),

@@ -116,8 +116,8 @@ def test_other_files_are_never_taken_for_those_that_were_resolved() -> None:
     found, expected = (content_digest(resolved_files(each)) for each in (other, FILES))
     assert raised.value.reason == "DigestMismatch"
     assert raised.value.message == (
-        f"the files of the configmaps are {found}, and {expected} is expected: create them again as they were, or name others in"
-        " another Bundle"
+        f"the files of the configmaps are {found}, and {expected} is expected: create ConfigMaps with those files under other"
+        " names, and name them in the BundleDeployment"
     )
 
 

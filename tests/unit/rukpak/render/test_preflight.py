@@ -120,7 +120,7 @@ CSV_SERVED = replace(FACTS, served=SERVED | {("operators.coreos.com", "v1alpha1"
 CSV_CRD = crd("clusterserviceversions", "operators.coreos.com", kind="ClusterServiceVersion", version="v1alpha1")
 
 NOT_PLAIN = (
-    "the image contains a registry+v1 bundle (ClusterServiceVersion things.v1.0.0), which core-rukpak-io-plain does not "
+    "the content is a registry+v1 bundle (ClusterServiceVersion things.v1.0.0), which core-rukpak-io-plain does not "
     "install: set spec.template.spec.provisionerClassName to core-rukpak-io-registry"
 )
 
