@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from olmkit.admission.review import AdmissionRequest, Denial, optional_text
 from olmkit.api import bundledeployments
-from olmkit.api.bundles import BundleSpec
+from olmkit.api.bundles import BundleSpec, ConditionType
 from olmkit.api.meta import Object
 from olmkit.errors import ApiError
 from olmkit.gocompat.text import format_list, quoted
@@ -33,12 +33,16 @@ MAX_CONCURRENT_REQUESTS = 4
 
 
 def validate_config_map(request: AdmissionRequest, bundles: Iterable[Object]) -> Denial | None:
-    """Explain why a ConfigMap of the suite's namespace is not created, or not deleted; None if it is."""
+    """Explain why a ConfigMap of the suite's namespace is not created, or not deleted; None if it is.
+
+    The ConfigMap of a Bundle that waits for other files is deleted: an immutable one can only be replaced.
+    """
     obj = request.obj or request.old
     if obj is None or (request.obj is not None and (request.old is not None or is_immutable(obj))):
         return None
     name = optional_text(obj, "", "metadata", "name")
-    using = sorted(raw["metadata"]["name"] for raw in bundles if name in named_config_maps(raw["spec"]["source"]))
+    naming = (raw for raw in bundles if name in named_config_maps(raw["spec"]["source"]))
+    using = sorted(raw["metadata"]["name"] for raw in naming if request.obj is not None or not _is_stalled(raw))
     if not using:
         return None
     if request.obj is None:
@@ -103,3 +107,9 @@ def _has_deployment(bundle: Object) -> bool:
     """Report whether a BundleDeployment controls the Bundle."""
     owners = bundle["metadata"].get("ownerReferences") or ()
     return any(owner.get("controller") is True and owner["kind"] == bundledeployments.KIND.kind for owner in owners)
+
+
+def _is_stalled(bundle: Object) -> bool:
+    """Report whether a Bundle as read waits for other content, or for what it names."""
+    conditions = (bundle.get("status") or {}).get("conditions") or ()
+    return any((each["type"], each["status"]) == (ConditionType.STALLED, "True") for each in conditions)

@@ -95,6 +95,21 @@ async def test_a_configmap_that_a_bundle_names_has_to_be_immutable_and_stays(ask
             assert "deleted" in printed or printed.endswith(denied("vconfigmaps", reason))
 
 
+async def test_the_configmap_of_a_bundle_that_waits_for_other_files_is_replaced(asked: Place) -> None:
+    """The message of the Bundle advises that, and an immutable ConfigMap can only be replaced."""
+    at = asked.at
+    wrong = {**config_map("files", asked.system, **{"all.yaml": "only text"}), "immutable": True}
+    await at.create(CONFIG_MAPS, wrong)
+    await at.create(bundles.KIND, bundle(asked, "files"))
+    await at.when(bundles.KIND, at.name, "", says("Stalled", "True"))
+    printed = ""
+    async with asyncio.timeout(60):
+        while "deleted" not in printed:  # rukpak may see the status of the Bundle a moment later
+            printed = await asked.kubectl("delete", "configmap", "files", f"--namespace={asked.system}")
+    await at.create(CONFIG_MAPS, files(asked))
+    await at.when(bundles.KIND, at.name, "", says("Unpacked", "True"))
+
+
 async def test_the_bundle_of_a_template_is_created_and_says_that_a_configmap_is_mutable(asked: Place) -> None:
     """Its BundleDeployment is woken when the ConfigMap becomes immutable."""
     at = asked.at

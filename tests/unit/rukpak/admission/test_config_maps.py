@@ -19,6 +19,7 @@ def config_map(name: str, *, immutable: Any = None) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": "s"}, "data": {}, "immutable": immutable}
 
 
+NOW = "2026-01-01T00:00:00Z"
 BUNDLES = [bundle("b", "files", "more"), bundle("a", "files"), bundle("c", "other"), bundle("d", "free", kind="git")]
 REFERENCED = (
     'configmap "{}" is referenced in .spec.source.configMaps[].configMap.name by bundles [{}]; '
@@ -52,6 +53,21 @@ def test_creations(obj: dict[str, Any], denial: str | None) -> None:
 def test_deletions(obj: dict[str, Any], denial: str | None) -> None:
     expected = None if denial is None else Denial(denial)
     assert validate_config_map(AdmissionRequest("u", old=obj), BUNDLES) == expected
+
+
+def test_the_configmap_of_a_bundle_that_waits_for_other_files_is_deleted() -> None:
+    """An immutable ConfigMap with wrong files can only be replaced."""
+    stalled = bundle("a", "files")
+    condition = {"type": "Stalled", "status": "True", "reason": "Blocked", "message": "m", "lastTransitionTime": NOW}
+    stalled["status"] = {"conditions": [condition]}
+    request = AdmissionRequest("u", old=config_map("files", immutable=True))
+    assert validate_config_map(request, [stalled]) is None
+    denial = validate_config_map(request, [stalled, bundle("b", "files")])
+    assert denial == Denial('configmap "files" is in-use by bundle "b"')
+    stalled["status"]["conditions"][0]["status"] = "False"
+    assert validate_config_map(request, [stalled]) == Denial('configmap "files" is in-use by bundle "a"')
+    created = validate_config_map(AdmissionRequest("u", config_map("files")), [stalled])
+    assert created == Denial(REFERENCED.format("files", "a"))
 
 
 def test_a_change_is_left_to_the_api_server() -> None:
