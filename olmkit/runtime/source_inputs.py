@@ -68,9 +68,15 @@ class SourceInputs:
         return source_of(spec) or configmaps.gather(await self.config_maps(spec))
 
     async def config_maps(self, spec: SourceSpec) -> Sequence[tuple[Object, str]]:
-        """The ConfigMaps of a source as they are now, each with the directory of its files. Raises Blocked if one does not exist,
-        and ApiError."""
-        return [(await self._config_map(each.config_map.name), each.path or "") for each in spec.config_maps or ()]
+        """The ConfigMaps of a source as they are now, each with the directory of its files. Raises Blocked if one does not exist
+        and if they are too large, and ApiError."""
+        found: list[tuple[Object, str]] = []
+        size = 0
+        for each in spec.config_maps or ():
+            raw = await self._config_map(each.config_map.name)
+            size = configmaps.within_limit(size, raw)
+            found.append((raw, each.path or ""))
+        return found
 
     async def denied_hosts(self) -> tuple[str, ...]:
         """The hosts of the API server, which no source may have. Raises ApiError."""

@@ -39,6 +39,17 @@ def gather(maps: Iterable[tuple[Mapping[str, Any], str]]) -> ConfigMapsSource:
     return ConfigMapsSource(tuple(sorted((path, data) for path, (_, data) in files.items())))
 
 
+def within_limit(size: int, raw: Mapping[str, Any]) -> int:
+    """The bytes of the files of ConfigMaps of `size` bytes and of one more, or a few bytes less. Raises Blocked for too many.
+
+    For those who read many: what `gather` refuses is not kept in memory until all are read.
+    """
+    size += sum(len(text.encode()) for text in (raw.get("data") or {}).values())
+    size += sum(max(len(encoded) // 4 * 3 - 2, 0) for encoded in (raw.get("binaryData") or {}).values())
+    _check_size(size)
+    return size
+
+
 def mutable_names(maps: Iterable[tuple[Mapping[str, Any], str]]) -> frozenset[str]:
     """The names of the ConfigMaps (as for `gather`) whose files may change."""
     return frozenset(raw["metadata"]["name"] for raw, _ in maps if not is_immutable(raw))
@@ -71,14 +82,17 @@ def _file_name(name: str, key: str) -> str:
     return key
 
 
+def _check_size(size: int) -> None:
+    if size > MAX_CONTENT_BYTES:
+        words = f"the configmaps contain more than {MAX_CONTENT_BYTES:,} bytes, the most that is read"
+        raise Blocked(SourceReason.TOO_LARGE, words)
+
+
 def _check(files: Mapping[str, tuple[str, bytes]]) -> None:
     if not files:
         raise Blocked(SourceReason.MISSING_CONTENT, "the configmaps contain no keys, and therefore no files")
     size = sum(len(data) for _, data in files.values())
-    if size > MAX_CONTENT_BYTES:
-        raise Blocked(
-            SourceReason.TOO_LARGE, f"the configmaps contain {size:,} bytes; at most {MAX_CONTENT_BYTES:,} are read"
-        )
+    _check_size(size)
     for path, (name, _) in files.items():
         parts = path.split("/")
         for end in range(1, len(parts)):

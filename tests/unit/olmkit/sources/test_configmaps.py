@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from olmkit.errors import Blocked
-from olmkit.sources.configmaps import MAX_CONTENT_BYTES, gather, is_immutable, mutable_names
+from olmkit.sources.configmaps import MAX_CONTENT_BYTES, gather, is_immutable, mutable_names, within_limit
 from olmkit.sources.source import ConfigMapsSource
 
 
@@ -66,7 +66,7 @@ def test_keys_become_files_below_their_directory() -> None:
         pytest.param(
             [(config_map(str(number), {f"k{number}": "x" * 1024**2}), "") for number in range(9)],
             "TooLarge",
-            f"the configmaps contain 9,437,184 bytes; at most {MAX_CONTENT_BYTES:,} are read",
+            f"the configmaps contain more than {MAX_CONTENT_BYTES:,} bytes, the most that is read",
             id="too large",
         ),
     ],
@@ -84,3 +84,12 @@ def test_only_a_configmap_that_says_so_is_immutable() -> None:
     maps.append((config_map("silent"), ""))
     assert mutable_names(maps) == {"open", "unset", "silent"}
     assert [is_immutable(raw) for raw, _ in maps] == [True, False, False, False]
+
+
+def test_configmaps_that_are_too_large_together_are_refused_before_all_are_read() -> None:
+    half = bytes(MAX_CONTENT_BYTES // 2)
+    size = within_limit(0, config_map("a", {"x": half.decode()}))
+    assert within_limit(size, config_map("b", x=half)) <= MAX_CONTENT_BYTES, "gather decides about the last bytes"
+    with pytest.raises(Blocked) as caught:
+        within_limit(size, config_map("b", x=half, y=b"more"))
+    assert caught.value.reason == "TooLarge"
