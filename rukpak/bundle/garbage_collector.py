@@ -1,14 +1,16 @@
 """Removes content that no Bundle has, and no BundleDeployment records, from the store.
 
 It deletes the content of deleted Bundles, because Bundles have no finalizer. It is a runnable of the manager, on the leader only.
-rukpak.bundle.act requests a collection when a Bundle is gone. Never removes content while a job is queued or runs, because the
-content that the job will publish is not known.
+rukpak.bundle.act requests a collection when a Bundle is gone. It waits until no job is queued or runs, because the content that
+a job will find in the store is not known, but not for ever: sources that never answer keep jobs queued. A Bundle whose job has
+found content that is removed then has it fetched again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from olmkit.errors import OlmError
@@ -21,6 +23,9 @@ from rukpak.bundle.unpack_result import UnpackResult
 
 RETRY_DELAY_SECONDS = 60.0
 """The time to the next attempt after the store could not be read or written."""
+
+MAX_IDLE_WAIT_SECONDS = 600.0
+"""The time that a collection waits for jobs to end."""
 
 log = logging.getLogger(__name__)
 
@@ -47,26 +52,35 @@ class GarbageCollector:
         self.request()
         while True:
             await self._requested.wait()
-            await self.jobs.idle()
+            is_idle = await self._idle()
             await self.bundles.fresh.wait()
             await self.deployments.fresh.wait()
             self._requested.clear()
             try:
-                await self._collect()
+                await self._collect(needs_idle=is_idle)
             except (OSError, OlmError) as error:
                 self.request()
                 log.warning("content that is not used cannot be removed, trying again", extra={"error": str(error)})
                 await asyncio.sleep(RETRY_DELAY_SECONDS)
 
-    async def _collect(self) -> None:
+    async def _idle(self) -> bool:
+        """Wait until no job is queued or runs; False if that took too long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MAX_IDLE_WAIT_SECONDS):
+                await self.jobs.idle()
+        return self.jobs.is_idle
+
+    async def _collect(self, *, needs_idle: bool) -> None:
         async with self.collecting:
-            if not self.jobs.is_idle:  # one started while this waited for the lock
+            if needs_idle and not self.jobs.is_idle:  # one started while this waited for the lock
                 self.request()
                 return
             await asyncio.to_thread(self.store.remove_abandoned_staging)
             stored = await asyncio.to_thread(self.store.digests)
             # Read after the store: content that is wanted since then stays.
             for digest in sorted(stored - self._wanted()):
+                if digest in self._wanted():  # a job has found it meanwhile
+                    continue
                 await asyncio.to_thread(self.store.remove, digest)
                 log.info(
                     "content removed (no Bundle has it, and no BundleDeployment records it)", extra={"digest": digest}
