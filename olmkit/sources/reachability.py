@@ -31,7 +31,11 @@ async def verify_reachable(source: Source, access: Access) -> None:
                 await _reach(http.check(source), "web server", access, insecure=source.insecure_skip_verify)
             case ConfigMapsSource():
                 pass  # the files are in the request
-    except (NoResponse, AddressRefused):
+    except NoResponse as error:
+        # Simple servers answer HEAD with the body of GET, which is no valid response.
+        if not error.has_answered:
+            raise
+    except AddressRefused:
         raise
     except Waiting:
         return  # an answer, of which the job reports what is wrong

@@ -38,9 +38,11 @@ ADDRESS_RETRY_DELAY = timedelta(minutes=5)
 
 
 class NoResponse(Waiting):
-    """There was no valid response. `spoke_otherwise`: the server may speak another scheme, such as http instead of https."""
+    """There was no valid response. `spoke_otherwise`: the server may speak another scheme, such as http instead of https.
+    `has_answered`: it has sent something that is no valid response."""
 
     spoke_otherwise = False
+    has_answered = False
 
 
 @dataclass(frozen=True)
@@ -296,4 +298,7 @@ def _no_response(error: Exception, server: str, timeouts: Timeouts, proxy: Proxy
     no_response.spoke_otherwise = isinstance(
         error, aiohttp.ClientSSLError | aiohttp.ClientConnectorError
     ) and not isinstance(error, aiohttp.ClientConnectorDNSError | aiohttp.ClientProxyConnectionError)
+    no_response.has_answered = isinstance(error, aiohttp.ClientResponseError) and not isinstance(
+        error, aiohttp.ClientHttpProxyError
+    )
     return no_response

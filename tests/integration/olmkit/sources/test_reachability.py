@@ -60,6 +60,21 @@ async def test_an_answer_is_enough_whatever_it_is(source: Callable[[str], Source
         await verify_reachable(source(address), harness.access)
 
 
+async def answer_with_a_body(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer HEAD as GET, as simple servers do."""
+    writer.write(b"HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nbody")
+    await writer.drain()
+    await reader.read(65536)
+
+
+@pytest.mark.parametrize("source", [pytest.param(source, id=name) for name, source in SOURCES[2:4]])
+async def test_an_answer_to_head_that_has_a_body_is_enough(
+    source: Callable[[str], Source], harness: SourceHarness
+) -> None:
+    async with speaking(answer_with_a_body) as address:
+        await verify_reachable(source(address), harness.access)
+
+
 @EACH
 async def test_a_server_that_accepts_connections_and_never_answers(
     source: Callable[[str], Source], harness: SourceHarness
