@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -12,11 +12,12 @@ from olmkit.errors import Blocked
 from olmkit.jobs.job import Task
 from olmkit.jobs.scheduler import Jobs
 from olmkit.jobs.staging import Staging
+from olmkit.jobs.state import Queued, Running
 from olmkit.runtime.source_inputs import SourceInputs
 from olmkit.sources import configmaps
 from olmkit.sources.access import Access
 from olmkit.sources.resolved_source import pinned
-from olmkit.sources.source import Source, server_of
+from olmkit.sources.source import ConfigMapsSource, Source, server_of
 from olmkit.store.store import Store
 from rukpak.bundle.garbage_collector import GarbageCollector
 from rukpak.bundle.source_problem import source_problem
@@ -27,6 +28,11 @@ from rukpak.bundle.world import Done, Keep, Plan, Release, Unpack, World
 
 PROGRESS_INTERVAL = timedelta(seconds=10)
 """The time between two updates of the status while a bundle is unpacked. The end of the job enqueues the Bundle."""
+
+
+MAX_HELD_BYTES = 64 * 1024**2
+"""Bytes of files of ConfigMaps that jobs hold while they are queued or run; a Bundle beyond them waits."""
+HELD_RETRY_DELAY = timedelta(seconds=5)
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,8 @@ class BundleActions:
     access: Access
     inputs: SourceInputs
     collector: GarbageCollector
+    _held: dict[str, int] = field(default_factory=dict)
+    """The bytes of files of ConfigMaps by the name of the Bundle whose job was last started with them."""
 
     async def act(self, world: World, plan: Plan) -> Done:
         """Carry out the Plan. Raises ApiError, and Blocked if a Secret or ConfigMap of the Bundle cannot be used."""
@@ -55,6 +63,10 @@ class BundleActions:
 
     async def _unpack(self, world: World, plan: Unpack) -> Done:
         assert world.bundle is not None
+        if plan.source is None and isinstance(world.job, Queued | Running):
+            return Done(plan, world.job, PROGRESS_INTERVAL)  # it has the files
+        if plan.source is None and self._held_bytes() >= MAX_HELD_BYTES:
+            return Done(plan, Queued(world.identity), HELD_RETRY_DELAY)
         source = plan.source or await self._files(world)
         access = self.access.with_denied_hosts(await self.inputs.denied_hosts())
         access = access.with_credentials(await self.inputs.credentials(world.bundle.spec.source))
@@ -65,6 +77,8 @@ class BundleActions:
             if plan.restart:
                 self.jobs.forget(world.name)
             state = self.jobs.ensure(world.name, world.identity, task)
+        if isinstance(source, ConfigMapsSource):
+            self._held[world.name] = sum(len(data) for _, data in source.files)
         return Done(plan, state, PROGRESS_INTERVAL)
 
     async def _files(self, world: World) -> Source:
@@ -76,3 +90,10 @@ class BundleActions:
         if text := source_problem(spec, mutable):
             raise Blocked(Reason.UNPACK_FAILED, text, mutable)
         return pinned(configmaps.gather(maps), world.resolved)
+
+    def _held_bytes(self) -> int:
+        """The bytes of files that jobs hold, which are part of their requests."""
+        for name in list(self._held):
+            if not isinstance(self.jobs.state(name), Queued | Running):
+                del self._held[name]
+        return sum(self._held.values())
