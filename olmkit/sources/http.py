@@ -43,6 +43,9 @@ UNSUPPORTED_MAGICS = (
 TEXT_STARTS = (b"<", b"{", b"#", b"version https://git-lfs")
 """Starts of pages, JSON errors and Git LFS pointers, which servers send instead of an archive."""
 
+RESOURCE_FORKS = "__MACOSX"
+"""The directory that macOS adds to zip archives, with attributes of the other files."""
+
 
 @dataclass
 class Download:
@@ -178,7 +181,8 @@ def _root(
     names = _NamesAtRoot(into, (), limits, layer=1, noun="archive")
     unpack_members(archive, names, layers.Budget(limits.bytes, limits.files, names.noun))
     is_at_root = any(path.partition("/")[0] in names.seen for path in only)
-    return next(iter(names.directories_seen)) if not is_at_root and len(names.directories_seen) == 1 else ""
+    directories = names.directories_seen - {RESOURCE_FORKS}
+    return next(iter(directories)) if not is_at_root and len(directories) == 1 else ""
 
 
 @dataclass

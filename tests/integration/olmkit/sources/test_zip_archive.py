@@ -87,6 +87,12 @@ def test_an_archive_of_git_is_read_with_its_link_and_without_its_directory(tmp_p
     assert unpacked(data, tmp_path / "whole") == below
 
 
+def test_what_macos_adds_to_an_archive_is_no_directory_of_its_own(tmp_path: Path) -> None:
+    below = [(f"top/{path}", data) for path, data in FILES.items()]
+    data = packed([*below, ("__MACOSX/top/._a", b"\0\5\x16\7")])
+    assert unpacked(data, tmp_path / "into", ["a", "d"]) == FILES
+
+
 def test_files_that_are_not_selected_are_neither_read_nor_refused(tmp_path: Path) -> None:
     bomb = (info("other/bomb"), bytes(2_000_000))
     data = packed([*FILES.items(), bomb, (info("other/device", stat.S_IFCHR), b"")])
