@@ -213,10 +213,8 @@ def _answer(function: str, request: Callable[[type[Any]], Any], context: JobCont
         return protocol.frame("lost", True)
     except ParserFailed as error:
         return protocol.frame("unexpected", str(error))
-    except (
-        Exception,
-        asyncio.CancelledError,
-    ) as error:  # nothing cancels a job, so a cancellation is an error of its own
+    except (Exception, asyncio.CancelledError) as error:
+        # Nothing cancels a job: a cancellation is an error of its function.
         if (waiting := disk_error(error, JOB_FILES)) is not None:
             return protocol.frame("error", codec.encode_error(waiting, errors))
         with suppress(OSError):  # standard error may be a file on a full disk

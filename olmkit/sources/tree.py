@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from olmkit.sources.content_limits import BUNDLE_LIMITS as BUNDLE_LIMITS
 from olmkit.sources.content_limits import ContentLimits
 from olmkit.sources.errors import SourceReason, quoted
 from olmkit.sources.tree_storage import ByteReader, DiskStorage, TreeStorage

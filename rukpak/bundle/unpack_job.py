@@ -17,12 +17,12 @@ from olmkit.api.provisioner_classes import PLAIN as PLAIN_PROVISIONER
 from olmkit.errors import Blocked, Waiting
 from olmkit.jobs.job import Job, JobContext
 from olmkit.jobs.job_functions import implement
+from olmkit.sources.content_limits import BUNDLE_LIMITS
 from olmkit.sources.errors import CONTENT_RETRY_DELAY, BadContent, SourceReason
 from olmkit.sources.open import Fetched, open_source
 from olmkit.sources.open import unpack as unpack_source
 from olmkit.sources.reachability import verify_reachable
 from olmkit.sources.source import CONTENT_NOUNS, ConfigMapsSource, GitSource, HttpSource, RefKind, Source, type_of
-from olmkit.sources.tree import BUNDLE_LIMITS
 from olmkit.store.store import Store, fill_staging
 from rukpak.bundle.storage import BUNDLE_FILE, FILES, PLAIN, REGISTRY, TYPE_FILE, is_intact, stored_type
 from rukpak.bundle.unpack_request import UNPACK, UnpackRequest

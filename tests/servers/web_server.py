@@ -77,6 +77,16 @@ class WebServer:
         return web.FileResponse(path) if path.is_file() else web.Response(status=404, text="nothing here")
 
 
+async def trickle(request: web.Request) -> web.StreamResponse:
+    """Send one byte every 20 ms, without end; answer HEAD at once."""
+    response = web.StreamResponse(headers={"Content-Type": "application/x-git-upload-pack-advertisement"})
+    await response.prepare(request)
+    while request.method != "HEAD" and request.transport and not request.transport.is_closing():
+        await response.write(b"0")
+        await asyncio.sleep(0.02)
+    return response
+
+
 def redirect(location: str, code: int = 302) -> Fault:
     """Redirect the client."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import io
 import lzma
@@ -28,7 +27,7 @@ from tests.images import Entry, device, digest_of, directory, file, hard_link, l
 from tests.integration.olmkit.sources.harness import SourceHarness
 from tests.secrets import secret
 from tests.servers.certificates import Authority
-from tests.servers.web_server import WebServer, redirect
+from tests.servers.web_server import WebServer, redirect, trickle
 
 FILES = {"catalog/a.yaml": "schema: olm.package\n", "catalog/b.json": "{}"}
 ARCHIVE = gzip.compress(tar(FILES), mtime=0)
@@ -372,14 +371,6 @@ async def test_faults_of_servers(harness: SourceHarness, server: WebServer, url:
         await response.write(ARCHIVE[: len(ARCHIVE) // 2])
         assert request.transport is not None
         request.transport.close()
-        return response
-
-    async def trickle(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        while request.transport and not request.transport.is_closing():
-            await response.write(b"x")
-            await asyncio.sleep(0.02)
         return response
 
     async def busy(request: web.Request) -> web.StreamResponse:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -21,7 +20,7 @@ from tests.images import digest_of, tar, zipped
 from tests.integration.job_results import staged
 from tests.integration.rukpak.bundle.source_unpacker import SourceUnpacker
 from tests.servers.git_http_server import GitServer, Repository
-from tests.servers.web_server import WebServer, redirect
+from tests.servers.web_server import WebServer, redirect, trickle
 
 LARGE = bytes(BUNDLE_LIMITS.bytes + 1)
 MANY = BUNDLE_LIMITS.files + 1
@@ -143,16 +142,6 @@ async def test_an_endless_response_is_ended_at_the_limit(servers: HostileServers
 async def test_a_server_that_sends_too_slowly_is_waited_for_later(servers: HostileServers, kind: str) -> None:
     server, source = servers.server_of(kind)
     servers.access = replace(servers.access, timeouts=Timeouts(5, 5, 0.3, 50 * 1024))
-
-    async def trickle(request: web.Request) -> web.StreamResponse:
-        if request.method == "HEAD":
-            return web.Response()
-        response = web.StreamResponse(headers=GIT)
-        await response.prepare(request)
-        while request.transport and not request.transport.is_closing():
-            await response.write(b"x")
-            await asyncio.sleep(0.02)
-        return response
 
     server.fault = trickle
     error = await servers.error(source)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from tests.secrets import auth, docker_config, secret
 from tests.servers.certificates import Authority
 from tests.servers.git_http_server import GitServer, Repository
 from tests.servers.git_ssh_server import GitSshServer
-from tests.servers.web_server import redirect
+from tests.servers.web_server import redirect, trickle
 
 
 async def test_a_login_is_sent_to_the_hosts_of_its_secret_only(
@@ -319,15 +318,6 @@ async def test_a_server_that_is_silent_or_slow(
     async def silence(request: web.Request) -> web.StreamResponse:
         await server.closing()
         return web.Response()
-
-    async def trickle(request: web.Request) -> web.StreamResponse:
-        kind = "application/x-git-upload-pack-advertisement"
-        response = web.StreamResponse(headers={"Content-Type": kind})
-        await response.prepare(request)
-        while not request.transport or not request.transport.is_closing():
-            await response.write(b"0")
-            await asyncio.sleep(0.02)
-        return response
 
     server.fault = silence
     error = await harness.error(branch(url))
