@@ -134,6 +134,7 @@ CRD_DEFINITIONS = (
             PrinterColumn("Provisioner", ".spec.provisionerClassName", priority=1),
             PrinterColumn("Resolved source", ".status.resolvedSource.image.ref", priority=1),
             PrinterColumn("Commit", ".status.resolvedSource.git.commit", priority=1),
+            PrinterColumn("Content", ".status.contentDigest", priority=1),
             MESSAGE,
         ),
         name_limit=bundles.MAX_NAME_LENGTH,

@@ -34,7 +34,7 @@ def _count(number: int, wanted: int, what: str, deadline: timedelta | None = PRO
 
 
 def _old_replicas(number: int, deadline: timedelta | None = PROGRESS_DEADLINE) -> Health:
-    return progress(f"{pluralize(number, 'old replica')} {'is' if number == 1 else 'are'} still there", deadline)
+    return progress(f"{pluralize(number, 'old replica')} {'is' if number == 1 else 'are'} not replaced yet", deadline)
 
 
 def replica_failure(status: Obj) -> str:

@@ -183,7 +183,7 @@ def test_failed(body: Body, message: str) -> None:
         pytest.param(deployment(updatedReplicas=1), "0 of 1 replicas are available", id="none available"),
         pytest.param(
             deployment(1, updatedReplicas=1, availableReplicas=2, replicas=2),
-            "1 old replica is still there",
+            "1 old replica is not replaced yet",
             id="old ones",
         ),
         pytest.param(
@@ -201,7 +201,7 @@ def test_failed(body: Body, message: str) -> None:
         ),
         pytest.param(
             stateful_set({}, readyReplicas=1, replicas=2),
-            "1 old replica is still there",
+            "1 old replica is not replaced yet",
             id="a StatefulSet that shrinks",
         ),
         pytest.param(
