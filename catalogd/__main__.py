@@ -12,7 +12,7 @@ from argparse import ArgumentParser
 from functools import partial
 
 from catalogd.storage.startup_verifier import StartupVerifier
-from olmkit.runtime.flags import add_jobs_memory, add_pull_secret, make_parser, parse_settings
+from olmkit.runtime.flags import add_jobs_memory, add_pull_secret, add_replica_address, make_parser, parse_settings
 from olmkit.tls import flags as serving
 
 NAME = "catalogd"
@@ -27,10 +27,7 @@ def add_flags(parser: ArgumentParser) -> None:
         help="host[:port] at which clients reach the catalogs, for contentURL; default: the serving address",
     )
     serving.add_flags(parser)
-    parser.add_argument(
-        "--replica-address",
-        help="host:port at which the other replicas reach this one; default: the serving address",
-    )
+    add_replica_address(parser)
     add_pull_secret(parser, "Catalogs")
 
 

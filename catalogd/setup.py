@@ -39,7 +39,7 @@ from olmkit.sources.errors import quoted
 from olmkit.sources.oci.reference import is_host
 from olmkit.sources.spec_source import CONFIG_MAP, SECRET
 from olmkit.tls import setup
-from olmkit.tls.service import CATALOG_SERVICE, netloc
+from olmkit.tls.service import CATALOG_SERVICE, local_address, netloc
 
 
 async def build(manager: Manager, startup_verifier: StartupVerifier | None = None) -> None:
@@ -61,7 +61,7 @@ async def _serve(manager: Manager, store: CatalogStore, catalog_informer: Inform
     flags = manager.settings.extra
     manager.add_runnable(store.run)
     serving = await setup.secure_serving(
-        manager, CATALOG_SERVICE, flags.external_address or _local_address(flags.catalogs_server_addr, 0)
+        manager, CATALOG_SERVICE, flags.external_address or local_address(flags.catalogs_server_addr, 0)
     )
     server = CatalogServer(
         store,
@@ -73,9 +73,9 @@ async def _serve(manager: Manager, store: CatalogStore, catalog_informer: Inform
     manager.on_close(server.close)
     port = await server.start(flags.catalogs_server_addr, serving.context, serving.authorize)
     if serving.peers:
-        address = flags.replica_address or _local_address(flags.catalogs_server_addr, port)
+        address = flags.replica_address or local_address(flags.catalogs_server_addr, port)
         _replicate(manager, store, catalog_informer, address, serving.peers)
-    return f"{serving.scheme}://{flags.external_address or _local_address(flags.catalogs_server_addr, port)}"
+    return f"{serving.scheme}://{flags.external_address or local_address(flags.catalogs_server_addr, port)}"
 
 
 def _controller(
@@ -178,11 +178,6 @@ def _uid(informer: Informer, name: str) -> str | None:
         return None
     found = informer.get(name)
     return "" if found is None or "deletionTimestamp" in found["metadata"] else str(found["metadata"]["uid"])
-
-
-def _local_address(address: str, port: int) -> str:
-    host = address.rpartition(":")[0]
-    return f"{host if host not in ('', '0.0.0.0', '[::]') else 'localhost'}:{port}"
 
 
 def _replicate(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser
 
-from olmkit.runtime.flags import add_jobs_memory, add_pull_secret, add_webhook_bind_address
+from olmkit.runtime.flags import add_jobs_memory, add_pull_secret, add_replica_address, add_webhook_bind_address
 from olmkit.runtime.manager import run
 from rukpak.setup import build
 
@@ -20,6 +20,7 @@ def add_flags(parser: ArgumentParser) -> None:
     add_jobs_memory(parser)
     add_pull_secret(parser, "Bundles")
     add_webhook_bind_address(parser)
+    add_replica_address(parser)
 
 
 def main() -> int:

@@ -8,6 +8,8 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+from aiohttp import web
+
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.meta import Kind
 from olmkit.jobs.memory_budget import MemoryBudget, job_memory_budget
@@ -18,21 +20,28 @@ from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import ConsecutivePasses, Controller
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.manager import Manager, Settings
-from olmkit.runtime.source_inputs import SourceInputs
+from olmkit.runtime.source_inputs import CONFIG_MAPS, SourceInputs
 from olmkit.runtime.status_publisher import ProgressRules, Publisher
 from olmkit.sources.access import Access
 from olmkit.sources.spec_source import CONFIG_MAP, SECRET
 from olmkit.store.store import Store
 from olmkit.tls.delegated_auth import DelegatedAuth
+from olmkit.tls.peers import Peers
+from olmkit.tls.service import local_address, netloc
 from rukpak.admission.probe import AdmissionProbe
 from rukpak.admission.setup import admission_probe, is_serving, serve_admission
 from rukpak.bundle import events as bundle_events
 from rukpak.bundle.act import BundleActions
 from rukpak.bundle.content_routes import ContentRoutes, content_url
 from rukpak.bundle.garbage_collector import GarbageCollector
+from rukpak.bundle.leader_forwarding import ADDRESS_ANNOTATION, LeaderForwarding
 from rukpak.bundle.reconciler import BundleReconciler
 from rukpak.bundle.unpack_request import UNPACK
 from rukpak.bundle.unpack_result import UnpackResult
+from rukpak.bundle.uploads.collector import UploadCollector
+from rukpak.bundle.uploads.reader import UploadReader
+from rukpak.bundle.uploads.routes import UploadRoutes
+from rukpak.bundle.uploads.writer import UploadWriter
 from rukpak.bundledeployment.act import BundleDeploymentActions
 from rukpak.bundledeployment.apply.applier import Applier
 from rukpak.bundledeployment.apply.certificate_secrets import CertificateSecrets
@@ -79,14 +88,28 @@ async def build(manager: Manager) -> None:
     manager.on_close(jobs.close)
     bundles_controller = bundle_controller(manager, jobs, store)
     bundle_deployment_controller(manager, store, memory, bundles_controller.enqueue, admission_probe(manager))
-    content = ContentRoutes(
-        store,
-        manager.informer(bundles.KIND),
-        DelegatedAuth(manager.client).check,
-        lambda: manager.is_leading,
-        bundles_controller.enqueue,
-    )
-    await serve_admission(manager, content.add_routes)
+    await serve_admission(manager, partial(_add_routes, manager, store, bundles_controller.enqueue))
+
+
+def _add_routes(
+    manager: Manager,
+    store: Store,
+    on_missing_content: Callable[[str], None],
+    application: web.Application,
+    peers: Peers,
+) -> None:
+    """Add the routes for the files of Bundles and for uploads to the server of the webhooks."""
+    settings, auth, informer = manager.settings, DelegatedAuth(manager.client), manager.informer(bundles.KIND)
+    own_address = settings.replica_address or local_address(settings.webhook_bind_address)
+    manager.lease_annotations[ADDRESS_ANNOTATION] = netloc(own_address)
+    forwarding = LeaderForwarding(peers, lambda: manager.leader_annotations.get(ADDRESS_ANNOTATION, ""))
+    manager.on_close(forwarding.close)
+    ContentRoutes(
+        store, informer, auth.check, lambda: manager.is_leading, forwarding.forward, on_missing_content
+    ).add_routes(application)
+    config_maps = manager.informer(CONFIG_MAPS, namespace=settings.system_namespace, metadata_only=True)
+    writer = UploadWriter(manager.client, settings.system_namespace)
+    UploadRoutes(manager.client, informer, config_maps, writer, auth.check_access).add_routes(application)
 
 
 def store_directory(settings: Settings) -> Path:
@@ -103,7 +126,8 @@ def bundle_controller(manager: Manager, jobs: Jobs[UnpackResult], store: Store) 
     collector = GarbageCollector(informer, deployments, jobs, store)
     access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr)
     inputs = SourceInputs.of(manager, "Bundles")
-    actions = BundleActions(jobs, store, store_directory(settings), access, inputs, collector)
+    uploads = UploadReader(client, settings.system_namespace)
+    actions = BundleActions(jobs, store, store_directory(settings), access, inputs, collector, uploads)
     rules = ProgressRules(lambda name, delay: controller.enqueue_after(name, delay), frozenset({"phase"}))
     publisher = Publisher(client, bundles.KIND, FIELD_MANAGER, informer, rules)
     url = partial(content_url, settings.system_namespace) if is_serving(manager) else lambda _: ""
@@ -117,6 +141,8 @@ def bundle_controller(manager: Manager, jobs: Jobs[UnpackResult], store: Store) 
     manager.on_started_leading(reconciler.start_leading)
     manager.add_controller(controller)
     manager.add_runnable(collector.run, every_replica=False)
+    loose_parts = UploadCollector(client, inputs.informers[CONFIG_MAP], settings.system_namespace)
+    manager.add_runnable(loose_parts.run, every_replica=False)
     _export_conditions(manager, bundles.KIND, informer)
     return controller
 

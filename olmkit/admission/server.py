@@ -25,6 +25,7 @@ from olmkit.runtime.listener.listener import (
 )
 from olmkit.runtime.manager import Manager
 from olmkit.runtime.probes import DISABLED_ADDRESS
+from olmkit.tls.peers import Peers
 from olmkit.tls.service import TlsService
 from olmkit.tls.setup import webhook_serving
 
@@ -123,21 +124,21 @@ async def serve_webhooks(
     service: TlsService,
     configuration: str,
     webhooks: Mapping[str, Validate],
-    mount: Callable[[web.Application], None] = lambda _: None,
+    mount: Callable[[web.Application, Peers], None] = lambda _, __: None,
 ) -> None:
     """Answer on every replica, before it is ready, unless webhooks are disabled. Raises OlmError.
 
     `configuration` is the name of the ValidatingWebhookConfiguration that names the paths of `webhooks`; `mount` adds more
-    routes.
+    routes, which may send requests to other replicas.
     """
     address = manager.settings.webhook_bind_address
     if address == DISABLED_ADDRESS:
         return
-    context, certificate = webhook_serving(manager, service, address)
+    context, certificate, peers = webhook_serving(manager, service, address)
     informer = manager.informer(WEBHOOK_CONFIGURATIONS, field_selector=f"metadata.name={configuration}")
     writer = CaBundleWriter(manager.client, informer, configuration, service.manager, lambda: certificate.ca_bundle)
     certificate.publish_to(writer.write)
     manager.add_runnable(writer.run, every_replica=False)
-    server = AdmissionServer(manager.name, webhooks, mount)
+    server = AdmissionServer(manager.name, webhooks, lambda application: mount(application, peers))
     manager.on_close(server.close)
     await server.start(address, context)

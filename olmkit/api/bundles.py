@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -86,12 +86,23 @@ class HttpSource(ArchiveLocation):
         return self.digest
 
 
+class UploadSource(Model):
+    """An archive that is uploaded to rukpak: tar, uncompressed, gzip or zstd, or zip."""
+
+    digest: Checksum | None = Field(
+        default=None,
+        description=(
+            "Digest of the archive: sha256:<64 hex digits>. Only this archive can be uploaded, and no token is needed for it."
+            " Without it, the first archive that a user who may update the Bundle uploads is kept."
+        ),
+        json_schema_extra=CHECKSUM_RULES,
+    )
+
+
 class BundleSource(Model):
     """The source of the content: exactly the field that type names."""
 
-    type: Literal[SourceType.IMAGE, SourceType.GIT, SourceType.HTTP, SourceType.CONFIG_MAPS] = Field(
-        description="Kind of source: image, git, http or configMaps."
-    )
+    type: SourceType = Field(description="Kind of source: image, git, http, configMaps or upload.")
     image: ImageSource | None = Field(default=None, description="The bundle image.")
     git: GitSource | None = Field(
         default=None,
@@ -114,6 +125,13 @@ class BundleSource(Model):
             " for registry+v1."
         ),
         json_schema_extra={"minItems": 1},
+    )
+    upload: UploadSource | None = Field(
+        default=None,
+        description=(
+            "An archive that is uploaded: `olm bundle upload`. It contains manifests, and metadata for registry+v1, at its root"
+            " or in the only directory there."
+        ),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -160,7 +160,9 @@ class HttpSource(content.HttpSource):
 class CatalogSource(Model):
     """The source of the content: exactly the field that type names."""
 
-    type: SourceType = Field(description="Kind of source: image, git, http or configMaps.")
+    type: Literal[SourceType.IMAGE, SourceType.GIT, SourceType.HTTP, SourceType.CONFIG_MAPS] = Field(
+        description="Kind of source: image, git, http or configMaps."
+    )
     image: ImageSource | None = Field(default=None, description="The catalog image.")
     git: GitSource | None = Field(default=None, description="The directory of a git repository.")
     http: HttpSource | None = Field(default=None, description="The archive on a web server.")

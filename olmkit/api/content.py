@@ -46,6 +46,7 @@ class SourceType(StrEnum):
     GIT = "git"
     HTTP = "http"
     CONFIG_MAPS = "configMaps"
+    UPLOAD = "upload"
 
 
 def source_rules(*members: SourceType) -> tuple[tuple[str, str], ...]:
@@ -224,6 +225,12 @@ class ResolvedConfigMaps(Model):
     digest: str = Field(description="sha256 over the paths and contents of all files.")
 
 
+class ResolvedUpload(Model):
+    """The archive that was uploaded."""
+
+    digest: str = Field(description="sha256 of the archive.")
+
+
 class ResolvedSource(Model):
     """The exact source of the unpacked content."""
 
@@ -232,3 +239,4 @@ class ResolvedSource(Model):
     git: ResolvedGit | None = Field(default=None, description="The commit.")
     http: ResolvedHttp | None = Field(default=None, description="The archive.")
     config_maps: ResolvedConfigMaps | None = Field(default=None, description="The ConfigMaps.")
+    upload: ResolvedUpload | None = Field(default=None, description="The archive that was uploaded.")

@@ -59,7 +59,8 @@ class CrdDefinition:
     categories: tuple[str, ...] = field(default=("olm",))
 
 
-BUNDLE_SOURCE_RULES = source_rules(SourceType.IMAGE, SourceType.GIT, SourceType.HTTP, SourceType.CONFIG_MAPS)
+BUNDLE_SOURCE_RULES = source_rules(*SourceType)
+CATALOG_SOURCE_RULES = source_rules(SourceType.IMAGE, SourceType.GIT, SourceType.HTTP, SourceType.CONFIG_MAPS)
 
 CRD_DEFINITIONS = (
     CrdDefinition(
@@ -83,7 +84,7 @@ CRD_DEFINITIONS = (
             MESSAGE,
         ),
         name_limit=63,
-        source_rules=source_rules(*SourceType),
+        source_rules=CATALOG_SOURCE_RULES,
     ),
     CrdDefinition(
         packages.KIND,

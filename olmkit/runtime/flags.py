@@ -37,6 +37,9 @@ class Settings:
     """The Secret of the system namespace with logins for all objects with a source. Only for components that fetch sources."""
     webhook_bind_address: str = "0"
     """The address on which admission webhooks are served. Only for components with webhooks."""
+    replica_address: str = ""
+    """The address at which other replicas reach this one; "" if the serving address is that. Only for components of which one
+    replica asks another."""
     extra: argparse.Namespace = field(default_factory=argparse.Namespace)
     """All flags as parsed, with those of the component."""
 
@@ -141,6 +144,14 @@ def add_webhook_bind_address(parser: ArgumentParser) -> None:
     )
 
 
+def add_replica_address(parser: ArgumentParser) -> None:
+    """The flag of components of which one replica asks another."""
+    parser.add_argument(
+        "--replica-address",
+        help="host:port at which the other replicas reach this one; default: the serving address",
+    )
+
+
 def quantity(text: str) -> int:
     """Bytes, as a Kubernetes quantity: digits, and Ki, Mi or Gi. Raises ValueError."""
     found = re.fullmatch(r"([0-9]{1,15})(|Ki|Mi|Gi)", text)
@@ -169,5 +180,6 @@ def parse_settings(parser: ArgumentParser, argv: Sequence[str] | None) -> Settin
         jobs_memory=getattr(flags, "jobs_memory", None),
         pull_secret=getattr(flags, "pull_secret", ""),
         webhook_bind_address=getattr(flags, "webhook_bind_address", Settings.webhook_bind_address),
+        replica_address=getattr(flags, "replica_address", None) or "",
         extra=flags,
     )

@@ -37,3 +37,7 @@ class ContentLimits:
 
 CATALOG_LIMITS = ContentLimits()
 BUNDLE_LIMITS = ContentLimits(bytes=256 * 1024**2)
+MAX_UPLOAD_BYTES = 32 * 1024**2
+"""Bytes of one archive that is uploaded."""
+MAX_STORED_UPLOAD_BYTES = 256 * 1024**2
+"""Bytes of all uploads of a cluster: its API server stores them, in a database of 2 GiB by default."""

@@ -91,15 +91,23 @@ async def download(
             return await _saved(source, response, directory, limit, progress)
 
 
-def unpack(named: str, archive: IO[bytes], into: Path | TreeStorage, only: Sequence[str], limits: ContentLimits) -> str:
-    """Write the files of a downloaded archive below `into`, an empty directory, or to a storage. `named` is its name.
+def unpack(
+    named: str,
+    archive: IO[bytes],
+    into: Path | TreeStorage,
+    only: Sequence[str],
+    limits: ContentLimits,
+    advice: str = "check what the URL returns",
+) -> str:
+    """Write the files of an archive below `into`, an empty directory, or to a storage. `named` is its name, `advice` what to do
+    if it is text.
 
     `only` selects paths, which have to be there; all of them if it is empty. They are at the root of the archive, or in the only
     directory there, because hosts of repositories pack `name-version/`. Returns that directory, "" for the root.
     Raises BadContent.
     """
     try:
-        return _unpack(archive, into, only, limits)
+        return _unpack(archive, into, only, limits, advice)
     except TreeError as error:
         reason = SourceReason.UNSUPPORTED_CONTENT if error.reason == SourceReason.UNSUPPORTED else error.reason
         raise BadContent(reason, f"archive {named} {error.detail}", named) from error
@@ -154,11 +162,13 @@ def _mark(source: HttpSource) -> str:
     return identity(source).rpartition(" ")[2]
 
 
-def _unpack(archive: IO[bytes], into: Path | TreeStorage, only: Sequence[str], limits: ContentLimits) -> str:
+def _unpack(
+    archive: IO[bytes], into: Path | TreeStorage, only: Sequence[str], limits: ContentLimits, advice: str
+) -> str:
     """Raises TreeError with a detail that follows "archive X "."""
     archive.seek(0)
     start = archive.read(512)
-    _refuse_others(start)
+    _refuse_others(start, advice)
     unpack_members = zip_archive.unpack if start.startswith(zip_archive.MAGICS) else layers.unpack
     root = _root(archive, unpack_members, into, only, limits) if only else ""
     selected = tuple(f"{root}/{path}" if root else path for path in only) or ("",)
@@ -203,7 +213,7 @@ class _NamesAtRoot(Tree):
         return False
 
 
-def _refuse_others(start: bytes) -> None:
+def _refuse_others(start: bytes, advice: str) -> None:
     for magic, what in UNSUPPORTED_MAGICS:
         if start.startswith(magic):
             words = f"is {what}, which is not read: make it a zip archive, or a tar archive, plain or packed with gzip or zstd"
@@ -213,5 +223,5 @@ def _refuse_others(start: bytes) -> None:
     text = start.lstrip()
     if any(text.startswith(each) for each in TEXT_STARTS) and b"\0" not in start:
         # The text is not shown: the reader of the object may not have access to the server.
-        words = "is not an archive but text, such as a page, an error or a pointer to other storage: check what the URL returns"
+        words = f"is not an archive but text, such as a page, an error or a pointer to other storage: {advice}"
         raise TreeError(SourceReason.UNSUPPORTED_CONTENT, words)

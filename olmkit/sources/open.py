@@ -14,6 +14,7 @@ Raises Blocked and Waiting with messages for users, and BadContent, whose `ref` 
 
 from __future__ import annotations
 
+import hashlib
 import io
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
+from olmkit.errors import Blocked
 from olmkit.jobs import codec
 from olmkit.sources import http
 from olmkit.sources.access import Access
@@ -38,14 +40,17 @@ from olmkit.sources.resolved_source import (
     resolved_files,
     resolved_git,
     resolved_image,
+    resolved_upload,
 )
 from olmkit.sources.source import (
     CONTENT_NOUNS,
+    UPLOAD_FILE,
     ConfigMapsSource,
     GitSource,
     HttpSource,
     ImageSource,
     Source,
+    UploadSource,
 )
 from olmkit.sources.tree import Tree, TreeError
 from olmkit.sources.tree_storage import TreeStorage
@@ -136,6 +141,8 @@ async def open_source(
                 yield _Http(source, access, found, stack, scratch)
             case ConfigMapsSource():
                 yield _ConfigMaps(source)
+            case UploadSource():
+                yield _Upload(source, scratch, stack)
 
 
 async def _open_image(source: ImageSource, access: Access, stack: ExitStack) -> OpenedSource:
@@ -257,6 +264,33 @@ class _ConfigMaps(OpenedSource):
         return Fetched({"type": "configMaps", "source": source, "ref": self.ref, "only": _paths(only)})
 
 
+class _Upload(OpenedSource):
+    """An archive that was uploaded, which the controller has put into the directory of the job."""
+
+    def __init__(self, source: UploadSource, scratch: Path | None, stack: ExitStack) -> None:
+        self._expected = source.digest
+        self._scratch = scratch
+        self._stack = stack
+        self.resolved = resolved_upload(source.digest)
+        self.digest = content_digest(self.resolved)
+        self.ref = content_name(self.resolved)
+
+    async def _verify_access(self, limits: ContentLimits, progress: Progress) -> None:
+        """Nothing to verify: the Bundle has an upload of its own."""
+
+    async def _fetch(self, directory: Path, only: PathSelection, limits: ContentLimits, progress: Progress) -> Fetched:
+        assert self._scratch is not None, "an upload is read in a job with a directory"
+        path = self._scratch / UPLOAD_FILE
+        with disk_errors_as_waiting(UNPACKED_CONTENT):
+            archive = self._stack.enter_context(path.open("rb"))
+            path.unlink()
+            found = f"sha256:{hashlib.file_digest(archive, 'sha256').hexdigest()}"
+        if found != self._expected:
+            words = f"the stored parts of {self.ref} are damaged: upload it again"
+            raise Blocked(SourceReason.CONTENT_CHANGED, words)
+        return Fetched({"type": "upload", "ref": self.ref, "only": _paths(only)}, (archive,))
+
+
 # --- in the process without a network
 
 
@@ -272,10 +306,11 @@ def unpack(fetched: Fetched, into: Path | TreeStorage, limits: ContentLimits, pr
             return _root(into) / image.unpack(found, into, limits, progress).root
         case "git":
             return _root(into) / _unpack_git(facts, fetched.files[0], into, limits, progress)
-        case "http":
+        case "http" | "upload" as kind:
             progress("unpacking the archive")
+            advice = "check what the URL returns" if kind == "http" else "upload an archive"
             with disk_errors_as_waiting(UNPACKED_CONTENT):
-                root = http.unpack(facts["ref"], fetched.files[0], into, facts["only"], limits)
+                root = http.unpack(facts["ref"], fetched.files[0], into, facts["only"], limits, advice)
             return _root(into) / root
         case "configMaps":
             _unpack_files(facts, into, limits)

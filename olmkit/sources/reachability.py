@@ -14,7 +14,7 @@ from olmkit.sources.access import Access
 from olmkit.sources.addresses import AddressRefused
 from olmkit.sources.http_auth import endpoint, network, source_reasons
 from olmkit.sources.oci import image
-from olmkit.sources.source import ConfigMapsSource, GitSource, HttpSource, ImageSource, Source
+from olmkit.sources.source import ConfigMapsSource, GitSource, HttpSource, ImageSource, Source, UploadSource
 from olmkit.sources.transport import NoResponse, Transport
 
 
@@ -29,8 +29,8 @@ async def verify_reachable(source: Source, access: Access) -> None:
                 await _reach_git(source, access)
             case HttpSource():
                 await _reach(http.check(source), "web server", access, insecure=source.insecure_skip_verify)
-            case ConfigMapsSource():
-                pass  # the files are in the request
+            case ConfigMapsSource() | UploadSource():
+                pass  # the controller has read the content
     except NoResponse as error:
         # Simple servers answer HEAD with the body of GET, which is no valid response.
         if not error.has_answered:

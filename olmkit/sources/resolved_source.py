@@ -4,6 +4,7 @@
     {"type": "git", "git": {"repository": …, "commit": …, "directory": …}}  the directory, if it is not the whole repository
     {"type": "http", "http": {"url": …, "digest": …}}                       the URL without its query
     {"type": "configMaps", "configMaps": {"digest": …}}
+    {"type": "upload", "upload": {"digest": …}}
 
 Values of JSON, because jobs return them and controllers read them in statuses. Pure.
 """
@@ -30,6 +31,7 @@ from olmkit.sources.source import (
     ImageSource,
     RefKind,
     Source,
+    UploadSource,
     digest_of_files,
     without_dots,
     without_query,
@@ -59,6 +61,11 @@ def resolved_files(source: ConfigMapsSource) -> dict[str, Any]:
     return {"type": "configMaps", "configMaps": {"digest": digest_of_files(source.files)}}
 
 
+def resolved_upload(digest: str) -> dict[str, Any]:
+    """The value for an archive that was uploaded; `digest` is that of its bytes."""
+    return {"type": "upload", "upload": {"digest": digest}}
+
+
 def content_digest(resolved: Resolved) -> str:
     """The digest by which stores have the content; "" if `resolved` names none.
 
@@ -73,6 +80,8 @@ def content_digest(resolved: Resolved) -> str:
             return archive_digest(digest)
         case {"type": "configMaps", "configMaps": {"digest": str(digest)}}:
             return digest
+        case {"type": "upload", "upload": {"digest": str(digest)}}:
+            return _sha256(f"upload {digest}")
         case _:
             return ""
 
@@ -83,8 +92,8 @@ def archive_digest(digest: str) -> str:
 
 
 def content_name(resolved: Resolved) -> str:
-    """The name of the content for people: the image by digest, repository@commit[:directory], url@sha256:…, configMaps@sha256:…;
-    "" if `resolved` names none."""
+    """The name of the content for people: the image by digest, repository@commit[:directory], url@sha256:…, configMaps@sha256:…,
+    upload@sha256:…; "" if `resolved` names none."""
     match resolved:
         case {"type": "image", "image": {"ref": str(ref)}}:
             return ref
@@ -95,6 +104,8 @@ def content_name(resolved: Resolved) -> str:
             return f"{url}@{digest}"
         case {"type": "configMaps", "configMaps": {"digest": str(digest)}}:
             return f"configMaps@{digest}"
+        case {"type": "upload", "upload": {"digest": str(digest)}}:
+            return f"upload@{digest}"
         case _:
             return ""
 
@@ -117,6 +128,8 @@ def pinned(source: Source, resolved: Resolved) -> Source:
                 )
                 raise Blocked(SourceReason.CONTENT_CHANGED, words)
             return source
+        case UploadSource(), {"type": "upload", "upload": {"digest": str(digest)}}:
+            return UploadSource(digest)
         case _:
             return source
 
@@ -152,6 +165,8 @@ def _expected(source: Source, resolved: Resolved, digest: str) -> Resolved | Non
             return resolved_archive(source, found) if checksum in ("", found) else None
         case ConfigMapsSource():
             return resolved_files(source)
+        case UploadSource(digest=expected):
+            return resolved_upload(expected)
 
 
 def _unexpected(source: Source, found: str) -> ValueError:
@@ -168,6 +183,8 @@ def _name(source: Source) -> str:
             return without_query(url)
         case ConfigMapsSource():
             return "ConfigMaps"
+        case UploadSource(digest):
+            return f"upload@{digest}"
 
 
 def _sha256(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Sources of content as values: an image, a directory of a git repository, an archive, or the files of ConfigMaps. Pure.
+"""Sources of content as values: an image, a directory of a git repository, an archive, the files of ConfigMaps, an upload. Pure.
 
 Contains no credentials: Access does.
 """
@@ -71,10 +71,23 @@ class ConfigMapsSource(msgspec.Struct, frozen=True, tag="configMaps"):
         return "ConfigMapsSource()"
 
 
-Source: TypeAlias = ImageSource | GitSource | HttpSource | ConfigMapsSource
+class UploadSource(msgspec.Struct, frozen=True, tag="upload"):
+    """An archive that was uploaded: "sha256:<hex>". Its bytes are in the directory of the job, in the file UPLOAD_FILE."""
+
+    digest: str
 
 
-CONTENT_NOUNS: Mapping[str, str] = {"image": "image", "git": "commit", "http": "archive", "configMaps": "set of files"}
+Source: TypeAlias = ImageSource | GitSource | HttpSource | ConfigMapsSource | UploadSource
+
+UPLOAD_FILE = "upload"
+
+CONTENT_NOUNS: Mapping[str, str] = {
+    "image": "image",
+    "git": "commit",
+    "http": "archive",
+    "configMaps": "set of files",
+    "upload": "archive",
+}
 """Type of a source -> the name of its content in messages."""
 
 
@@ -95,6 +108,8 @@ def identity(source: Source) -> str:
             return f"http {without_query(url)} {_hash_of_fields(source)}"
         case ConfigMapsSource(files):
             return f"configMaps {digest_of_files(files)}"
+        case UploadSource(digest):
+            return f"upload {digest}"
 
 
 def server_of(source: Source) -> str:
@@ -108,7 +123,7 @@ def server_of(source: Source) -> str:
         case GitSource(repository=url) | HttpSource(url):
             _, separator, rest = without_query(url).partition("://")
             return rest.partition("/")[0] if separator else url.partition(":")[0].rpartition("@")[2]
-        case ConfigMapsSource():
+        case ConfigMapsSource() | UploadSource():
             return ""
 
 

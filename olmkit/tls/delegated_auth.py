@@ -2,7 +2,8 @@
 
 Applies to requests for catalogs with --authenticate-requests, and always to replication and to the debug server of
 operator-controller. A TokenReview returns the user of a token; a SubjectAccessReview decides whether the user may `get` the
-path as a non-resource URL, which a ClusterRole grants by nonResourceURLs. Results are cached by user and path without query:
+path as a non-resource URL, which a ClusterRole grants by nonResourceURLs, or for `check_access` whether the user may do
+something with an object. Results are cached by user and path without query, or object:
 allowed ones for a minute, denied ones for ten seconds, also while the API server is unavailable. Tokens are cached by their
 hash, and appear in no log and no response.
 
@@ -20,9 +21,9 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -78,6 +79,23 @@ class _User:
         """The identity of a user: equal for all tokens of the user; different when groups or other attributes differ."""
         extra = {key: value for key, value in (self.facts.get("extra") or {}).items() if key != CREDENTIAL_ID}
         return hashlib.sha256(json.dumps({**self.facts, "extra": extra}, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class ResourceAccess:
+    """A verb on one object of a cluster-scoped kind."""
+
+    verb: str
+    group: str
+    resource: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.resource}.{self.group} {self.name}"
+
+
+Access: TypeAlias = str | ResourceAccess
+"""A path to get, or a ResourceAccess."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +198,11 @@ class DelegatedAuth:
         """
         await self._check(authorization, path, address)
 
-    async def _check(self, authorization: str, path: str, address: str) -> _AllowedRequest:
+    async def check_access(self, authorization: str, access: ResourceAccess, address: str) -> None:
+        """Return when the user of the token of the header has the access; see `check`. Raises web.HTTPException."""
+        await self._check(authorization, access, address)
+
+    async def _check(self, authorization: str, access: Access, address: str) -> _AllowedRequest:
         kind, _, token = authorization.partition(" ")
         token = token.strip()
         if kind.lower() != "bearer" or not token:
@@ -189,21 +211,22 @@ class DelegatedAuth:
             raise _unauthorized("the token is not valid")
         token_hash = hashlib.sha256(token.encode()).hexdigest()
         if self._users.get(token_hash) is None and self._invalid_tokens.get(token_hash) is None:
-            self._check_token_limit(token_hash, path, address)
+            self._check_token_limit(token_hash, access, address)
             await self._review_once(token_hash, lambda: self._review_token(token_hash, token))
         user = self._users.get(token_hash)
         if user is None:
             raise _unauthorized(self._invalid_tokens.get(token_hash) or "the token is not valid")
-        cache_key = f"{user.identity} {path}"
-        limits = self._paths_of_replicas if path.startswith(REPLICATION_PREFIX) else self._paths
+        cache_key = f"{user.identity} {access}"
+        limits = self._paths_of_replicas if _is_replication(access) else self._paths
         counts_for = ""
         if self._allowed.get(cache_key) is None and self._denied.get(cache_key) is None:
             counts_for = self._check_path_limit(cache_key, limits, user)
-            await self._review_once(cache_key, lambda: self._review_access(cache_key, user, path))
+            await self._review_once(cache_key, lambda: self._review_access(cache_key, user, access))
         if self._allowed.get(cache_key) is None:
-            raise web.HTTPForbidden(
-                reason=f"{for_status_line(user.name)} may not get this path: a ClusterRole with nonResourceURLs grants it"
-            )
+            refused = "get this path: a ClusterRole with nonResourceURLs grants it"
+            if isinstance(access, ResourceAccess):
+                refused = for_status_line(str(access))
+            raise web.HTTPForbidden(reason=f"{for_status_line(user.name)} may not {refused}")
         return _AllowedRequest(cache_key, limits, counts_for)
 
     def _check_path_limit(self, cache_key: str, limits: ReviewRateLimiter, user: _User) -> str:
@@ -220,11 +243,11 @@ class DelegatedAuth:
         if allowed.counts_for:
             allowed.limits.refund(allowed.counts_for)
 
-    def _check_token_limit(self, token_hash: str, path: str, address: str) -> None:
+    def _check_token_limit(self, token_hash: str, access: Access, address: str) -> None:
         """Raises 429 when the review of the token exceeds the rate limit."""
         if token_hash in self._reviews or self._valid_tokens.get(token_hash):
             return
-        limits = self._tokens_of_replicas if path.startswith(REPLICATION_PREFIX) else self._tokens
+        limits = self._tokens_of_replicas if _is_replication(access) else self._tokens
         if not limits.take(client_of(address), self._clock()):
             raise _too_many("new tokens")
 
@@ -272,7 +295,7 @@ class DelegatedAuth:
             self._valid_tokens.remove(token_hash)
             self._invalid_tokens.put(token_hash, "the token is not valid or has expired", DENIED_TTL_SECONDS)
 
-    async def _review_access(self, cache_key: str, user: _User, path: str) -> None:
+    async def _review_access(self, cache_key: str, user: _User, access: Access) -> None:
         # A TokenReview has `username`, a SubjectAccessReview `user`.
         spec = {key: user.facts[key] for key in ("uid", "groups", "extra") if user.facts.get(key)}
         body = {
@@ -281,7 +304,7 @@ class DelegatedAuth:
             "spec": {
                 **spec,
                 "user": user.name,
-                "nonResourceAttributes": {"path": path, "verb": "get"},
+                **_attributes(access),
             },
         }
         status = (await self._client.request("POST", ACCESS_REVIEWS, body=body)).get("status") or {}
@@ -290,6 +313,17 @@ class DelegatedAuth:
         else:
             self._existing_paths.remove(cache_key)
             self._denied.put(cache_key, "denied", DENIED_TTL_SECONDS)
+
+
+def _is_replication(access: Access) -> bool:
+    return isinstance(access, str) and access.startswith(REPLICATION_PREFIX)
+
+
+def _attributes(access: Access) -> dict[str, Any]:
+    """The part of a SubjectAccessReview that names the access."""
+    if isinstance(access, str):
+        return {"nonResourceAttributes": {"path": access, "verb": "get"}}
+    return {"resourceAttributes": asdict(access)}
 
 
 def for_status_line(name: str) -> str:

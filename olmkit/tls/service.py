@@ -48,6 +48,12 @@ def netloc(address: str) -> str:
     return f"[{host}]{colon}{port}" if ":" in host and not host.startswith("[") else address
 
 
+def local_address(address: str, port: int | None = None) -> str:
+    """`host:port` at which this machine reaches a server that listens on `address`, at `port` if that is another one."""
+    host, _, number = address.rpartition(":")
+    return f"{host if host not in ('', '0.0.0.0', '[::]') else 'localhost'}:{number if port is None else port}"
+
+
 CATALOG_SERVICE = TlsService(
     name="catalogd-catalogserver",
     secret="catalogd-serving-cert",

@@ -83,13 +83,14 @@ def authenticated_serving(manager: Manager, service: TlsService) -> tuple[ssl.SS
 
 def webhook_serving(
     manager: Manager, service: TlsService, *addresses: str
-) -> tuple[ssl.SSLContext, CertificateRotator]:
-    """A context for the API server's requests, which bring no token, and its certificate. The process is not ready without it."""
+) -> tuple[ssl.SSLContext, CertificateRotator, Peers]:
+    """A context for the API server's requests, which bring no token, its certificate, and the settings for requests to other
+    replicas, without a token. The process is not ready without the certificate."""
     tls = ServerTls()
     rotator = _certificate_rotator(manager, service, tls, None, *addresses)
     manager.add_runnable(rotator.run)
     manager.add_ready_check("serving certificate", lambda: tls.pair is not None)
-    return tls.context, rotator
+    return tls.context, rotator, Peers(tls, rotator, service.host(manager.settings.system_namespace))
 
 
 def _certificate_rotator(

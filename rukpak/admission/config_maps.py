@@ -25,6 +25,7 @@ from olmkit.runtime.source_inputs import CONFIG_MAPS
 from olmkit.sources.configmaps import is_immutable
 from rukpak.admission.bundles import validate_bundle
 from rukpak.bundle.named_inputs import named_config_maps
+from rukpak.bundle.uploads.stored_upload import digest_of, owner_of, role_of
 
 READ_SECONDS = 2.0
 """Seconds for reading the ConfigMaps of a Bundle, and for a watch that is cut. The API server waits 5 s (config/webhook)."""
@@ -35,20 +36,40 @@ MAX_CONCURRENT_REQUESTS = 4
 def validate_config_map(request: AdmissionRequest, bundles: Iterable[Object]) -> Denial | None:
     """Explain why a ConfigMap of the suite's namespace is not created, or not deleted; None if it is.
 
-    The ConfigMap of a Bundle that waits for other files is deleted: an immutable one can only be replaced.
+    The ConfigMap of a Bundle that waits for other files is deleted: an immutable one can only be replaced. The ConfigMaps of the
+    upload that a Bundle has are not deleted.
     """
     obj = request.obj or request.old
     if obj is None or (request.obj is not None and (request.old is not None or is_immutable(obj))):
         return None
     name = optional_text(obj, "", "metadata", "name")
+    if request.obj is None and role_of(obj):
+        return _validate_upload(name, obj, bundles)
     naming = (raw for raw in bundles if name in named_config_maps(raw["spec"]["source"]))
     using = sorted(raw["metadata"]["name"] for raw in naming if request.obj is not None or not _is_stalled(raw))
     if not using:
         return None
     if request.obj is None:
-        return Denial(f"configmap {quoted(name)} is in-use by bundle {quoted(using[0])}")
+        return Denial(in_use(name, using[0]))
     named = f"configmap {quoted(name)} is referenced in .spec.source.configMaps[].configMap.name by bundles {format_list(using)}"
     return Denial(f"{named}; referenced configmaps must have .immutable == true")
+
+
+def _validate_upload(name: str, config_map: Object, bundles: Iterable[Object]) -> Denial | None:
+    """Explain why a part or the index of an upload is not deleted; None if it is: its Bundle is gone, or has other content."""
+    owner, uid = owner_of(config_map)
+    for raw in bundles:
+        metadata, source = raw["metadata"], raw["spec"]["source"]
+        if metadata["uid"] == uid and "deletionTimestamp" not in metadata:
+            resolved = (raw.get("status") or {}).get("resolvedSource") or {}
+            digests = {(each.get("upload") or {}).get("digest") for each in (source, resolved)}
+            return Denial(in_use(name, owner)) if digest_of(config_map) in digests else None
+    return None
+
+
+def in_use(name: str, bundle: str) -> str:
+    """The denial of the deletion of a ConfigMap that a Bundle needs."""
+    return f"configmap {quoted(name)} is in-use by bundle {quoted(bundle)}"
 
 
 @dataclass(frozen=True)

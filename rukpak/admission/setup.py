@@ -12,6 +12,7 @@ from olmkit.api import bundledeployments, bundles
 from olmkit.api.label_policy import BINDINGS, POLICIES
 from olmkit.runtime.manager import Manager
 from olmkit.runtime.probes import DISABLED_ADDRESS
+from olmkit.tls.peers import Peers
 from olmkit.tls.service import RUKPAK_SERVICE
 from rukpak.admission.config_maps import ConfigMapWebhooks
 from rukpak.admission.deletions import DeletionProtection
@@ -38,7 +39,7 @@ def is_serving(manager: Manager) -> bool:
     return manager.settings.webhook_bind_address != DISABLED_ADDRESS
 
 
-async def serve_admission(manager: Manager, mount: Callable[[web.Application], None]) -> None:
+async def serve_admission(manager: Manager, mount: Callable[[web.Application, Peers], None]) -> None:
     """Serve the webhooks, and the routes that `mount` adds, unless they are disabled; the informers are those of the controller
     of BundleDeployments.
 

@@ -24,7 +24,9 @@ from rukpak.bundle.source_problem import source_problem
 from rukpak.bundle.storage import publish_job_output
 from rukpak.bundle.unpack_request import UNPACK, UnpackRequest
 from rukpak.bundle.unpack_result import UnpackResult
-from rukpak.bundle.world import Done, Keep, Plan, Release, Unpack, World
+from rukpak.bundle.uploads.reader import UploadReader
+from rukpak.bundle.uploads.stored_upload import Upload
+from rukpak.bundle.world import AwaitUpload, Done, Keep, Plan, Release, Unpack, World
 
 PROGRESS_INTERVAL = timedelta(seconds=10)
 """The time between two updates of the status while a bundle is unpacked. The end of the job enqueues the Bundle."""
@@ -46,13 +48,14 @@ class BundleActions:
     access: Access
     inputs: SourceInputs
     collector: GarbageCollector
+    uploads: UploadReader
     _held: dict[str, int] = field(default_factory=dict)
     """The bytes of files of ConfigMaps by the name of the Bundle whose job was last started with them."""
 
     async def act(self, world: World, plan: Plan) -> Done:
         """Carry out the Plan. Raises ApiError, and Blocked if a Secret or ConfigMap of the Bundle cannot be used."""
         match plan:
-            case Keep():
+            case Keep() | AwaitUpload():
                 return Done(plan)
             case Release():
                 self.jobs.cancel(world.name)
@@ -72,7 +75,8 @@ class BundleActions:
         access = access.with_credentials(await self.inputs.credentials(world.bundle.spec.source))
         request = UnpackRequest(source, plan.content_type, self.directory, access, replace=bool(plan.replaceable))
         finish = partial(publish_job_output, self.store, plan.content_type, plan.replaceable, source)
-        task = Task(UNPACK, request, source=server_of(source), staging=Staging(self.store.stage, finish))
+        stage = self.uploads.into(self.store.stage, _upload(world)) if world.stored_upload else self.store.stage
+        task = Task(UNPACK, request, source=server_of(source), staging=Staging(stage, finish))
         async with self.collector.collecting:
             if plan.restart:
                 self.jobs.forget(world.name)
@@ -97,3 +101,11 @@ class BundleActions:
             if not isinstance(self.jobs.state(name), Queued | Running):
                 del self._held[name]
         return sum(self._held.values())
+
+
+def _upload(world: World) -> Upload:
+    """The upload that is stored for the Bundle."""
+    assert world.bundle is not None
+    assert world.stored_upload is not None
+    metadata, stored = world.bundle.metadata, world.stored_upload
+    return Upload(metadata.name, metadata.uid, stored.digest, stored.size)

@@ -1,7 +1,8 @@
 """Serves the files of unpacked Bundles: `GET /bundles/NAME.tgz`, at the address of rukpak's webhooks.
 
 The archive holds the manifests, and the metadata of a registry+v1 bundle, byte for byte. Every request needs a token whose user
-may `get` the path, as content may be from servers that require a login. Only the leader has content. Fetches and writes nothing.
+may `get` the path, as content may be from servers that require a login. Only the leader has content: other replicas pass requests
+on to it. Fetches and writes nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 import gzip
 import tarfile
 import tempfile
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -43,13 +44,15 @@ def content_url(namespace: str, name: str) -> str:
 class ContentRoutes:
     """The route. `check` raises web.HTTPException if a token may not get a path; see olmkit.tls.delegated_auth.DelegatedAuth.
 
-    `on_missing_content` is called with a Bundle whose content is missing or damaged, so that it is fetched again.
+    `forward` has the leader answer a request. `on_missing_content` is called with a Bundle whose content is missing or damaged,
+    so that it is fetched again.
     """
 
     store: Store
     bundles: Informer
     check: AuthorizationCheck
     is_leading: Callable[[], bool]
+    forward: Callable[[web.Request], Awaitable[web.StreamResponse]]
     on_missing_content: Callable[[str], None]
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_ARCHIVES))
 
@@ -60,9 +63,7 @@ class ContentRoutes:
     async def _get(self, request: web.Request) -> web.StreamResponse:
         await self.check(request.headers.get("Authorization", ""), request.path, request.remote or "")
         if not self.is_leading():
-            raise HTTPError(
-                503, "this replica of rukpak does not lead: only the leader has content", RETRY_AFTER_HEADER
-            )
+            return await self.forward(request)
         name = request.match_info["name"]
         digest = unpacked_digest(self.bundles.get(name), name)
         tag = digest.partition(":")[2]

@@ -19,6 +19,7 @@ from olmkit.sources.spec_source import missing_input
 from rukpak.bundle.source_problem import source_problem
 from rukpak.bundle.world import (
     CONTENT_TYPES,
+    AwaitUpload,
     Evaluation,
     Keep,
     Plan,
@@ -110,6 +111,10 @@ def _conflict(world: World, bundle: Bundle) -> Step | None:
     return Waiting(Reason.UNPACK_FAILED, text, CONFLICT_RETRY_DELAY, [name])
 
 
+def _awaited_upload(world: World, bundle: Bundle) -> Step | None:
+    return AwaitUpload() if world.awaits_upload else None
+
+
 def _missing_input(world: World, bundle: Bundle) -> Step | None:
     if world.missing_input is None:
         return None
@@ -150,6 +155,7 @@ RULES: tuple[Rule, ...] = (
     _unreadable_store,
     _stored,
     _conflict,
+    _awaited_upload,
     _missing_input,
     _failed_job,
     _unpack,

@@ -14,6 +14,7 @@ from olmkit.runtime.informer import Informer
 from olmkit.runtime.informer_store import Change
 from rukpak.bundle.named_inputs import named_config_maps, named_secret
 from rukpak.bundle.recorded_sources import changed_records, resolved_digest
+from rukpak.bundle.uploads.stored_upload import INDEX, owner_of, role_of
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,9 @@ class EventMapper:
 
     def keys_of_config_map(self, change: Change) -> Iterator[str]:
         """The Bundles that name the ConfigMap: also those that are unpacked, as their status may be older than the pass that has
-        found neither their content nor the ConfigMap."""
+        found neither their content nor the ConfigMap. Of an upload, the Bundle of its index; nobody waits for a part."""
         config_map = _name(change)
+        yield from {owner_of(each)[0] for each in (change.old, change.new) if each and role_of(each) == INDEX} - {""}
         for (_, name), raw in self.bundles.objects.items():
             if config_map in named_config_maps(raw["spec"]["source"]):
                 yield name

@@ -20,11 +20,13 @@ from olmkit.runtime.informer import Informer
 from olmkit.runtime.reconciler import Reconciler
 from olmkit.runtime.status_publisher import Publisher
 from olmkit.sources.resolved_source import content_digest
+from olmkit.sources.spec_source import CONFIG_MAP
 from rukpak.bundle.act import BundleActions
 from rukpak.bundle.decide import decide
 from rukpak.bundle.recorded_sources import recorded_pins, resolved_digest
 from rukpak.bundle.report import report
 from rukpak.bundle.storage import intact_type
+from rukpak.bundle.uploads.stored_upload import StoredUpload, index_name, stored_upload
 from rukpak.bundle.world import CONTENT_TYPES, Done, Evaluation, Plan, World, controlling_deployment
 
 
@@ -61,6 +63,7 @@ class BundleReconciler:
             inputs=inputs.versions(bundle.spec.source),
             common_secret_version=inputs.secrets.common_version,
             content_url=self.content_url(key),
+            stored_upload=self._stored_upload(bundle),
         )
         state = self.actions.jobs.state(key)
         recorded = recorded_pins(bundle, self.deployments.get)
@@ -86,6 +89,11 @@ class BundleReconciler:
         """Write the report, if there is one. Raises NotFound when the Bundle is deleted."""
         if world.raw is not None and status_report is not None:
             await self.publisher(world.raw, status_report)
+
+    def _stored_upload(self, bundle: Bundle) -> StoredUpload | None:
+        """The upload of the Bundle, if it is complete."""
+        uid, inputs = bundle.metadata.uid, self.actions.inputs
+        return stored_upload(inputs.informers[CONFIG_MAP].get(index_name(uid), inputs.namespace), uid)
 
     def _conflicting(self, key: str, digest: str, provisioner: str) -> Bundle | None:
         """The first Bundle by name that has the digest and another provisioner; None if there is none."""

@@ -20,8 +20,10 @@ from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.jobs.state import Failed, Finished, Queued, Running
 from olmkit.sources.resolved_source import content_digest
 from rukpak.bundle.decide import had_condition, unpack_subject
-from rukpak.bundle.world import Done, Evaluation, World
+from rukpak.bundle.world import AwaitUpload, Done, Evaluation, World
 
+UPLOAD_AWAITED = "waiting for bundle to be uploaded"
+UPLOAD_RECEIVED = "received bundle upload, waiting for provisioner to unpack it."
 GAVE_WAY = ": its {server} is slow, so it gave way to Bundles that waited"
 
 
@@ -71,12 +73,16 @@ def _conditions(outcome: Done | Exception, source: str) -> tuple[Phase, tuple[De
             return Phase.FAILING, _failed(outcome.message, cause_of(outcome), stalled=isinstance(outcome, Blocked))
         case Exception():
             return Phase.FAILING, _failed(f"unexpected error: {outcome}", cause_of(outcome), stalled=False)
+    if isinstance(outcome.plan, AwaitUpload):
+        return Phase.PENDING, _in_progress(Reason.UNPACK_PENDING, UPLOAD_AWAITED)
     match outcome.job:
         case Finished(result=result) if result.problem:
             return Phase.FAILING, _failed(result.problem, Cause(Reason.UNPACK_FAILED), stalled=True)
         case Failed(error=error):
             cause = Cause(Reason.UNPACK_FAILED, frozenset(unpack_subject(error)))
             return Phase.FAILING, _failed(error.message, cause, stalled=not isinstance(error, Waiting))
+        case Queued() if source == SourceType.UPLOAD:
+            return Phase.PENDING, _in_progress(Reason.UNPACK_PENDING, UPLOAD_RECEIVED)
         case Queued(gave_way=gave_way):
             text, server = "Waiting in the queue to be unpacked", "registry" if source == SourceType.IMAGE else "server"
             text += GAVE_WAY.format(server=server) if gave_way else ""

@@ -13,7 +13,13 @@ from olmkit.gocompat.text import quoted
 
 def source_problem(source: BundleSource, mutable: Collection[str] = ()) -> str:
     """Explain what is wrong with the source; empty if nothing is. `mutable` are ConfigMaps that are known to be mutable."""
-    members = {"image": source.image, "git": source.git, "http": source.http, "configMaps": source.config_maps}
+    members = {
+        "image": source.image,
+        "git": source.git,
+        "http": source.http,
+        "configMaps": source.config_maps,
+        "upload": source.upload,
+    }
     if not members[source.type]:
         return f'{_field(source.type)} must be set for source type "{source.type.lower()}"'
     others = [name for name, value in members.items() if value is not None and name != source.type]

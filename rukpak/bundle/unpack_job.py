@@ -144,7 +144,7 @@ def _is_plain(request: ReadRequest, unpacked: Path) -> bool:
     """Report whether content that was requested as registry+v1 has the files of a plain+v0 bundle: at its root, in the directory
     of the source, or in the only directory of an archive."""
     directory = (request.facts.get("source") or {}).get("directory") or ""
-    roots = [unpacked / directory, *(unpacked.iterdir() if request.facts["type"] == "http" else ())]
+    roots = [unpacked / directory, *(unpacked.iterdir() if request.facts["type"] in ("http", "upload") else ())]
     return request.content_type == REGISTRY and any(
         (root / "manifests").is_dir() and not (root / "metadata").exists() for root in roots
     )

@@ -9,14 +9,16 @@ from typing import Any
 
 from olmkit.api import bundledeployments
 from olmkit.api.bundles import Bundle
+from olmkit.api.content import SourceType
 from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from olmkit.errors import Waiting
 from olmkit.jobs.state import Finished, JobState
 from olmkit.sources.resolved_source import pinned
-from olmkit.sources.source import Source
+from olmkit.sources.source import Source, UploadSource
 from olmkit.sources.spec_source import InputReference, source_of
 from rukpak.bundle.recorded_sources import pinned_source
 from rukpak.bundle.unpack_result import UnpackResult
+from rukpak.bundle.uploads.stored_upload import StoredUpload
 
 CONTENT_TYPES: Mapping[str, str] = {REGISTRY: "registry+v1", PLAIN: "plain+v0"}
 """Provisioner class -> the type of its content."""
@@ -60,6 +62,8 @@ class World:
     """The resourceVersion of the Secret and of each ConfigMap that the spec names; None for one that does not exist."""
     common_secret_version: str = ""
     """The resourceVersion of the Secret for all Bundles; "" if there is none."""
+    stored_upload: StoredUpload | None = None
+    """The upload that is stored for this Bundle, if it is complete."""
     content_url: str = ""
     """The address at which the files of the Bundle are served once it is unpacked; "" if they are not."""
 
@@ -73,15 +77,33 @@ class World:
         """The source that the spec asks for; once it was resolved, that of exactly this content. None for ConfigMaps, which are
         read when the job starts. Raises Blocked if the spec cannot be read."""
         assert self.bundle is not None
-        source = source_of(self.bundle.spec.source)
+        spec = self.bundle.spec.source
+        source = UploadSource(self.upload_digest) if spec.type == SourceType.UPLOAD else source_of(spec)
         return None if source is None else pinned(source, self.resolved)
+
+    @property
+    def upload_digest(self) -> str:
+        """The digest of the archive that the Bundle has, or is to have: that of its spec, else the one that was resolved first,
+        else that of what was uploaded; "" if that can be any, and for other sources."""
+        upload = self.bundle.spec.source.upload if self.bundle is not None else None
+        if upload is None:
+            return ""
+        resolved = (self.resolved.get("upload") or {}).get("digest")
+        return upload.digest or resolved or (self.stored_upload.digest if self.stored_upload is not None else "")
+
+    @property
+    def awaits_upload(self) -> bool:
+        """True if the archive that the Bundle is to have is not stored."""
+        stored = self.stored_upload.digest if self.stored_upload is not None else ""
+        return self.source_type == SourceType.UPLOAD and (not stored or stored != self.upload_digest)
 
     @property
     def identity(self) -> str:
         """The identity of the job for this spec and these Secrets and ConfigMaps."""
         own = (f"{each.kind}@{version}" for each, version in self.inputs.items())
         common = f"pull-secret@{self.common_secret_version}" if self.common_secret_version else ""
-        return " ".join(filter(None, (self._spec_identity, *own, common)))
+        upload = f"upload@{self.stored_upload.uid}" if self.stored_upload is not None else ""
+        return " ".join(filter(None, (self._spec_identity, *own, common, upload)))
 
     @property
     def _spec_identity(self) -> str:
@@ -145,6 +167,11 @@ class Unpack:
 
 
 @dataclass(frozen=True)
+class AwaitUpload:
+    """Do nothing: the index of an upload wakes the Bundle."""
+
+
+@dataclass(frozen=True)
 class Release:
     """End the job of a Bundle that is gone, and let its content be removed unless another Bundle has it."""
 
@@ -154,7 +181,7 @@ class Keep:
     """Do nothing."""
 
 
-Plan = Unpack | Release | Keep
+Plan = Unpack | AwaitUpload | Release | Keep
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,7 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
     assert left == [
         ("README.md", "make demo"),
         ("README.md", "make test"),
+        ("docs/bundle.md", "kubectl create token uploader > token"),
         (
             "docs/bundle.md",
             "kubectl create clusterrolebinding bundle-readers --clusterrole=olm-suite-bundle-reader --group=platform-team",

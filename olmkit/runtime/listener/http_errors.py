@@ -21,6 +21,10 @@ from olmkit.runtime.listener.listener import connection_of
 RETRY_AFTER_HEADER = {"Retry-After": "2"}
 """Sent with each 503."""
 
+BODY_LIMITS: web.AppKey[dict[str, int]] = web.AppKey("body_limits", dict)
+"""Bytes of bodies by the path of a route, as it was added, for routes with another limit than the listener has. Their handlers
+read the body in parts."""
+
 log = logging.getLogger(__name__)
 
 
@@ -72,12 +76,15 @@ def body_too_long(limit: int) -> HTTPError:
 
 @web.middleware
 async def body_limit_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answer 413 to a request whose body is longer than its listener accepts, without reading it.
+    """Answer 413 to a request whose body is longer than its listener, or its route, accepts, without reading it.
 
     A body of unknown length is read by the handler: the application has the same `client_max_size`.
     """
     connection = connection_of(request)
     limit = 0 if connection is None else connection.max_body_bytes
+    resource = request.match_info.route.resource
+    if resource is not None:
+        limit = request.app.get(BODY_LIMITS, {}).get(resource.canonical, limit)
     if request.can_read_body and (not limit or (request.content_length or 0) > limit):
         response = body_too_long(limit).response()
         response.force_close()

@@ -20,6 +20,7 @@ from olmkit.api import bundles
 from olmkit.store.store import Store
 from olmkit.tls.client_tls import client_context
 from olmkit.tls.service import RUKPAK_SERVICE
+from rukpak.bundle.leader_forwarding import FORWARDED_HEADER
 from rukpak.bundle.recorded_sources import resolved_digest
 from tests.cluster.accounts import READER, STRANGER, accounts, published_ca
 from tests.cluster.olmkit.conftest import until_allowed
@@ -141,16 +142,27 @@ async def test_damaged_content_is_not_sent_and_fetched_again(place: Place) -> No
         assert unpacked(data) == files
 
 
-async def test_a_replica_that_does_not_lead_sends_nothing(place: Place) -> None:
-    """Whether it knows the Bundle or not: it has no content."""
+async def test_a_replica_that_does_not_lead_has_the_leader_answer(place: Place) -> None:
+    """With the token of the sender: the follower has no content, and needs no permission for it."""
     elected: dict[str, Any] = {"leader_elect": True}
     behind = free_address()
     async with place.rukpak(**elected), site_of(place) as site, place.rukpak("b", behind, **elected):
         name = await created(place, place.at.push(plain(namespace(place.at.name))))
         await when_unpacked(place, name)
-        assert (await site.send(f"/bundles/{name}.tgz"))[0] == 200
-        follower = replace(site, place=replace(place, address=behind))
-        for path in (f"/bundles/{name}.tgz", "/bundles/nobody.tgz"):
-            status, headers, error = await follower.send(path)
-            assert (status, "Retry-After" in headers, b"does not lead" in error) == (503, True, True)
-            assert (await follower.send(path, STRANGER))[0] == 403
+        follower, path = replace(site, place=replace(place, address=behind)), f"/bundles/{name}.tgz"
+        status, headers, data = await site.send(path)
+        found, passed_on, same = await follower.send(path)
+        assert (found, same, passed_on["ETag"], passed_on["Content-Type"]) == (
+            status,
+            data,
+            headers["ETag"],
+            headers["Content-Type"],
+        )
+        assert (await follower.send(path, **{"If-None-Match": headers["ETag"]}))[0] == 304
+        status, of_head, nothing = await follower.send(path, method="HEAD")
+        assert (status, of_head["Content-Length"], nothing) == (200, str(len(data)), b"")
+        status, _, error = await follower.send("/bundles/nobody.tgz")
+        assert (status, error) == (404, b'{"error":"there is no Bundle nobody"}\n')
+        assert (await follower.send(path, STRANGER))[0] == 403
+        status, headers, error = await follower.send(path, **{FORWARDED_HEADER: "true"})
+        assert (status, "Retry-After" in headers, b"does not lead" in error) == (503, True, True)

@@ -92,8 +92,8 @@ def test_the_query_and_login_of_a_url_are_removed(url: str, shown: str) -> None:
 
 
 def test_an_unknown_type_of_source_is_refused() -> None:
-    with pytest.raises(ValueError, match="Invalid value 'upload'"):
-        codec.decode(Request, {"source": {"type": "upload"}})
+    with pytest.raises(ValueError, match="Invalid value 'tape'"):
+        codec.decode(Request, {"source": {"type": "tape"}})
 
 
 @pytest.mark.parametrize(

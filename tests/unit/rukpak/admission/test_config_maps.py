@@ -8,6 +8,7 @@ import pytest
 
 from olmkit.admission.review import AdmissionRequest, Denial
 from rukpak.admission.config_maps import validate_config_map
+from rukpak.bundle.uploads.stored_upload import Upload
 
 
 def bundle(name: str, *maps: str, kind: str = "configMaps") -> dict[str, Any]:
@@ -76,3 +77,31 @@ def test_a_change_is_left_to_the_api_server() -> None:
     assert validate_config_map(AdmissionRequest("u", new, old), BUNDLES) is None
     assert validate_config_map(AdmissionRequest("u", old, old), BUNDLES) is None
     assert validate_config_map(AdmissionRequest("u"), BUNDLES) is None
+
+
+DIGEST, OTHER = "sha256:" + "a" * 64, "sha256:" + "b" * 64
+UPLOAD_IN_USE = Denial('configmap "upload-u" is in-use by bundle "a"')
+
+
+def uploaded(spec: str = "", resolved: str = "", uid: str = "u", **metadata: Any) -> dict[str, Any]:
+    source = {"type": "upload", "upload": {"digest": spec} if spec else {}}
+    status = {"resolvedSource": {"type": "upload", "upload": {"digest": resolved}}} if resolved else {}
+    return {"metadata": {"name": "a", "uid": uid, **metadata}, "spec": {"source": source}, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("bundle", "denial"),
+    [
+        pytest.param(uploaded(DIGEST), UPLOAD_IN_USE, id="that a Bundle is to have"),
+        pytest.param(uploaded("", DIGEST), UPLOAD_IN_USE, id="that a Bundle has"),
+        pytest.param(uploaded(), None, id="that a Bundle may have, or another one"),
+        pytest.param(uploaded(OTHER), None, id="that a Bundle does not want"),
+        pytest.param(uploaded(DIGEST, uid="v"), None, id="of an earlier Bundle of the name"),
+        pytest.param(uploaded(DIGEST, deletionTimestamp=NOW), None, id="of a Bundle that is being deleted"),
+    ],
+)
+def test_deletions_of_an_upload(bundle: dict[str, Any], denial: Denial | None) -> None:
+    upload = Upload("a", "u", DIGEST, 1)
+    assert validate_config_map(AdmissionRequest("u", old=upload.index("s")), [bundle]) == denial
+    part = upload.part("upload-u", "s", b"x")
+    assert validate_config_map(AdmissionRequest("u", old=part), [bundle]) == denial

@@ -57,7 +57,7 @@ class Desk:
     def __init__(self) -> None:
         self.inputs, self.jobs = Inputs(), QueuedJobs()
         collector = SimpleNamespace(collecting=asyncio.Lock())
-        store, parts = SimpleNamespace(stage=None), (Path("/none"), Access(), self.inputs, collector)
+        store, parts = SimpleNamespace(stage=None), (Path("/none"), Access(), self.inputs, collector, None)
         self.actions = BundleActions(*cast("Any", (self.jobs, store, *parts)))
 
     async def unpack(self, name: str) -> Done:

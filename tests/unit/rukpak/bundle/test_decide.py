@@ -9,18 +9,21 @@ import pytest
 from olmkit.api.bundles import RESOLVED_SOURCE_ANNOTATION
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.sources.resolved_source import resolved_image
-from olmkit.sources.source import GitReference, GitSource, HttpSource, ImageSource, RefKind
+from olmkit.sources.source import GitReference, GitSource, HttpSource, ImageSource, RefKind, UploadSource
 from rukpak.bundle.decide import decide
-from rukpak.bundle.world import Evaluation, Keep, Plan, Release, Unpack, World
+from rukpak.bundle.world import AwaitUpload, Evaluation, Keep, Plan, Release, Unpack, World
+from tests.unit.rukpak.bundle import worlds
 from tests.unit.rukpak.bundle.worlds import (
     COMMIT,
     DIGEST,
     NOT_FOUND,
     NOW,
+    OTHER_ARCHIVE,
     RECORDED,
     REPOSITORY,
     RESOLVED_COMMIT,
     RESOLVED_FILES,
+    RESOLVED_UPLOAD,
     TAG,
     UNREADABLE,
     failed,
@@ -28,6 +31,7 @@ from tests.unit.rukpak.bundle.worlds import (
     found_commit,
     of_git,
     of_maps,
+    of_upload,
     resolved_as,
     running,
     with_source,
@@ -337,3 +341,44 @@ def test_a_failure_waits_until_its_retry_is_due(monotonic: float, after: float) 
 )
 def test_evaluation(seen: World, evaluation: Evaluation) -> None:
     assert decide(seen).evaluation == evaluation
+
+
+UPLOADED = worlds.ARCHIVE
+UNPACK_UPLOAD = Unpack(UploadSource(UPLOADED), "registry+v1")
+
+
+@pytest.mark.parametrize(
+    ("seen", "plan"),
+    [
+        pytest.param(of_upload(UPLOADED), AwaitUpload(), id="an archive that is not stored is awaited"),
+        pytest.param(of_upload(), AwaitUpload(), id="so is any archive"),
+        pytest.param(of_upload(UPLOADED, UPLOADED), UNPACK_UPLOAD, id="the archive that the spec names is unpacked"),
+        pytest.param(of_upload(UPLOADED, OTHER_ARCHIVE), AwaitUpload(), id="another archive does not count"),
+        pytest.param(of_upload("", UPLOADED), UNPACK_UPLOAD, id="without a digest, the archive that is stored counts"),
+        pytest.param(
+            resolved_as(of_upload("", OTHER_ARCHIVE), RESOLVED_UPLOAD),
+            AwaitUpload(),
+            id="but not in the place of the one that was resolved first",
+        ),
+        pytest.param(
+            resolved_as(of_upload("", UPLOADED), RESOLVED_UPLOAD),
+            UNPACK_UPLOAD,
+            id="lost content is read from the upload",
+        ),
+        pytest.param(
+            resolved_as(of_upload(UPLOADED, stored_type="registry+v1"), RESOLVED_UPLOAD),
+            Keep(),
+            id="content that is unpacked needs no upload",
+        ),
+    ],
+)
+def test_uploads(seen: World, plan: Plan) -> None:
+    assert decide(seen).plan == plan
+
+
+def test_an_upload_that_is_stored_again_is_read_again() -> None:
+    seen = of_upload("", UPLOADED)
+    assert seen.stored_upload is not None
+    again = replace(seen, stored_upload=replace(seen.stored_upload, uid="another"))
+    assert seen.identity != again.identity
+    assert of_upload("").identity != seen.identity

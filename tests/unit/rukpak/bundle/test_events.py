@@ -8,6 +8,7 @@ import pytest
 from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from olmkit.runtime.informer import Change, Informer
 from rukpak.bundle.events import EventMapper
+from rukpak.bundle.uploads.stored_upload import Upload
 from tests.unit.rukpak.bundle.worlds import deployment, revision, with_history
 
 SHARED = "sha256:1"
@@ -165,3 +166,15 @@ def test_changes_of_a_config_map(config_map: str, keys: list[str]) -> None:
     obj = {"metadata": {"name": config_map}}
     for change in (Change(None, obj), Change(obj, obj), Change(obj, None)):
         assert list(mapper.keys_of_config_map(change)) == keys
+
+
+def test_changes_of_an_upload() -> None:
+    """Parts come by the dozen, and nobody waits for one."""
+    upload = Upload("a", "u", "sha256:" + "a" * 64, 1)
+    index, part = upload.index("s"), upload.part("p", "s", b"x")
+    mapper = event_mapper()
+    assert list(mapper.keys_of_config_map(Change(None, index))) == ["a"]
+    assert list(mapper.keys_of_config_map(Change(index, None))) == ["a"]
+    assert list(mapper.keys_of_config_map(Change(None, part))) == []
+    index["metadata"]["ownerReferences"] = []
+    assert list(mapper.keys_of_config_map(Change(None, index))) == []

@@ -12,9 +12,10 @@ from olmkit.sources.resolved_source import content_digest
 from olmkit.sources.source import ImageSource
 from rukpak.bundle.decide import decide
 from rukpak.bundle.report import report
-from rukpak.bundle.world import Done, Keep, Release, Unpack, UnpackState, World
+from rukpak.bundle.world import AwaitUpload, Done, Keep, Release, Unpack, UnpackState, World
 from tests.causes import PublishedReports, assert_causes
 from tests.unit.rukpak.bundle.worlds import (
+    ARCHIVE,
     DIGEST,
     NOT_FOUND,
     NOW,
@@ -26,6 +27,7 @@ from tests.unit.rukpak.bundle.worlds import (
     finished,
     found_commit,
     of_git,
+    of_upload,
     running,
     with_status,
     world,
@@ -296,3 +298,34 @@ def test_a_second_failure_to_unpack(first: Waiting, second: Waiting | Blocked, e
     plan = decide(seen).plan
     assert isinstance(plan, Blocked | Waiting)
     assert published.events(reported(seen, plan)) == [], "the next pass reports the error that decide makes of it"
+
+
+@pytest.mark.parametrize(
+    ("seen", "outcome", "phase", "message"),
+    [
+        pytest.param(
+            of_upload(ARCHIVE), Done(AwaitUpload()), "Pending", "waiting for bundle to be uploaded", id="awaited"
+        ),
+        pytest.param(
+            of_upload(ARCHIVE, ARCHIVE),
+            Done(Unpack(None, "registry+v1"), QUEUED),
+            "Pending",
+            "received bundle upload, waiting for provisioner to unpack it.",
+            id="received",
+        ),
+        pytest.param(
+            of_upload(ARCHIVE, ARCHIVE, stored_type="registry+v1"),
+            Done(Keep()),
+            "Unpacked",
+            "Successfully unpacked the upload Bundle",
+            id="unpacked",
+        ),
+    ],
+)
+def test_uploads(seen: World, outcome: Done, phase: str, message: str) -> None:
+    status = reported(seen, outcome).status
+    assert (status.phase, {each.message for each in status.conditions}) == (phase, {message})
+    is_done = phase == "Unpacked"
+    assert [(each.type, each.reason) for each in status.conditions if each.type == "Reconciling"] == (
+        [] if is_done else [("Reconciling", "UnpackPending")]
+    )

@@ -14,6 +14,7 @@ from olmkit.sources.resolved_source import content_digest, resolved_image
 from olmkit.sources.spec_source import InputReference, input_references
 from olmkit.store.store import unreadable_error
 from rukpak.bundle.unpack_result import UnpackResult
+from rukpak.bundle.uploads.stored_upload import StoredUpload
 from rukpak.bundle.world import UnpackState, World
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -167,3 +168,14 @@ def with_history(*revisions: dict[str, Any], bundle: str = "") -> dict[str, Any]
     seen = deployment(bundle=bundle)
     status = seen["status"] if bundle else {}
     return {**seen, "status": {**status, "history": list(revisions)}}
+
+
+ARCHIVE = "sha256:" + "a" * 64
+OTHER_ARCHIVE = "sha256:" + "b" * 64
+RESOLVED_UPLOAD = {"type": "upload", "upload": {"digest": ARCHIVE}}
+
+
+def of_upload(digest: str = "", stored: str = "", **known: Any) -> World:
+    """A Bundle of an upload, with this digest in its spec and this archive stored; `known` as for world()."""
+    seen = with_source(world(**known), {"type": "upload", "upload": {"digest": digest} if digest else {}})
+    return replace(seen, stored_upload=StoredUpload(stored, 1, "index") if stored else None)
