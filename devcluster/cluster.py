@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -33,13 +33,15 @@ _STOP_SECONDS = 30.0
 @dataclass(frozen=True)
 class ClusterOptions:
     """The options of a cluster to start. With `kubeconfig` that cluster is used and only a registry is started, or none with
-    `registry`. With `real_node` it has one node that runs containers, otherwise `nodes` that simulate them."""
+    `registry`. With `real_node` it has one node that runs containers, otherwise `nodes` that simulate them. The API server logs
+    the requests of the suite to a file with the cluster's name in the directory `audit`, which the cluster does not remove."""
 
     name: str = "default"
     nodes: int = 1
     kubeconfig: Path | None = None
     registry: str | None = None
     real_node: bool = False
+    audit: Path | None = field(default_factory=lambda: audit_directory())
 
     @classmethod
     def from_environment(cls, name: str, environment: Mapping[str, str] = os.environ) -> "ClusterOptions":
@@ -48,6 +50,12 @@ class ClusterOptions:
         if not chosen:
             return cls(name)
         return cls(name, kubeconfig=Path(chosen).absolute(), registry=environment.get("REGISTRY"))
+
+
+def audit_directory() -> Path | None:
+    """The directory of audit logs that `$OLM_AUDIT_DIRECTORY` names."""
+    named = os.environ.get("OLM_AUDIT_DIRECTORY")
+    return Path(named).absolute() if named else None
 
 
 class Cluster:
@@ -178,6 +186,7 @@ def start(options: ClusterOptions, report: Callable[[str], None]) -> Cluster:
         kubeconfig=None if options.kubeconfig is None else str(options.kubeconfig),
         registry=options.registry,
         node_programs=node_programs,
+        audit_log=str(options.audit / f"{options.name}.log") if options.audit else None,
     )
     supervisor = subprocess.Popen(
         [sys.executable, "-m", "devcluster.supervisor", json.dumps(asdict(request))],

@@ -3,11 +3,13 @@
 The supervisor runs them. Nothing here starts a process except the one that makes the cluster's keys.
 """
 
+import json
 import secrets
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from devcluster import kubeconfig
 from devcluster.allocation import Allocation
@@ -25,6 +27,9 @@ _USERS_OF_A_REAL_NODE = {
     "kubelet": (f"system:node:{NODE}", "system:nodes"),
     "kube-proxy": ("system:kube-proxy", ""),
 }
+_AUDITED_USERS = tuple(
+    f"system:serviceaccount:olm-suite-system:{name}" for name in ("catalogd", "operator-controller", "rukpak")
+)
 # High limits, so that measurements show the suite and not the rate limits of these controllers.
 _CLIENT_RATE = ("--kube-api-qps=300", "--kube-api-burst=600")
 # Go collects garbage less often while there is little of it: a fifth of the processor time of these programs.
@@ -48,13 +53,15 @@ class Component:
 class Layout:
     """The paths and addresses of one cluster: its run directory, its programs, its ports and address ranges.
 
-    With a real node the API server and the registry are where pods reach them, otherwise on loopback.
+    With a real node the API server and the registry are where pods reach them, otherwise on loopback. The API server writes an
+    audit log to the file `audit_log`, if there is one.
     """
 
     directory: Path
     programs: Path
     allocation: Allocation
     network: NodeNetwork | None = None
+    audit_log: Path | None = None
 
     @property
     def server_address(self) -> str:
@@ -91,6 +98,11 @@ class Layout:
         """The certificate of the cluster's certificate authority."""
         return self.keys / "ca.crt"
 
+    @property
+    def audit_policy(self) -> Path:
+        """The file that tells the API server which requests it logs."""
+        return self.directory / "audit-policy.json"
+
     def kubeconfig(self, user: str) -> Path:
         """The kubeconfig of one of the users: admin, kwok, kube-controller-manager, kube-scheduler, kubelet, kube-proxy."""
         return self.directory / "kubeconfig" if user == "admin" else self.keys / f"{user}.kubeconfig"
@@ -121,6 +133,7 @@ class Layout:
             lines.append(f'{tokens[user]},{name},{name},"{group}"\n')
             write_private(self.kubeconfig(user), kubeconfig.render(self.server, authority, tokens[user], user))
         write_private(self.tokens, "".join(lines))
+        self.audit_policy.write_text(json.dumps(audit_policy()))
         return tokens["admin"]
 
 
@@ -174,9 +187,40 @@ def api_server(layout: Layout) -> Component:
         "--profiling=false",
         # Without this it waits a minute for open watches before it ends.
         "--shutdown-watch-termination-grace-period=1s",
+        *_audit_arguments(layout),
         *_node_arguments(layout),
     )
     return Component("kube-apiserver", arguments)
+
+
+def audit_policy() -> dict[str, Any]:
+    """The requests of the suite's own accounts, without bodies: who asked for what, and the decision of the authorizer.
+
+    The answers to SubjectAccessReviews are logged too. They say who may get a path of the controllers, and contain no token.
+    A watch is logged when it begins, because an API server that is killed does not log its end.
+    """
+    ours = {"users": list(_AUDITED_USERS)}
+    reviews = [{"group": "authorization.k8s.io", "resources": ["subjectaccessreviews"]}]
+    rules = [
+        {**ours, "level": "RequestResponse", "resources": reviews, "omitStages": ["ResponseStarted"]},
+        {**ours, "level": "Metadata", "verbs": ["watch"], "omitStages": ["ResponseComplete"]},
+        {**ours, "level": "Metadata", "omitStages": ["ResponseStarted"]},
+        {"level": "None"},
+    ]
+    omitted = ["RequestReceived"]
+    return {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": omitted, "rules": rules}
+
+
+def _audit_arguments(layout: Layout) -> tuple[str, ...]:
+    """The arguments of the API server that depend on whether it logs requests."""
+    if layout.audit_log is None:
+        return ()
+    return (
+        f"--audit-policy-file={layout.audit_policy}",
+        f"--audit-log-path={layout.audit_log}",
+        # Megabytes after which another file begins.
+        "--audit-log-maxsize=100000",
+    )
 
 
 def _node_arguments(layout: Layout) -> tuple[str, ...]:

@@ -35,7 +35,8 @@ _POLL_SECONDS = 0.03
 class Request:
     """The request to start a cluster. With a kubeconfig that cluster is used, and at most a registry is started.
 
-    With `node_programs`, of nodes.real_node, the cluster has one real node.
+    With `node_programs`, of nodes.real_node, the cluster has one real node. The API server writes the file `audit_log`, if there
+    is one.
     """
 
     directory: str
@@ -45,6 +46,7 @@ class Request:
     kubeconfig: str | None = None
     registry: str | None = None
     node_programs: Mapping[str, str] | None = None
+    audit_log: str | None = None
 
 
 class Supervisor:
@@ -85,7 +87,8 @@ class Supervisor:
 
     async def _start_control_plane(self, allocated: allocation.Allocation) -> None:
         network = None if self._request.node_programs is None else NodeNetwork(allocated)
-        layout = control_plane.Layout(self._directory, Path(self._request.programs), allocated, network)
+        audit_log = Path(self._request.audit_log) if self._request.audit_log else None
+        layout = control_plane.Layout(self._directory, Path(self._request.programs), allocated, network, audit_log)
         token = await asyncio.to_thread(layout.prepare)
         ranges = () if network else (allocated.pod_cidr, allocated.service_cidr)
         self._prepare(layout, str(layout.kubeconfig("admin")), layout.server, ranges)

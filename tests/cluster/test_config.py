@@ -188,7 +188,7 @@ def test_the_network_policy_of_each_controller(name: str, open_to_all: list[str]
     (policy,) = [each["spec"] for each in documents if each["metadata"]["name"] == name]
     template = manifest(name, "Deployment")["spec"]["template"]
     assert policy["podSelector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
-    assert policy["policyTypes"] == ["Ingress"]
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
     scrapers = [{"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}]
     found = {port["port"]: rule.get("from") for rule in policy["ingress"] for port in rule["ports"]}
     assert found == {**dict.fromkeys(open_to_all), **dict.fromkeys(open_to_scrapers, scrapers)}
@@ -347,6 +347,15 @@ def test_permissions_of_each_account(
     installed: Cluster, account: str, verb: str, resource: str, where: tuple[str, ...], expected: bool
 ) -> None:
     assert _may(installed, f"system:serviceaccount:{NAMESPACE}:{account}", verb, resource, *where) is expected
+
+
+@pytest.mark.parametrize(
+    ("account", "resource"),
+    [("catalogd", f"{CATALOGS}/finalizers"), ("operator-controller", f"{OPERATORS}/finalizers")],
+)
+def test_who_owns_an_object_may_block_its_deletion(installed: Cluster, account: str, resource: str) -> None:
+    """The admission plugin OwnerReferencesPermissionEnforcement asks for it, which some clusters have."""
+    assert _may(installed, f"system:serviceaccount:{NAMESPACE}:{account}", "update", resource)
 
 
 @pytest.mark.parametrize(

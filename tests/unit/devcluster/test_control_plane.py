@@ -9,10 +9,14 @@ from devcluster.allocation import allocation_of
 from devcluster.control_plane import Component, Layout
 from devcluster.nodes import simulated
 from devcluster.nodes.network import NodeNetwork
+from devcluster.suite import COMPONENTS, NAMESPACE
 
 LAYOUT = Layout(Path("/run"), Path("/programs"), allocation_of(3))
 API_SERVER = control_plane.api_server(LAYOUT)
 NETWORK = NodeNetwork(allocation_of(3))
+AUDITED = control_plane.api_server(
+    Layout(Path("/run"), Path("/programs"), allocation_of(3), audit_log=Path("/audit/x.log"))
+)
 WITH_REAL_NODE = control_plane.api_server(Layout(Path("/run"), Path("/programs"), allocation_of(3), NETWORK))
 CONTROLLER_MANAGER = control_plane.controller_manager(LAYOUT)
 
@@ -34,6 +38,8 @@ CONTROLLER_MANAGER = control_plane.controller_manager(LAYOUT)
         pytest.param(
             API_SERVER, "--service-cluster-ip-range=10.187.0.0/16", id="Services have the cluster's own range"
         ),
+        pytest.param(AUDITED, "--audit-log-path=/audit/x.log", id="the API server logs requests where it is asked to"),
+        pytest.param(AUDITED, "--audit-policy-file=/run/audit-policy.json", id="and only some"),
         pytest.param(API_SERVER, "--bind-address=127.0.0.1", id="the API server is on this machine only"),
         pytest.param(
             WITH_REAL_NODE, f"--bind-address={NETWORK.api_server}", id="pods of a real node reach the API server"
@@ -57,6 +63,17 @@ CONTROLLER_MANAGER = control_plane.controller_manager(LAYOUT)
 )
 def test_arguments(component: Component, argument: str) -> None:
     assert argument in component.arguments
+
+
+def test_nothing_is_logged_without_being_asked() -> None:
+    assert not any("audit" in argument for argument in API_SERVER.arguments)
+
+
+def test_only_requests_of_the_suite_are_logged() -> None:
+    *logged, other = control_plane.audit_policy()["rules"]
+    assert other == {"level": "None"}
+    accounts = {f"system:serviceaccount:{NAMESPACE}:{name}" for name in COMPONENTS}
+    assert all(set(rule["users"]) == accounts for rule in logged)
 
 
 @pytest.mark.parametrize("component", [control_plane.etcd(LAYOUT), API_SERVER], ids=["etcd", "kube-apiserver"])
