@@ -16,6 +16,21 @@ from devcluster.build import GoProgram
 from devcluster.cache import cache_directory, publish_once
 from devcluster.errors import DevclusterError, exit_status
 
+_HELM_VERSION = "v3.22.0"
+_HELM_CAPABILITIES = "helm.sh/helm/v3/pkg/chartutil.k8sVersion"
+HELM = GoProgram(
+    "helm",
+    "helm.sh/helm/v3/cmd/helm",
+    _HELM_VERSION,
+    go="1.26",
+    # As in its releases: without them, helm takes Kubernetes v1.20 for the cluster's version when it is not given.
+    ldflags=(
+        f"-s -w -X helm.sh/helm/v3/internal/version.version={_HELM_VERSION} "
+        f"-X {_HELM_CAPABILITIES}Major=1 -X {_HELM_CAPABILITIES}Minor={build.KUBERNETES_VERSION.split('.')[1]}"
+    ),
+)
+"""Also part of the image of the suite, in which rukpak renders charts with it."""
+
 OPTIONAL_PROGRAMS: Mapping[str, GoProgram] = {
     program.name: program
     for program in (
@@ -28,7 +43,7 @@ OPTIONAL_PROGRAMS: Mapping[str, GoProgram] = {
         ),
         GoProgram("cert-manager", ".", module="cert-manager"),
         GoProgram("coredns", "github.com/coredns/coredns", "v1.15.0", go="1.26"),
-        GoProgram("helm", "helm.sh/helm/v3/cmd/helm", "v3.22.0", go="1.26"),
+        HELM,
         GoProgram("kustomize-controller", "github.com/fluxcd/kustomize-controller", module="kustomize-controller"),
         GoProgram("pause", ".", module="pause"),
         *(

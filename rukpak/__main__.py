@@ -8,7 +8,13 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser
 
-from olmkit.runtime.flags import add_jobs_memory, add_pull_secret, add_replica_address, add_webhook_bind_address
+from olmkit.runtime.flags import (
+    add_helm,
+    add_jobs_memory,
+    add_pull_secret,
+    add_replica_address,
+    add_webhook_bind_address,
+)
 from olmkit.runtime.manager import run
 from rukpak.setup import build
 
@@ -17,6 +23,7 @@ NAME = "rukpak"
 
 def add_flags(parser: ArgumentParser) -> None:
     """Add the flags of rukpak."""
+    add_helm(parser)
     add_jobs_memory(parser)
     add_pull_secret(parser, "Bundles")
     add_webhook_bind_address(parser)

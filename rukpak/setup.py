@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -45,6 +47,7 @@ from rukpak.bundle.uploads.writer import UploadWriter
 from rukpak.bundledeployment.act import BundleDeploymentActions
 from rukpak.bundledeployment.apply.applier import Applier
 from rukpak.bundledeployment.apply.certificate_secrets import CertificateSecrets
+from rukpak.bundledeployment.charts.chart_renderer import ChartRenderer
 from rukpak.bundledeployment.cluster import transforms
 from rukpak.bundledeployment.cluster.conflict_watch import ConflictWatch
 from rukpak.bundledeployment.cluster.conversion_watch import ConversionWatch
@@ -62,6 +65,7 @@ from rukpak.bundledeployment.events import UID_INDEX, EventMapper
 from rukpak.bundledeployment.observe import Observer
 from rukpak.bundledeployment.reconciler import BundleDeploymentReconciler
 from rukpak.bundledeployment.render_cache import RenderCache
+from rukpak.charts.template_request import LIMITS, TEMPLATE, TemplateResult
 
 BUNDLE_CONTROLLER = "bundle"
 BUNDLE_DEPLOYMENT_CONTROLLER = "bundledeployment"
@@ -69,8 +73,13 @@ FIELD_MANAGER = "rukpak"
 """Field manager of statuses, and reporting controller of Events."""
 MAX_CONCURRENT_RECONCILES = 8
 """BundleDeployments that are installed at the same time."""
+MAX_CONCURRENT_RENDERINGS = 2
+"""Charts that are rendered at the same time."""
 MAX_CONCURRENT_REQUESTS = 16
 """Requests about installed objects, for all BundleDeployments together."""
+
+
+log = logging.getLogger(__name__)
 
 
 async def build(manager: Manager) -> None:
@@ -169,13 +178,16 @@ def bundle_deployment_controller(
     event_mapper = EventMapper(informers.deployments, informers.crds, informers.namespaces)
     rest_mapper = RestMapper(manager.client, informers.crds, api_services, event_mapper.remover_of)
     suite_namespaces = (manager.settings.system_namespace, manager.settings.keys_namespace)
-    render_cache = RenderCache(store, rest_mapper, suite_namespaces)
+    charts = _chart_renderer(
+        manager, rest_mapper, store, memory, lambda name: controller.enqueue(name), on_missing_content
+    )
     reconciler = _reconciler(
         manager,
         informers,
         rest_mapper,
         event_mapper,
-        render_cache,
+        RenderCache(store, rest_mapper, suite_namespaces, charts.content),
+        charts,
         memory,
         admission,
         lambda name: controller.enqueue(name),
@@ -189,15 +201,49 @@ def bundle_deployment_controller(
         consecutive=ConsecutivePasses(),
         cost=reconciler.cost,
     )
-    controller.watch(informers.deployments, event_mapper.keys_of_deployment)
-    controller.watch(informers.bundles, event_mapper.keys_of_bundle)
-    controller.watch(informers.namespaces, event_mapper.keys_of_namespace)
-    controller.watch(informers.crds, event_mapper.keys_of_crd)
     controller.watch(api_services, event_mapper.keys_of_api_service)
+    _watch(controller, informers, event_mapper, charts.sources)
     manager.on_started_leading(reconciler.start_leading)
     manager.add_controller(controller)
     _export_conditions(manager, bundledeployments.KIND, informers.deployments)
     return controller
+
+
+def _watch(controller: Controller, informers: Informers, event_mapper: EventMapper, sources: SourceInputs) -> None:
+    controller.watch(informers.deployments, event_mapper.keys_of_deployment)
+    controller.watch(informers.bundles, event_mapper.keys_of_bundle)
+    controller.watch(informers.namespaces, event_mapper.keys_of_namespace)
+    controller.watch(informers.crds, event_mapper.keys_of_crd)
+    for kind, informer in sources.informers.items():
+        controller.watch(informer, partial(event_mapper.keys_of_values, kind))
+
+
+def _chart_renderer(
+    manager: Manager,
+    rest_mapper: RestMapper,
+    store: Store,
+    memory: MemoryBudget,
+    enqueue: Callable[[str], None],
+    on_missing_content: Callable[[str], None],
+) -> ChartRenderer:
+    """The renderer of charts. Its jobs have no network, and may start helm alone."""
+    settings = manager.settings
+    program = settings.helm if settings.helm is not None and os.access(settings.helm, os.X_OK) else None
+    if settings.helm is not None and program is None:
+        log.warning("Helm charts cannot be rendered: %s is no program", settings.helm)
+    sandbox = Sandbox((store_directory(settings),), network=False, executes=(program,) if program is not None else ())
+    jobs = Jobs[TemplateResult](
+        lambda place: enqueue(charts.record(place)),
+        max_concurrent=MAX_CONCURRENT_RENDERINGS,
+        limits=LIMITS,
+        preload=[TEMPLATE.module],
+        sandbox=sandbox,
+        memory=memory,
+    )
+    manager.on_close(jobs.close)
+    sources = SourceInputs.of(manager, "Bundles")
+    charts = ChartRenderer(jobs, manager.client, store, sources, rest_mapper, program, enqueue, on_missing_content)
+    return charts
 
 
 def _export_conditions(manager: Manager, kind: Kind, informer: Informer) -> None:
@@ -222,6 +268,7 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
     rest_mapper: RestMapper,
     event_mapper: EventMapper,
     render_cache: RenderCache,
+    charts: ChartRenderer,
     memory: MemoryBudget,
     admission: AdmissionProbe | None,
     enqueue: Callable[[str], None],
@@ -250,6 +297,7 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
         render_cache,
         PodWatch(manager, client, enqueue),
         checker,
+        charts,
     )
     observer = _observer(actions, client, informers, rest_mapper, limit, admission)
     return BundleDeploymentReconciler(
@@ -281,5 +329,6 @@ def _observer(
         actions.pods,
         actions.existing_objects,
         actions.memories,
+        actions.charts,
         admission,
     )

@@ -6,14 +6,16 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, RESOLVED_SOURCE_ANNOTATION, BundleSpec
 from olmkit.api.content import ResolvedSource
 from olmkit.api.deployed_objects import Announcement, FailedObjects, ObjectReference
+from olmkit.api.deployment_config import DeploymentConfig
 from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.install_settings import INSTALL_NAMESPACE_DESCRIPTION, InstallNamespace, InstallSettings
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource, without_nulls
+from olmkit.api.patterns import OBJECT_NAME
 from olmkit.api.provisioner_classes import PROVISIONER_PATTERN
 
 KIND = Kind("core.rukpak.io", "v1alpha1", "BundleDeployment", "bundledeployments")
@@ -63,6 +65,8 @@ NOT_AFTER_ANNOTATION = "core.rukpak.io/certificate-not-after"
 """The annotation of a Secret with the time at which its serving certificate expires."""
 ROTATION_ANNOTATION = "core.rukpak.io/certificate-rotation"
 """The annotation of a Secret with the last step of the rotation of its serving certificate, while that is in progress."""
+MAX_VALUES_FROM = 32
+"""Secrets and ConfigMaps with values of one chart."""
 MAX_REVISIONS = 5
 """Revisions in the status."""
 MAX_OLDER_INSTALL_BYTES = 256 * 1024
@@ -100,6 +104,12 @@ RECORDED_ANNOTATIONS: Mapping[str, str] = {
     "properties": PROPERTIES_ANNOTATION,
 }
 """Field of a BundleRecord -> annotation of the Bundle."""
+
+
+VALUES_SCHEMA = {
+    "x-kubernetes-preserve-unknown-fields": True,
+    "description": "Values of a Helm chart: an object, or a string of YAML. A value that is null removes a default of the chart.",
+}
 
 
 class ConditionType(DescribedEnum):
@@ -177,13 +187,46 @@ class BundleTemplate(Model):
     spec: BundleSpec = Field(description="Spec of the Bundle.")
 
 
+class ValuesFrom(Model):
+    """Values of a chart in a Secret or ConfigMap of the suite's namespace."""
+
+    kind: Literal["Secret", "ConfigMap"] = Field(description="Kind of the object.")
+    name: Annotated[str, Field(max_length=253, pattern=OBJECT_NAME)] = Field(
+        description="Name of the object, in the suite's namespace."
+    )
+    key: Annotated[str, Field(min_length=1, max_length=253)] | None = Field(
+        default=None, description="Key whose value is a YAML mapping of values. Default: values.yaml."
+    )
+    optional: bool | None = Field(default=None, description="Whether the object or its key may be missing.")
+
+
+class BundleDeploymentConfig(DeploymentConfig):
+    """Changes of the operator's Deployments, or the values of a Helm chart."""
+
+    values: Annotated[Any, WithJsonSchema(VALUES_SCHEMA)] = None
+    values_from: Annotated[list[ValuesFrom], Field(max_length=MAX_VALUES_FROM)] | None = Field(
+        default=None,
+        description=(
+            "More values of a Helm chart, in Secrets and ConfigMaps of the suite's namespace. Later ones win, and values win over"
+            " all of them. A change of one is applied."
+        ),
+    )
+
+    def dump(self) -> dict[str, Any]:
+        """The object as a mapping for JSON. Values keep what is null, which removes a default of the chart."""
+        return {**super().dump(), **({"values": self.values} if self.values is not None else {})}
+
+
 class BundleDeploymentSpec(InstallSettings):
     """Desired state."""
 
     provisioner_class_name: Annotated[str, Field(max_length=63, pattern=PROVISIONER_PATTERN)] = Field(
-        description="The installer: core-rukpak-io-plain."
+        description="The installer: core-rukpak-io-plain, or core-rukpak-io-helm for a Helm chart."
     )
     template: BundleTemplate = Field(description="The Bundle to create and install.")
+    config: BundleDeploymentConfig | None = Field(
+        default=None, description="Changes of the operator's Deployments, or the values of a Helm chart."
+    )
     install_namespace: InstallNamespace | None = Field(default=None, description=INSTALL_NAMESPACE_DESCRIPTION)
 
 
@@ -417,10 +460,16 @@ def install_fields(raw: dict[str, Any]) -> dict[str, Any]:
     """The fields of spec of a BundleDeployment as read that say how its bundle is installed."""
     spec = {field.alias for field in BundleDeploymentSpec.model_fields.values()}
     return {
-        name: without_nulls(value)
+        name: with_values(without_nulls(value), value)
         for name, value in raw["spec"].items()
         if name in spec and name not in _OTHER_FIELDS and value is not None
     }
+
+
+def with_values(stripped: Any, value: Any) -> Any:
+    """A field of spec that was stripped of what is null, with the values of a chart as they are: null removes a default there."""
+    values = value.get("values") if isinstance(value, dict) else None
+    return {**stripped, "values": values} if values is not None else stripped
 
 
 def template_spec(raw: dict[str, Any]) -> dict[str, Any]:

@@ -139,7 +139,10 @@ class BundleSpec(Model):
     """Desired state."""
 
     provisioner_class_name: Annotated[str, Field(max_length=63, pattern=PROVISIONER_PATTERN)] = Field(
-        description="The format of the content: core-rukpak-io-registry (registry+v1) or core-rukpak-io-plain (plain+v0)."
+        description=(
+            "The format of the content: core-rukpak-io-registry (registry+v1), core-rukpak-io-plain (plain+v0) or"
+            " core-rukpak-io-helm (a Helm chart)."
+        )
     )
     source: BundleSource = Field(description="The source of the content.")
 

@@ -33,6 +33,7 @@ from olmkit.errors import OlmError
 from olmkit.jobs import codec, job_functions, protocol, resource_limits, sandbox, syscalls
 from olmkit.jobs.job import Job, JobContext, Limits, Progress, Role
 from olmkit.jobs.protocol import ChildSpec
+from olmkit.jobs.sandbox import Sandbox
 from olmkit.store.disk_errors import JOB_FILES, disk_error
 
 Request = TypeVar("Request")
@@ -182,7 +183,7 @@ def _parse(connection: socket.socket, scratch: Path) -> None:
             return  # the job has ended
         directory = Path(message["directory"])
         os.environ["TMPDIR"] = tempfile.tempdir = str(scratch)
-        sandbox.restrict_writes((directory, scratch))
+        sandbox.restrict_files(Sandbox(writes=(directory, scratch)))
         _run_function(connection, message, JobContext(directory, _progress(connection), files))
 
 

@@ -52,6 +52,8 @@ class Limits:
     """Memory of the process that runs the function when another one parses for it, and of the one that runs probes."""
     helper_memory_bytes: int = 0
     """Memory of all processes together that the parser starts itself; the parser limits them."""
+    reserved_bytes: int = 0
+    """Address space beyond that, which programs in Go reserve and do not use."""
     cpu_seconds: int = 600
     timeout: timedelta = timedelta(minutes=15)
     open_files: int = 256

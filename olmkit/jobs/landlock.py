@@ -62,8 +62,11 @@ def abi_version() -> int:
         raise
 
 
-def restrict(reads: Iterable[Path], writes: Iterable[Path], *, network: bool, abi: int) -> None:
-    """Allow to read only the files at or below `reads`, and to write only those at or below `writes`; nothing may be executed.
+def restrict(
+    reads: Iterable[Path], writes: Iterable[Path], executes: Iterable[Path] = (), *, network: bool, abi: int
+) -> None:
+    """Allow to read only the files at or below `reads`, to write only those at or below `writes`, and to execute only the files
+    `executes`.
 
     Paths that do not exist are skipped. Without `network` no TCP socket can be bound or connected, if the kernel supports that.
     `abi` is the result of abi_version(), not 0. Needs syscalls.set_no_new_privs(). Raises OSError.
@@ -73,7 +76,7 @@ def restrict(reads: Iterable[Path], writes: Iterable[Path], *, network: bool, ab
     wanted = _Ruleset(handled, 0 if network or abi < NETWORK_SINCE else NETWORK, SCOPES if abi >= SCOPES_SINCE else 0)
     ruleset = syscalls.syscall(CREATE_RULESET, ctypes.byref(wanted), sizes, 0)
     try:
-        for path, rights in _rules(reads, writes):
+        for path, rights in _rules(reads, writes, executes):
             with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
                 _allow(ruleset, path, rights & handled)
         syscalls.syscall(RESTRICT_SELF, ruleset, 0)
@@ -89,11 +92,13 @@ def _handled(abi: int) -> int:
     return rights
 
 
-def _rules(reads: Iterable[Path], writes: Iterable[Path]) -> Iterator[tuple[Path, int]]:
+def _rules(reads: Iterable[Path], writes: Iterable[Path], executes: Iterable[Path]) -> Iterator[tuple[Path, int]]:
     for path in reads:
         yield path, READ_RIGHTS
     for path in writes:
         yield path, WRITE_RIGHTS
+    for path in executes:
+        yield path, EXECUTE | READ_FILE
 
 
 def _allow(ruleset: int, path: Path, rights: int) -> None:

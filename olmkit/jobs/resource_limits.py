@@ -31,12 +31,14 @@ def set_limits(limits: Limits, *, many: bool) -> None:
         mapped = int(statm.read().split()[0]) * resource.getpagesize()
     _mapped[:] = [mapped]
     wanted = {
-        resource.RLIMIT_AS: (mapped + limits.memory_bytes,) * 2,
+        resource.RLIMIT_AS: (mapped + limits.memory_bytes + limits.reserved_bytes,) * 2,
         resource.RLIMIT_CPU: (limits.cpu_seconds, resource.RLIM_INFINITY if many else limits.cpu_seconds + 5),
         resource.RLIMIT_NOFILE: (limits.open_files,) * 2,
         resource.RLIMIT_FSIZE: (limits.file_bytes,) * 2,
         resource.RLIMIT_CORE: (0, 0),
     }
+    if limits.reserved_bytes:  # the address space says nothing about the memory that is used
+        wanted[resource.RLIMIT_DATA] = (mapped + limits.memory_bytes,) * 2
     for what, (soft, hard) in wanted.items():
         allowed = resource.getrlimit(what)[1]
         if allowed != resource.RLIM_INFINITY:

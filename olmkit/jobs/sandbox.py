@@ -48,12 +48,14 @@ CA_PATHS = (
 class Sandbox:
     """The files that a job may use in addition to those that Python needs: `reads` and `writes` are files, or directories with
     everything below them. What may be written may be read, and missing directories are created. With `network`, the files that
-    resolve hosts and name certificate authorities may be read too.
+    resolve hosts and name certificate authorities may be read too. `executes` are programs without an interpreter that the job
+    may start, which then are in the same sandbox; no other program can be started.
     """
 
     reads: tuple[Path, ...] = ()
     writes: tuple[Path, ...] = ()
     network: bool = True
+    executes: tuple[Path, ...] = ()
 
     def file_identities(self) -> tuple[tuple[int, int] | None, ...]:
         """The current device and inode of each of `reads`: a rule is for a file, so a file that replaced it cannot be read."""
@@ -69,15 +71,17 @@ def enter(sandbox: Sandbox) -> None:
             with suppress(OSError):  # the code that writes there reports what is wrong
                 path.mkdir(parents=True, exist_ok=True)
         reads = (*python_paths(), *(network_paths() if sandbox.network else ()), *sandbox.reads)
-        landlock.restrict(reads, (Path(os.devnull), *sandbox.writes), network=sandbox.network, abi=abi)
+        writes = (Path(os.devnull), *sandbox.writes)
+        landlock.restrict(reads, writes, sandbox.executes, network=sandbox.network, abi=abi)
     if seccomp.is_available():
-        seccomp.restrict(network=sandbox.network)
+        seccomp.restrict(network=sandbox.network, executes=bool(sandbox.executes))
 
 
-def restrict_writes(writes: tuple[Path, ...]) -> None:
-    """Restrict this process further, after enter(), to write only `writes`. Raises OSError."""
+def restrict_files(sandbox: Sandbox) -> None:
+    """Restrict this process further, after enter(), to the files of `sandbox`, and to no network. Raises OSError."""
     if abi := landlock.abi_version():
-        landlock.restrict(python_paths(), (Path(os.devnull), *writes), network=False, abi=abi)
+        reads, writes = (*python_paths(), *sandbox.reads), (Path(os.devnull), *sandbox.writes)
+        landlock.restrict(reads, writes, sandbox.executes, network=False, abi=abi)
 
 
 @functools.cache

@@ -1,8 +1,8 @@
 """seccomp: restricts which system calls this process, and all that it starts, may make. The kernel enforces it.
 
-After seccomp(2) and linux/filter.h. What no job needs fails with EPERM: to start programs; to inspect, signal or change other
-processes; System V IPC; namespaces and mounts; and without `network`, every socket that could reach another process. System calls
-of another architecture kill the process.
+After seccomp(2) and linux/filter.h. What no job needs fails with EPERM: to start programs, unless the job has one that it may
+start; to inspect, signal or change other processes; System V IPC; namespaces and mounts; and without `network`, every socket that
+could reach another process. System calls of another architecture kill the process.
 """
 
 from __future__ import annotations
@@ -112,6 +112,7 @@ DENIED_CALLS: Final = {  # by name: number on x86_64, on aarch64
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
 }
+EXECVE = "execve"
 DENIED_WITHOUT_NETWORK: Final = {
     "socket": (41, 198),
     "connect": (42, 203),
@@ -187,16 +188,17 @@ def is_available() -> bool:
     return True
 
 
-def restrict(*, network: bool) -> None:
+def restrict(*, network: bool, executes: bool = False) -> None:
     """Install the filter, which cannot be removed. The caller may signal itself and its group; the processes that it starts may
-    signal the caller and the group. Needs syscalls.set_no_new_privs() and is_available(). Raises OSError.
+    signal the caller and the group. With `executes` they may start programs, which landlock.py limits to some files. Needs
+    syscalls.set_no_new_privs() and is_available(). Raises OSError.
     """
-    program = b"".join(_program(os.uname().machine, network))
+    program = b"".join(_program(os.uname().machine, network, executes))
     what = _Filter(len(program) // 8, program)
     syscalls.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(what))
 
 
-def _program(machine: str, network: bool) -> Iterator[bytes]:
+def _program(machine: str, network: bool, executes: bool) -> Iterator[bytes]:
     """The instructions of the filter. Each jump skips one return, so that no jump has to be counted."""
     column = [*ARCHITECTURES].index(machine)
     yield _instruction(LOAD, ARCHITECTURE)
@@ -205,8 +207,10 @@ def _program(machine: str, network: bool) -> Iterator[bytes]:
     if machine == "x86_64":
         yield _instruction(AT_LEAST, X32, 0, 1)
         yield _instruction(RETURN, KILL_PROCESS)
-    denied = [*DENIED_CALLS.values(), *(() if network else DENIED_WITHOUT_NETWORK.values())]
-    for numbers in denied:
+    denied = {**DENIED_CALLS, **({} if network else DENIED_WITHOUT_NETWORK)}
+    if executes:
+        del denied[EXECVE]
+    for numbers in denied.values():
         if numbers[column] != ABSENT:
             yield from _if_equal(numbers[column], FAIL | errno.EPERM)
     # A filter cannot read its flags; without it, C libraries fall back to clone.

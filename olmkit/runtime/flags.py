@@ -40,6 +40,8 @@ class Settings:
     replica_address: str = ""
     """The address at which other replicas reach this one; "" if the serving address is that. Only for components of which one
     replica asks another."""
+    helm: Path | None = None
+    """The program helm. Only for components that render charts."""
     extra: argparse.Namespace = field(default_factory=argparse.Namespace)
     """All flags as parsed, with those of the component."""
 
@@ -152,6 +154,13 @@ def add_replica_address(parser: ArgumentParser) -> None:
     )
 
 
+def add_helm(parser: ArgumentParser) -> None:
+    """The flag of components that render charts."""
+    parser.add_argument(
+        "--helm", type=Path, metavar="PATH", help="the program helm, version 3, which renders Helm charts"
+    )
+
+
 def quantity(text: str) -> int:
     """Bytes, as a Kubernetes quantity: digits, and Ki, Mi or Gi. Raises ValueError."""
     found = re.fullmatch(r"([0-9]{1,15})(|Ki|Mi|Gi)", text)
@@ -179,6 +188,7 @@ def parse_settings(parser: ArgumentParser, argv: Sequence[str] | None) -> Settin
         log_level=flags.log_level,
         jobs_memory=getattr(flags, "jobs_memory", None),
         pull_secret=getattr(flags, "pull_secret", ""),
+        helm=getattr(flags, "helm", None),
         webhook_bind_address=getattr(flags, "webhook_bind_address", Settings.webhook_bind_address),
         replica_address=getattr(flags, "replica_address", None) or "",
         extra=flags,

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from olmkit.api.bundles import Bundle, ConditionType, Reason
 from olmkit.api.conditions import find_condition
-from olmkit.api.provisioner_classes import PLAIN, REGISTRY
+from olmkit.api.provisioner_classes import HELM, PLAIN, REGISTRY
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.jobs.state import Failed, Finished
 from olmkit.runtime.reconciler import Decision
@@ -74,7 +74,7 @@ def _unknown_provisioner(world: World, bundle: Bundle) -> Step | None:
     name = bundle.spec.provisioner_class_name
     if name in CONTENT_TYPES:
         return None
-    text = f'provisioner class "{name}" does not exist: set spec.provisionerClassName to {REGISTRY} or {PLAIN}'
+    text = f'provisioner class "{name}" does not exist: set spec.provisionerClassName to {REGISTRY}, {PLAIN} or {HELM}'
     return Blocked(Reason.UNPACK_FAILED, text, [name])
 
 
@@ -105,7 +105,8 @@ def _conflict(world: World, bundle: Bundle) -> Step | None:
     noun = CONTENT_NOUNS[bundle.spec.source.type]
     field = f"spec.template.spec.provisionerClassName of BundleDeployment {own}" if own else "spec.provisionerClassName"
     text = (
-        f"Bundle {name} has the same {noun} unpacked by another provisioner: one {noun} is either registry+v1 or plain+v0. "
+        f"Bundle {name} has the same {noun} unpacked by another provisioner: one {noun} is either registry+v1, plain+v0 or "
+        f"a Helm chart. "
         f"Set {field} as there, or delete {f'BundleDeployment {other}' if other else name}"
     )
     return Waiting(Reason.UNPACK_FAILED, text, CONFLICT_RETRY_DELAY, [name])

@@ -1,5 +1,5 @@
-"""Unpacked bundles in the store. The digest of their content has the directory `files` (manifests/ and metadata/ of the source),
-`bundle.json` (the parsed form) and `type` (the content type, and the format version of bundle.json).
+"""Unpacked bundles in the store. The digest of their content has the directory `files` (a Helm chart, or manifests/ and metadata/
+of the source), `bundle.json` (the parsed form) and `type` (the content type, and the format version of bundle.json).
 
 All functions block.
 """
@@ -16,7 +16,7 @@ from rukpak.format import Bundle, from_json
 from rukpak.format.bundle import FORMAT_VERSION
 
 FILES, BUNDLE_FILE, TYPE_FILE = "files", "bundle.json", "type"
-REGISTRY, PLAIN = "registry+v1", "plain+v0"
+REGISTRY, PLAIN, HELM = "registry+v1", "plain+v0", "helm"
 
 
 def is_intact(store: Store, digest: str, content_type: str) -> bool:

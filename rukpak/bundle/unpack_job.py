@@ -24,9 +24,10 @@ from olmkit.sources.open import unpack as unpack_source
 from olmkit.sources.reachability import verify_reachable
 from olmkit.sources.source import CONTENT_NOUNS, ConfigMapsSource, GitSource, HttpSource, RefKind, Source, type_of
 from olmkit.store.store import Store, fill_staging
-from rukpak.bundle.storage import BUNDLE_FILE, FILES, PLAIN, REGISTRY, TYPE_FILE, is_intact, stored_type
+from rukpak.bundle.storage import BUNDLE_FILE, FILES, HELM, PLAIN, REGISTRY, TYPE_FILE, is_intact, stored_type
 from rukpak.bundle.unpack_request import UNPACK, UnpackRequest
 from rukpak.bundle.unpack_result import UnpackResult
+from rukpak.charts import chart
 from rukpak.format import BadBundle, Bundle, read_plain, read_registry, to_json
 from rukpak.format.bundle import FORMAT_VERSION, MAX_BUNDLE_BYTES, MAX_BUNDLE_VALUES
 from rukpak.render.refusals import check_files
@@ -42,7 +43,8 @@ NOT_REGISTRY = (
 UNPACKED = "unpacked"
 """The directory below that of the job in which the source is unpacked, at the paths of its repository."""
 
-_DIRECTORIES: Mapping[str, tuple[str, ...]] = {REGISTRY: ("manifests", "metadata"), PLAIN: ("manifests",)}
+_DIRECTORIES: Mapping[str, tuple[str, ...]] = {REGISTRY: ("manifests", "metadata"), PLAIN: ("manifests",), HELM: ()}
+"""The paths that are unpacked; none stands for all."""
 _READERS: Mapping[str, Callable[[Mapping[str, bytes]], Bundle]] = {REGISTRY: read_registry, PLAIN: read_plain}
 
 
@@ -130,14 +132,31 @@ def read_bundle(request: ReadRequest, context: JobContext) -> ReadResult:
             noun = CONTENT_NOUNS[request.facts["type"]]
             raise BadContent(error.reason, f"{noun} {request.ref} {NOT_REGISTRY}", error.ref) from error
         raise
-    (unpacked if request.facts["type"] == "image" else root).rename(files)
+    root = unpacked if request.facts["type"] == "image" else root
+    if request.content_type == HELM:
+        root = root / chart.chart_directory(_chart_files(root))
+    root.rename(files)
     shutil.rmtree(unpacked, ignore_errors=True)  # the directories above it, if it was not the root itself
     context.progress("reading the manifests")
-    bundle = _READERS[request.content_type](dict(_contents(files)))
-    check_files(bundle)
-    (context.directory / BUNDLE_FILE).write_bytes(check_size(to_json(bundle)))
+    (context.directory / BUNDLE_FILE).write_bytes(_parsed_form(request.content_type, dict(_contents(files))))
     (context.directory / TYPE_FILE).write_text(f"{request.content_type} {FORMAT_VERSION}")
     return ReadResult()
+
+
+def _parsed_form(content_type: str, files: Mapping[str, bytes]) -> bytes:
+    """The content of BUNDLE_FILE. Raises BadBundle."""
+    if content_type == HELM:
+        return chart.to_json(chart.read_chart(files))
+    bundle = _READERS[content_type](files)
+    check_files(bundle)
+    return check_size(to_json(bundle))
+
+
+def _chart_files(root: Path) -> Iterator[str]:
+    """The paths of the files that make a directory a chart: at the root, and in the directories directly below it."""
+    for path in (root / chart.CHART_FILE, *root.glob(f"*/{chart.CHART_FILE}")):
+        if path.is_file():
+            yield path.relative_to(root).as_posix()
 
 
 def _is_plain(request: ReadRequest, unpacked: Path) -> bool:

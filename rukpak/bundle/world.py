@@ -10,7 +10,7 @@ from typing import Any
 from olmkit.api import bundledeployments
 from olmkit.api.bundles import Bundle
 from olmkit.api.content import SourceType
-from olmkit.api.provisioner_classes import PLAIN, REGISTRY
+from olmkit.api.provisioner_classes import HELM, PLAIN, REGISTRY
 from olmkit.errors import Waiting
 from olmkit.jobs.state import Finished, JobState
 from olmkit.sources.resolved_source import pinned
@@ -20,7 +20,7 @@ from rukpak.bundle.recorded_sources import pinned_source
 from rukpak.bundle.unpack_result import UnpackResult
 from rukpak.bundle.uploads.stored_upload import StoredUpload
 
-CONTENT_TYPES: Mapping[str, str] = {REGISTRY: "registry+v1", PLAIN: "plain+v0"}
+CONTENT_TYPES: Mapping[str, str] = {REGISTRY: "registry+v1", PLAIN: "plain+v0", HELM: "helm"}
 """Provisioner class -> the type of its content."""
 
 

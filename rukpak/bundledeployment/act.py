@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from olmkit.errors import ApiError
 from rukpak.bundledeployment.apply.applier import Applier
 from rukpak.bundledeployment.apply.certificate_secrets import CertificateSecrets
+from rukpak.bundledeployment.charts.chart_renderer import ChartRenderer
 from rukpak.bundledeployment.cluster.conflict_watch import ConflictWatch
 from rukpak.bundledeployment.cluster.conversion_watch import ConversionWatch
 from rukpak.bundledeployment.cluster.inventory import Inventory
@@ -20,7 +21,7 @@ from rukpak.bundledeployment.cluster.refusal_watch import RefusalWatch
 from rukpak.bundledeployment.cluster.usage import UsageReader
 from rukpak.bundledeployment.count_schedule import CustomResourceCounts
 from rukpak.bundledeployment.crd_upgrade.existing_objects import ExistingObjectsChecker
-from rukpak.bundledeployment.delays import MAX_RETRY_DELAY
+from rukpak.bundledeployment.delays import CONTENT_RETRY_DELAY, MAX_RETRY_DELAY
 from rukpak.bundledeployment.deletion.deleter import Deleter
 from rukpak.bundledeployment.events import EventMapper
 from rukpak.bundledeployment.plan import (
@@ -43,6 +44,7 @@ from rukpak.bundledeployment.plan import (
     RecordNamespaces,
     Release,
     RemoveFinalizer,
+    RenderChart,
     RollBack,
     UpdateInventory,
     WriteCertificates,
@@ -135,6 +137,7 @@ class BundleDeploymentActions:
     render_cache: RenderCache
     pods: PodWatch
     existing_objects: ExistingObjectsChecker
+    charts: ChartRenderer
     memories: dict[str, Memory] = field(default_factory=dict)
 
     async def act(self, world: World | DeletedWorld, plan: Plan | Release) -> Done:
@@ -166,6 +169,7 @@ class BundleDeploymentActions:
         memory = self.memories.pop(name, None)
         self.event_mapper.interests.pop(name, None)
         self.render_cache.forget(name)
+        self.charts.retain(name)
         self.existing_objects.forget(name)
         await self.conflicts.forget(name)
         await self.refusals.forget(name)
@@ -184,6 +188,9 @@ class BundleDeploymentActions:
                 return await self.certificates.write(world, plan, memory.last_applied)
             case Apply():
                 return await self.applier.apply(world, plan, memory.last_applied)
+            case RenderChart():
+                await self.charts.start(plan.inputs)
+                return Done(plan, CONTENT_RETRY_DELAY)
             case CheckExistingObjects() | ListForeignObjects() | ReadUsage():
                 await self._read(world, plan, memory)
                 return Done(plan, NO_DELAY)
@@ -192,6 +199,7 @@ class BundleDeploymentActions:
             case Keep():
                 self.existing_objects.forget(world.name)
                 self.render_cache.drop_bodies(world.name)
+                self.charts.retain(world.name, [chart.inputs.place for chart in world.charts])
                 return Done(plan, plan.after)
             case RemoveFinalizer():
                 await self.deleter.remove_finalizer(world)

@@ -13,6 +13,7 @@ from typing import Any
 from olmkit.api.bundledeployments import RECORDED_ANNOTATIONS, BundleRecord
 from olmkit.api.bundles import BundleSpec
 from olmkit.api.content import ResolvedSource
+from olmkit.api.provisioner_classes import HELM
 from olmkit.sources.resolved_source import content_digest, resolved_image
 
 
@@ -43,6 +44,11 @@ class BundleInfo:
     """The image by digest; empty before it was resolved, and for other sources."""
     resolved_source: Mapping[str, Any] = field(default_factory=dict)
     """status.resolvedSource of another source than an image; empty before it was resolved."""
+
+    @property
+    def is_chart(self) -> bool:
+        """True if its content is a Helm chart."""
+        return self.spec.get("provisionerClassName") == HELM
 
     @property
     def digest(self) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from olmkit.api.bundledeployments import FINALIZER, BundleRecord, Reason
-from olmkit.api.provisioner_classes import PLAIN, REGISTRY
+from olmkit.api.provisioner_classes import HELM, PLAIN, REGISTRY
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.runtime.reconciler import Decision
 from rukpak.admission.bundles import WEBHOOK
@@ -45,6 +45,7 @@ from rukpak.bundledeployment.plan import (
     Plan,
     RecordNamespaces,
     Release,
+    RenderChart,
     UpdateInventory,
 )
 from rukpak.bundledeployment.ready_message import is_under_way
@@ -82,8 +83,15 @@ def _plan(world: World, evaluation: Evaluation) -> Plan:
 
 def _provisioner(world: World, _: Evaluation) -> Plan | None:
     chosen = world.deployment.spec.provisioner_class_name
-    if chosen == PLAIN:
+    format_class = world.deployment.spec.template.spec.provisioner_class_name
+    if chosen == PLAIN or chosen == HELM == format_class:
         return None
+    if chosen == HELM:
+        text = (
+            f"spec.provisionerClassName {HELM} installs Helm charts, and spec.template.spec.provisionerClassName is "
+            f"{format_class}: set both to {HELM}, or spec.provisionerClassName to {PLAIN}"
+        )
+        raise Blocked(Reason.BLOCKED, text, [chosen, format_class])
     if chosen == REGISTRY:
         text = (
             f"spec.provisionerClassName must be {PLAIN}, which installs bundles of any format: "
@@ -170,6 +178,12 @@ def _apply_bundle(world: World, _: Evaluation) -> Plan | None:
 
 def _check_existing_objects(world: World, _: Evaluation) -> Plan | None:
     return next_check(world)
+
+
+def _render_charts(world: World, _: Evaluation) -> Plan | None:
+    """Render the first chart that has not been rendered with the values and for the cluster as they are now. The last rendering
+    stays in force until its end."""
+    return next((RenderChart(chart.inputs) for chart in world.charts if chart.is_due), None)
 
 
 def _create_bundle(world: World, body: Mapping[str, Any]) -> ApplyBundle:
@@ -308,6 +322,7 @@ RULES: tuple[Rule, ...] = (
     _restore_fallback_bundle,
     _roll_back,
     _apply_bundle,
+    _render_charts,
     _check_existing_objects,
     _blocker,
     _prepare,

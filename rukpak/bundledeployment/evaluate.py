@@ -12,7 +12,7 @@ from rukpak.bundledeployment.crd_upgrade import crd_gate
 from rukpak.bundledeployment.delays import CONTENT_RETRY_DELAY, UNREACHABLE_RETRY_DELAY, WATCHED_RETRY_DELAY
 from rukpak.bundledeployment.deletion.retention import is_only_member
 from rukpak.bundledeployment.evaluation import Evaluation, StorageMove
-from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
+from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle, UnrenderedChart
 from rukpak.bundledeployment.revisions.rollback import obstacle
 from rukpak.bundledeployment.world import World
 from rukpak.crd_safety.conversion_order import interruption
@@ -88,6 +88,9 @@ def _content_blocker(world: World) -> OlmError | None:
                 f"the content of the {world.target_bundle} Bundle is unavailable",
                 CONTENT_RETRY_DELAY,
             )
+        case UnrenderedChart():
+            text = f"the chart of the {world.target_bundle} Bundle is being rendered"
+            return Waiting(Reason.UNPACK_PENDING, text, WATCHED_RETRY_DELAY)
         case Waiting() as error:
             return Waiting(Reason.BUNDLE_LOAD_FAILED, error.message, error.after, [error.reason, *error.subject])
         case OlmError() as error:

@@ -15,6 +15,7 @@ from olmkit.api.customresourcedefinitions import CustomResourceDefinition, defin
 from olmkit.api.meta import Object
 from olmkit.api.ownership import MANAGER_PREFIX
 from olmkit.runtime.informer import Change, Informer
+from rukpak.bundledeployment.charts.chart_state import ValuesReference
 from rukpak.bundledeployment.cluster import transforms
 from rukpak.bundledeployment.cluster.inventory import OWNER_INDEX
 from rukpak.bundledeployment.deletion.crd_removal import removes_custom_resources
@@ -138,8 +139,16 @@ class EventMapper:
         # The schema of one that is about to be taken over is no part of its facts.
         is_news = old is None or new is None or old != new or not crd.owner_uid
         for name, known in list(self.interests.items()):
-            if (is_kind_news and crd.group_kind in known.kinds) or (is_news and crd.name in known.crds):
+            is_kind_wanted = known.all_kinds or crd.group_kind in known.kinds
+            if (is_kind_news and is_kind_wanted) or (is_news and crd.name in known.crds):
                 yield name
+
+    def keys_of_values(self, kind: str, change: Change) -> Iterator[str]:
+        """The BundleDeployments of whose charts a Secret or ConfigMap of the suite's namespace has values."""
+        obj = change.new or change.old or {}
+        reference = ValuesReference(kind, obj["metadata"]["name"])
+        self.changes += 1
+        yield from (name for name, known in list(self.interests.items()) if reference in known.values)
 
     def keys_of_api_service(self, change: Change) -> Iterator[str]:
         """The BundleDeployments with objects of a group whose aggregated API server became available or unavailable."""
@@ -149,7 +158,7 @@ class EventMapper:
         self.changes += 1
         groups = {group for group, _ in filter(None, (before, after))}
         for name, known in list(self.interests.items()):
-            if any(group in groups for group, _ in known.kinds):
+            if known.all_kinds or any(group in groups for group, _ in known.kinds):
                 yield name
 
 

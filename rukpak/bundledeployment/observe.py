@@ -37,6 +37,8 @@ from rukpak.bundledeployment.apply.notes import restored
 from rukpak.bundledeployment.apply.object_owner import described
 from rukpak.bundledeployment.apply.owner_lookup import observed_definition
 from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
+from rukpak.bundledeployment.charts.chart_renderer import ChartRenderer
+from rukpak.bundledeployment.charts.chart_state import ChartState
 from rukpak.bundledeployment.cluster import inventory, transforms
 from rukpak.bundledeployment.cluster.conversion_watch import ConversionWatch
 from rukpak.bundledeployment.cluster.endpoint_probe import EndpointProbe, EndpointState
@@ -70,7 +72,7 @@ from rukpak.bundledeployment.events import (
     recorded_namespaces,
 )
 from rukpak.bundledeployment.render_cache import RenderCache
-from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle
+from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle, UnrenderedChart
 from rukpak.bundledeployment.revisions.bundle_bodies import derive_record
 from rukpak.bundledeployment.revisions.target import options_of
 from rukpak.bundledeployment.world import (
@@ -88,6 +90,8 @@ from rukpak.render.install_options import InstallOptions
 PODS_READ_AFTER = timedelta(seconds=5)
 """The time for which a workload has to be unhealthy before its pods are read. Most rollouts end earlier."""
 
+TARGET, ACTIVE, FALLBACK = "target", "active", "fallback"
+"""The roles of the contents."""
 MAX_FAILED_DELETIONS = 3
 """The number of refused deletions after which an object is left behind, if the abandon annotation permits it."""
 
@@ -110,6 +114,7 @@ class Observer:
     pods: PodWatch
     existing_objects: ExistingObjectsChecker
     memories: Mapping[str, Memory]
+    charts: ChartRenderer
     admission: AdmissionProbe | None = None
     """The probe that asks the webhook of Bundles before a Bundle is created; None if there is no probe."""
 
@@ -152,6 +157,8 @@ class Observer:
         is_left = owner == described(world.name)
         active = world.active_bundle if not world.is_target_active else None
         known = {name: replace(self._bundle(obj), is_orphan=name in orphans) for name, obj in own.items()}
+        charts = self._charts(world, known, active)
+        world = replace(world, charts=tuple(dict.fromkeys(charts.values())))
         needed = (world.target_bundle, active, world.fallback.bundle if world.fallback else None)
         is_complete = all(name in own for name in needed if name is not None)
         return replace(
@@ -159,18 +166,41 @@ class Observer:
             bundles=known,
             bundle_owner=owner,
             left_bundle=self._bundle(other) if other and is_left else None,
-            content=await self._content(world, known.get(world.target_bundle), world.target.options),
-            active_content=await self._content(world, known.get(active or ""), world.installed_options),
-            fallback_content=await self._fallback_content(world, known),
+            content=await self._content(
+                world, known.get(world.target_bundle), world.target.options, charts.get(TARGET)
+            ),
+            active_content=await self._content(
+                world, known.get(active or ""), world.installed_options, charts.get(ACTIVE)
+            ),
+            fallback_content=await self._fallback_content(world, known, charts.get(FALLBACK)),
             admission_problem=await self.admission.problem() if self.admission and not is_complete else "",
             is_active_name_taken=active is not None
             and active not in own
             and self.informers.bundles.get(active) is not None,
         )
 
-    async def _fallback_content(self, world: World, known: Mapping[str, BundleInfo]) -> Content:
+    def _charts(self, world: World, known: Mapping[str, BundleInfo], active: str | None) -> dict[str, ChartState]:
+        """The charts among the contents, by the role of the content."""
         good = world.fallback
-        return await self._content(world, known.get(good.bundle), options_of(good)) if good else MissingContent()
+        wanted = [
+            (TARGET, world.target_bundle, world.target.options, world.target.revision),
+            (ACTIVE, active or "", world.installed_options, world.installed_revision),
+            *([(FALLBACK, good.bundle, options_of(good), good)] if good is not None else []),
+        ]
+        found: dict[str, ChartState] = {}
+        for role, name, options, revision in wanted:
+            bundle = known.get(name)
+            if bundle is not None and bundle.is_chart and bundle.digest and bundle.unpack_state is UnpackState.DONE:
+                is_later = world.is_later(revision)
+                inputs = self.charts.inputs(world.name, name, bundle.digest, options, is_upgrade=is_later)
+                found[role] = self.charts.state(inputs)
+        return found
+
+    async def _fallback_content(
+        self, world: World, known: Mapping[str, BundleInfo], chart: ChartState | None
+    ) -> Content:
+        good = world.fallback
+        return await self._content(world, known.get(good.bundle), options_of(good), chart) if good else MissingContent()
 
     async def _with_record(self, world: World) -> World:
         """The World with the record from the Operator's status, if the active Bundle is missing and was never recorded."""
@@ -186,12 +216,19 @@ class Observer:
         is_owner = operator.metadata.uid == owner.uid
         return replace(world, derived_record=derive_record(world, operator.status) if is_owner else None)
 
-    async def _content(self, world: World, bundle: BundleInfo | None, options: InstallOptions) -> Content:
-        """The content of a Bundle as it is to be installed, if the Bundle is unpacked."""
+    async def _content(
+        self, world: World, bundle: BundleInfo | None, options: InstallOptions, chart: ChartState | None
+    ) -> Content:
+        """The content of a Bundle as it is to be installed, if the Bundle is unpacked. A chart is installed as helm has rendered
+        it last."""
         digest = bundle.digest if bundle is not None else ""
         if bundle is None or not digest or bundle.unpack_state is not UnpackState.DONE:
             return MissingContent()
-        return await self.render_cache.rendered(bundle.name, world.name, digest, options)
+        if chart is not None and (chart.error is not None or not chart.digest):
+            return chart.error or UnrenderedChart()
+        return await self.render_cache.rendered(
+            bundle.name, world.name, digest, options, chart.digest if chart is not None else ""
+        )
 
     async def _with_objects(self, world: World) -> World:
         interests = self._interests(world)
@@ -288,6 +325,8 @@ class Observer:
                 )
             ),
             crds=frozenset(released_crds.union(key.name for key in keys if key[:2] == CRD)),
+            all_kinds=any(chart.inputs.api_versions for chart in world.charts),
+            values=frozenset(each for chart in world.charts for each, _ in chart.inputs.versions),
         )
 
     def _namespaces(self, world: World, names: Iterable[str]) -> dict[str, NamespaceInfo]:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from rukpak.bundledeployment.bundle_info import BundleInfo
+from rukpak.bundledeployment.charts.chart_state import ChartInputs
 from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.deletion.retention import Retention
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle, RenderedObject
@@ -78,6 +79,13 @@ class CheckExistingObjects:
     identity: str
     """Digest of what is checked."""
     forms: tuple[Form, ...]
+
+
+@dataclass(frozen=True)
+class RenderChart:
+    """Render a chart with helm, in another process."""
+
+    inputs: ChartInputs
 
 
 @dataclass(frozen=True)
@@ -212,6 +220,7 @@ Plan = (
     | DeleteBundles
     | UpdateInventory
     | CheckExistingObjects
+    | RenderChart
     | Announce
     | BeginRevision
     | RollBack

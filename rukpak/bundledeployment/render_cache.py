@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -27,11 +27,14 @@ from rukpak.bundledeployment.rendered_bundle import (
     RenderedBundle,
     RenderedNamespace,
     RenderedObject,
+    UnrenderedChart,
 )
 from rukpak.bundledeployment.world import CRD, NAMESPACE
+from rukpak.charts.rendering import Path, shown, stable, unpacked
 from rukpak.crd_safety.conversion_order import NO_VERSIONS, versions_of
 from rukpak.format import BadBundle, Bundle
 from rukpak.format.objects import BundleObject, ObjectKey
+from rukpak.format.text import list_names
 from rukpak.render.cluster_info import ClusterInfo
 from rukpak.render.install_options import InstallOptions
 from rukpak.render.namespaces import namespace_error
@@ -51,6 +54,8 @@ BAD_INPUT_ERRORS = (ValueError, TypeError, AttributeError, LookupError, Recursio
 """Errors that rendering raises for a bundle with faults that no check finds."""
 
 Bodies = Mapping[ObjectKey, bytes]
+Changing = Mapping[ObjectKey, tuple[Path, ...]]
+NO_CONFIG = b"{}"
 
 
 class _Identity(NamedTuple):
@@ -60,6 +65,8 @@ class _Identity(NamedTuple):
     bundle: str
     digest: str
     options: InstallOptions
+    chart: str = ""
+    """The digest of the rendering of a chart."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,10 @@ class RenderCache:
         store: Store,
         rest_mapper: RestMapper,
         suite_namespaces: Collection[str],
+        chart_content: Callable[[str], bytes | None] = lambda digest: None,
     ) -> None:
+        """`chart_content` returns the rendering of a chart by its digest, as rukpak.charts.rendering packs it, if it is there."""
+        self._chart_content = chart_content
         self._store = store
         self._rest_mapper = rest_mapper
         self._suite_namespaces = suite_namespaces
@@ -94,9 +104,12 @@ class RenderCache:
         # One at a time: threads share one processor, and reading a bundle takes many times its size in memory.
         self._render_limit = asyncio.Semaphore(1)
 
-    async def rendered(self, bundle: str, deployment: str, digest: str, options: InstallOptions) -> Content:
-        """The content of this digest as the Bundle of this name, with these options, for this cluster as it is now."""
-        identity = _Identity(deployment, bundle, digest, options)
+    async def rendered(
+        self, bundle: str, deployment: str, digest: str, options: InstallOptions, chart: str = ""
+    ) -> Content:
+        """The content of this digest as the Bundle of this name, with these options, for this cluster as it is now. `chart`: the
+        digest of its rendering, if it is a chart."""
+        identity = _Identity(deployment, bundle, digest, options, chart)
         known = self._remembered.get(identity)
         if known is not None and self._is_current(known):
             self._remembered.move_to_end(identity)
@@ -105,7 +118,7 @@ class RenderCache:
 
     async def bodies(self, content: RenderedBundle, deployment: str) -> Bodies:
         """The objects as JSON. Raises KeyError if the content is missing, damaged, or cannot be read now."""
-        identity = _Identity(deployment, content.bundle, content.content, content.options)
+        identity = _Identity(deployment, content.bundle, content.content, content.options, content.chart)
         if identity not in self._bodies:
             await self._render(identity)
         self._bodies.move_to_end(identity)
@@ -142,7 +155,11 @@ class RenderCache:
         failed, version = self._rest_mapper.failed_groups, self._rest_mapper.server_version
         cluster_info = ClusterInfo(served, failed, version, self._suite_namespaces, served.removers)
         remote = self._rest_mapper.remote_groups
-        render_work = _RenderWork(self._store, identity, cluster_info, remote, self._rest_mapper.scopes())
+        chart = self._chart_content(identity.chart) if identity.chart else None
+        if identity.chart and chart is None:
+            self._remembered.pop(identity, None)
+            return UnrenderedChart()
+        render_work = _RenderWork(self._store, identity, cluster_info, remote, self._rest_mapper.scopes(), chart)
         async with self._render_limit:
             content, bodies = await asyncio.to_thread(render_work)
         if isinstance(content, MissingContent):
@@ -178,32 +195,59 @@ class _RenderWork:
     cluster_info: ClusterInfo
     remote_groups: Collection[str]
     scopes: Scopes
+    chart: bytes | None = None
+    """The rendering of a chart."""
 
     def __call__(self) -> tuple[RenderedBundle | BadBundle | MissingContent | Waiting, dict[ObjectKey, bytes]]:
+        if self.chart is not None:
+            return self._rendered_chart(self.chart)
         try:
             content = load(self.store, self.identity.digest)
         except Waiting as error:
             return error, {}  # it may exist: it is not fetched again
         if content is None:
             return MissingContent(), {}
+        return self._made(lambda: self._prepared(content, self.identity.options))
+
+    def _rendered_chart(self, chart: bytes) -> tuple[RenderedBundle | BadBundle, dict[ObjectKey, bytes]]:
+        """The rendering of a chart: a plain bundle, to which the values have been applied."""
+
+        def prepare() -> tuple[RenderedBundle, dict[ObjectKey, bytes]]:
+            rendering = unpacked(chart)
+            options = replace(self.identity.options, config_json=NO_CONFIG)
+            rendered, bodies = self._prepared(rendering.bundle, options, rendering.changing)
+            return replace(rendered, warnings=(*rendered.warnings, *_changing_warning(rendered))), bodies
+
+        return self._made(prepare)
+
+    def _made(
+        self, prepare: Callable[[], tuple[RenderedBundle, dict[ObjectKey, bytes]]]
+    ) -> tuple[RenderedBundle | BadBundle, dict[ObjectKey, bytes]]:
         try:
-            return self._prepared(content)
+            return prepare()
         except BadBundle as error:
             return error, {}
         except BAD_INPUT_ERRORS as error:
             return BadBundle(REASON, f"the bundle cannot be rendered: {type(error).__name__}: {error}"), {}
 
-    def _prepared(self, content: Bundle) -> tuple[RenderedBundle, dict[ObjectKey, bytes]]:
-        options = self.identity.options
+    def _prepared(
+        self, content: Bundle, options: InstallOptions, changing: Changing | None = None
+    ) -> tuple[RenderedBundle, dict[ObjectKey, bytes]]:
         made = installation(content, options, self.identity.deployment, self.cluster_info, self.scopes)
         ready = made.ready
         bodies = {item.key: orjson.dumps(item.body, option=orjson.OPT_SORT_KEYS) for item in ready.manifests}
-        rendered = self._rendered(made.namespace, made.warnings, ready, bodies)
+        kept = _by_placed_key(changing or {}, made.namespace)
+        rendered = self._rendered(made.namespace, made.warnings, ready, bodies, kept)
         return replace(rendered, endpoints=made.endpoints), bodies
 
-    def _rendered(self, namespace: str, warnings: tuple[str, ...], ready: Preflight, bodies: Bodies) -> RenderedBundle:
+    def _rendered(
+        self, namespace: str, warnings: tuple[str, ...], ready: Preflight, bodies: Bodies, changing: Changing
+    ) -> RenderedBundle:
         install_phases = [
-            InstallPhase(phase.name, tuple(_item(manifest, bodies[manifest.key]) for manifest in phase.manifests))
+            InstallPhase(
+                phase.name,
+                tuple(_item(each, bodies[each.key], changing.get(each.key, ())) for each in phase.manifests),
+            )
             for phase in phases(ready.manifests)
         ]
         included = tuple(_namespace_item(item) for item in ready.manifests if item.key[:2] == NAMESPACE)
@@ -231,6 +275,7 @@ class _RenderWork:
             faults=ready.faults,
             unsupported=ready.unsupported,
             absent_kinds=frozenset(kind for kind, versions in answers.items() if ready.missing or not versions),
+            chart=self.identity.chart,
             unreachable_groups=frozenset(self._unreachable_groups(answers)),
         )
 
@@ -253,9 +298,26 @@ class _RenderWork:
         )
 
 
-def _item(manifest: BundleObject, body: bytes) -> RenderedObject:
+def _item(manifest: BundleObject, body: bytes, changing: tuple[Path, ...] = ()) -> RenderedObject:
     versions = versions_of(manifest.body) if manifest.key[:2] == CRD else NO_VERSIONS
-    return RenderedObject(manifest.key, manifest.api_version, hashlib.sha256(body).hexdigest()[:16], versions)
+    if changing:  # the digest is that of a body that is the same each time
+        body = orjson.dumps(stable(manifest.body, changing), option=orjson.OPT_SORT_KEYS)
+    digest = hashlib.sha256(body).hexdigest()[:16]
+    return RenderedObject(manifest.key, manifest.api_version, digest, versions, changing=changing)
+
+
+def _changing_warning(rendered: RenderedBundle) -> Iterator[str]:
+    names = [f"{item.key} ({list_names(map(shown, item.changing))})" for item in rendered.objects() if item.changing]
+    if names:
+        text = "the chart gives other values each time it is rendered, and objects that exist keep theirs"
+        yield f"{text}: {list_names(names, '; ')}"
+
+
+def _by_placed_key(changing: Changing, namespace: str) -> Changing:
+    """The changing values by the key of the object in the cluster: one without a namespace gets the install namespace, or has
+    none."""
+    placed = {key._replace(namespace=namespace): paths for key, paths in changing.items() if not key.namespace}
+    return {**placed, **changing}
 
 
 def _namespace_item(manifest: BundleObject) -> RenderedNamespace:

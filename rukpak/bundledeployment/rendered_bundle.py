@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from olmkit.errors import OlmError
+from rukpak.charts.rendering import Path
 from rukpak.crd_safety.conversion_order import NO_VERSIONS, NOTHING_HELD, Held, Versions
 from rukpak.format.objects import ObjectKey
 from rukpak.render.endpoints import CertificateMode, Endpoint
@@ -32,6 +33,8 @@ class RenderedObject:
     is_deferred: bool = False
     """True if it is a CRD that is applied with its conversion webhook, after it was applied in a form that holds parts of the
     cluster's CRD."""
+    changing: tuple[Path, ...] = ()
+    """The places of values that differ each time a chart is rendered. An object that exists keeps its values there."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,8 @@ class RenderedBundle:
     """Groups that the bundle was checked against, whose API server is unavailable or does not show a kind yet."""
     endpoints: tuple[Endpoint, ...] = ()
     """Its Deployments that the API server calls."""
+    chart: str = ""
+    """The digest of the rendering, if the content is a Helm chart."""
 
     @property
     def is_installable(self) -> bool:
@@ -141,4 +146,9 @@ class MissingContent:
     """Content that is not in the store."""
 
 
-Content = RenderedBundle | MissingContent | OlmError
+@dataclass(frozen=True)
+class UnrenderedChart:
+    """A chart that helm has not rendered yet."""
+
+
+Content = RenderedBundle | MissingContent | UnrenderedChart | OlmError

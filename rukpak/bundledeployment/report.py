@@ -50,6 +50,7 @@ from rukpak.bundledeployment.plan import (
     ReadUsage,
     RecordNamespaces,
     RemoveFinalizer,
+    RenderChart,
     RollBack,
     UpdateInventory,
     WriteCertificates,
@@ -159,7 +160,8 @@ def _is_passing(world: World, outcome: Outcome) -> bool:
     if isinstance(outcome, Done) and isinstance(outcome.plan, DeleteBundles):
         return any(bundle in (*world.changed_bundles, world.left_bundle) for bundle in outcome.plan.bundles)
     return isinstance(outcome, Done) and isinstance(
-        outcome.plan, UpdateInventory | CheckExistingObjects | WriteCertificates | ReadUsage | ListForeignObjects
+        outcome.plan,
+        UpdateInventory | CheckExistingObjects | RenderChart | WriteCertificates | ReadUsage | ListForeignObjects,
     )
 
 

@@ -28,6 +28,7 @@ from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, Waiting
 from olmkit.gocompat.text import parse_duration
 from rukpak.bundledeployment.bundle_info import BundleInfo, record_of
+from rukpak.bundledeployment.charts.chart_state import ChartState, ValuesReference
 from rukpak.bundledeployment.cluster.namespace_blockers import NamespaceBlockers
 from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.count_schedule import CustomResourceCounts
@@ -177,6 +178,10 @@ class Interests:
     """The group-kinds of its objects, and the group-kinds that it needs but the cluster does not serve."""
     namespaces: frozenset[str] = frozenset()
     crds: frozenset[str] = frozenset()
+    values: frozenset[ValuesReference] = frozenset()
+    """The Secrets and ConfigMaps with values of its charts."""
+    all_kinds: bool = False
+    """True if its charts may give other objects when the cluster serves another kind."""
 
 
 @dataclass(frozen=True)
@@ -221,6 +226,8 @@ class World:
     """The content of the active Bundle, if that is another Bundle than the desired one."""
     fallback_content: Content = field(default_factory=MissingContent)
     """The content of the revision that a rollback restores if the target fails."""
+    charts: tuple[ChartState, ...] = ()
+    """The charts among the contents: of the desired Bundle, of the active one, and of the revision that a rollback restores."""
     inventory: frozenset[tuple[str, str]] = frozenset()
     """The group-kinds of the inventory annotation."""
     interests: Interests = field(default_factory=Interests)
@@ -317,16 +324,26 @@ class World:
         text = self.deployment.spec.progress_deadline
         return parse_duration(text) if text else None
 
+    def is_later(self, revision: Revision | None) -> bool:
+        """Report whether a revision is not the first one: a chart is then rendered for an upgrade. None: one that has not
+        begun."""
+        return revision.revision > 1 if revision is not None else bool(self.deployment.status.history)
+
     def is_left(self, key: ObjectKey) -> bool:
         """Report whether a rollback leaves this CustomResourceDefinition as the failed revision has changed it."""
         return self.target.is_rolled_back and key[:2] == CRD and key in self.owned
 
     @cached_property
-    def installed_options(self) -> InstallOptions:
-        """The options with which the active Bundle is installed; the options of the target if they were not recorded."""
+    def installed_revision(self) -> Revision | None:
+        """The revision of the active Bundle; None if it was not recorded."""
         status = self.deployment.status
         history = [one for one in revisions_of(self.deployment) if one.revision == status.revision]
-        return next((options_of(one) for one in history if one.bundle == status.active_bundle), self.target.options)
+        return next((one for one in history if one.bundle == status.active_bundle), None)
+
+    @cached_property
+    def installed_options(self) -> InstallOptions:
+        """The options with which the active Bundle is installed; the options of the target if they were not recorded."""
+        return options_of(self.installed_revision) if self.installed_revision else self.target.options
 
     @property
     def is_target_active(self) -> bool:

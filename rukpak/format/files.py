@@ -8,7 +8,7 @@ Pure: reads bytes, never a path.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,7 @@ from olmkit.gocompat.go_encoding import Mismatch, round_trip
 from olmkit.gocompat.numbers import read_json
 from olmkit.gocompat.parse_errors import ParseError
 from rukpak.format import documents
-from rukpak.format.bundle import MAX_BUNDLE_BYTES, MAX_OBJECT_BYTES, PlainBundle, RegistryBundle
+from rukpak.format.bundle import MAX_BUNDLE_BYTES, MAX_OBJECT_BYTES, Body, PlainBundle, RegistryBundle
 from rukpak.format.errors import UNPACK_FAILED, BadBundle
 from rukpak.format.objects import BundleObject, group_of, without_duplicates
 
@@ -116,6 +116,19 @@ def read_plain(files: Mapping[str, bytes]) -> PlainBundle:
     return PlainBundle(objects=tuple(item.body for item in found))
 
 
+def read_manifests(
+    named: Iterable[tuple[str, bytes]], selects: Callable[[str, Body], bool] = lambda name, body: True
+) -> PlainBundle:
+    """The objects in these files (name and content), which may be none. Those that `selects` does not want, by the name of the
+    file and the object, are left out. Raises BadBundle with all errors."""
+    reading = _Reading({})
+    found = [item for item in _objects_of(reading, named) if selects(item.file, item.body)]
+    for item in (kept := _deduplicated(reading, found)):
+        _check_types(reading, item)
+    reading.raise_errors()
+    return PlainBundle(objects=tuple(item.body for item in kept))
+
+
 def _manifest_files(reading: _Reading) -> Iterator[tuple[str, bytes]]:
     """The files directly in manifests/, by name. Hidden files are no part of a bundle."""
     subdirectories: set[str] = set()
@@ -138,9 +151,12 @@ def _manifest_files(reading: _Reading) -> Iterator[tuple[str, bytes]]:
 
 
 def _objects(reading: _Reading) -> list[_Manifest]:
+    return _objects_of(reading, ((path.removeprefix(MANIFESTS), data) for path, data in _manifest_files(reading)))
+
+
+def _objects_of(reading: _Reading, named: Iterable[tuple[str, bytes]]) -> list[_Manifest]:
     found: list[_Manifest] = []
-    for path, data in _manifest_files(reading):
-        name = path.removeprefix(MANIFESTS)
+    for name, data in named:
         try:
             read = documents.read(data)
         except ParseError as error:

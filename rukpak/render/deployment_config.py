@@ -13,10 +13,9 @@ import orjson
 from olmkit.gocompat.go_encoding import Mismatch, round_trip, unknown_fields
 from rukpak.format.bundle import Body
 from rukpak.format.errors import INVALID_CONFIGURATION, BadBundle
+from rukpak.render.install_options import MAX_CONFIG_BYTES
 
 Config = Mapping[str, Any]
-MAX_CONFIG_BYTES = 256 * 1024
-"""Bytes of a config as JSON: the object that has it records in its status how revisions were installed, and may have 1.5 MiB."""
 _TYPE = "DeploymentConfig"
 _AFFINITIES = ("nodeAffinity", "podAffinity", "podAntiAffinity")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

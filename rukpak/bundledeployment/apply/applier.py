@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,10 +20,11 @@ from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import FINALIZER, INVENTORY_ANNOTATION, OWNER_UID_LABEL, Reason
 from olmkit.api.meta import Kind, Object, apply_precondition
 from olmkit.api.ownership import former_managers, manager_name
-from olmkit.errors import ApiError, Conflict, Forbidden, Invalid, OlmError, Waiting
+from olmkit.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, OlmError, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.apply.adoption import Adoption
 from rukpak.bundledeployment.apply.apply_errors import ApplyErrors, combine
+from rukpak.bundledeployment.apply.kept_values import NOTHING_KEPT, KeptValues
 from rukpak.bundledeployment.apply.shared_namespaces import namespace_body
 from rukpak.bundledeployment.cluster import inventory, transforms
 from rukpak.bundledeployment.cluster.informers import Informers
@@ -61,6 +63,7 @@ class _ApplyPass:
     plan: Apply
     bodies: Bodies
     last_applied: dict[ObjectKey, LastApplied]
+    kept: KeptValues = NOTHING_KEPT
     applied: set[ObjectKey] = field(default_factory=set)
     changes: list[ObjectChange] = field(default_factory=list)
 
@@ -125,7 +128,8 @@ class Applier:
             bodies = await self.render_cache.bodies(plan.content, world.name)
         except KeyError:
             raise Waiting(Reason.UNPACK_PENDING, "content unavailable", CONFLICT_RETRY_DELAY) from None
-        current = _ApplyPass(world, plan, bodies, last_applied)
+        kept = await self._kept_values(world, plan, bodies)
+        current = _ApplyPass(world, plan, bodies, last_applied, kept)
         for step in plan.steps:
             if plan.has_dry_run(step):
                 await self._each(current, step, dry_run=True)
@@ -133,6 +137,18 @@ class Applier:
                 await self.confirm(world, step.items)
             await self._each(current, step, dry_run=False)
         return Done(plan, timedelta(), applied=frozenset(current.applied), changes=tuple(sorted(current.changes)))
+
+    async def _kept_values(self, world: World, plan: Apply, bodies: Bodies) -> KeptValues:
+        """The values of its existing objects that a chart gives anew each time it is rendered. Raises ApiError."""
+        if not any(item.changing for step in plan.steps for item in step.items):
+            return NOTHING_KEPT
+        live: dict[ObjectKey, Object] = {}
+        for item in plan.content.objects():
+            kind = self.rest_mapper.kind_for(item.api_version, item.key.kind)
+            if item.changing and item.key in world.owned and kind is not None:
+                with suppress(NotFound):
+                    live[item.key] = await self.client.get(kind, item.key.name, item.key.namespace or None)
+        return KeptValues.of(plan.content, bodies, live)
 
     async def _each(self, current: _ApplyPass, step: PhaseStep, *, dry_run: bool) -> None:
         work = [self._apply_one(current, item, dry_run) for item in step.items]
@@ -159,6 +175,8 @@ class Applier:
             body = _body(current, item)
             if item.held:
                 body = held_body(body, await self.client.get(kind, item.key.name), item.held)
+            if item.changing:
+                body = current.kept.applied_to(item, body)
             result, is_found = await self._send(current.world, kind, body, dry_run, current.world.adopts)
             if not dry_run and kind.group_kind != NAMESPACE:
                 result = await self._forget_former(kind, result, manager)

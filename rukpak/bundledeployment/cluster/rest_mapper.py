@@ -136,6 +136,14 @@ class RestMapper:
             custom = self._definition((group, kind))
             yield from ((group, version, kind) for version in (custom.served_versions if custom is not None else ()))
 
+    def api_versions(self) -> tuple[str, ...]:
+        """group/version and group/version/Kind of everything, sorted."""
+        found = set[str]()
+        for group, version, kind in self.served():
+            api_version = f"{group}/{version}" if group else version
+            found |= {api_version, f"{api_version}/{kind}"}
+        return tuple(sorted(found))
+
     def listable_kinds(self) -> list[Kind]:
         """All namespaced kinds whose objects can be listed, once each."""
         group_kinds = {(group, kind) for group, _, kind in self.served()}

@@ -15,10 +15,10 @@ NAME = "rukpak"
 class SharedRukpak(Services):
     """The process, with the settings of tests.cluster.rukpak.harness; it runs from `ensure` until `stop`."""
 
-    def __init__(self, cluster: Cluster, directory: Path) -> None:
-        """Starts nothing."""
+    def __init__(self, cluster: Cluster, directory: Path, *arguments: str) -> None:
+        """`arguments` are more flags. Starts nothing."""
         super().__init__(directory)
-        self._cluster = cluster
+        self._cluster, self._more = cluster, arguments
         self._probes = free_address()
 
     def ensure(self) -> None:
@@ -33,6 +33,6 @@ class SharedRukpak(Services):
             str(self._cluster.registries_conf),
         ]
         arguments += ["--metrics-bind-address", "0", "--webhook-bind-address", "0"]
-        arguments += ["--health-probe-bind-address", self._probes]
+        arguments += ["--health-probe-bind-address", self._probes, *self._more]
         self.launch(NAME, sys.executable, arguments, python_environment())
         self.until(NAME, "ready", lambda: answers(self._probes, "/readyz"))

@@ -124,6 +124,18 @@ async def test_other_files_cannot_be_accessed(tmp_path: Path) -> None:
 
 
 @with_landlock
+async def test_a_job_may_start_the_programs_of_its_sandbox_alone(helm_program: Path, tmp_path: Path) -> None:
+    """A program without an interpreter: it needs no other file."""
+    copy = tmp_path / "helm"
+    copy.symlink_to("/bin/true")
+    async with sandboxed(Sandbox(reads=(tmp_path,), network=False, executes=(helm_program,))) as runner:
+        outcomes = await runner.attempt(
+            ("execute", str(helm_program)), ("execute", "/bin/true"), ("execute", str(copy))
+        )
+    assert outcomes == ["done", "EACCES", "EACCES"]
+
+
+@with_landlock
 async def test_files_of_the_sandbox_can_be_accessed(tmp_path: Path) -> None:
     own, given = tmp_path / "own" / "deep", tmp_path / "given"
     given.write_text("x")

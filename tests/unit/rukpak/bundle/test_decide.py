@@ -271,13 +271,15 @@ def test_plan(seen: World, plan: Plan) -> None:
         pytest.param(
             of_git(conflicting="b"),
             Waiting,
-            "Bundle b has the same commit unpacked by another provisioner: one commit is either registry+v1 or plain+v0. ",
+            "Bundle b has the same commit unpacked by another provisioner: one commit is either registry+v1, "
+            "plain+v0 or a Helm chart. ",
             id="another Bundle has the content of the commit",
         ),
         pytest.param(
             world(conflicting="b"),
             Waiting,
-            "Bundle b has the same image unpacked by another provisioner: one image is either registry+v1 or plain+v0. "
+            "Bundle b has the same image unpacked by another provisioner: one image is either registry+v1, plain+v0 or "
+            "a Helm chart. "
             "Set spec.provisionerClassName as there, or delete b",
             id="another Bundle has the content",
         ),

@@ -17,6 +17,7 @@ from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Waiting
 from olmkit.runtime.reconciler import Decision
 from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
+from rukpak.bundledeployment.charts.chart_state import ChartInputs, ChartState
 from rukpak.bundledeployment.decide import decide
 from rukpak.bundledeployment.deletion.retention import Retention
 from rukpak.bundledeployment.drift import is_up_to_date
@@ -36,6 +37,7 @@ from rukpak.bundledeployment.plan import (
     ReadUsage,
     RecordNamespaces,
     Release,
+    RenderChart,
     UpdateInventory,
 )
 from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle, RenderedNamespace, RenderedObject
@@ -44,6 +46,7 @@ from rukpak.bundledeployment.revisions.bundle_bodies import desired_bundle_body
 from rukpak.bundledeployment.world import NAMESPACE, ApplyRejected, BriefWait, DeletedWorld, LastApplied, Usage, World
 from rukpak.format import BadBundle
 from rukpak.format.objects import ObjectKey
+from rukpak.render.install_options import InstallOptions
 from tests.unit.rukpak.bundledeployment.worlds import (
     ALL,
     BOAT,
@@ -86,11 +89,36 @@ def steps(seen: World) -> list[tuple[int, list[str]]]:
     return [(step.phase, [item.key.name for item in step.items]) for step in plan.steps]
 
 
+# --- charts
+
+
+def chart(**facts: Any) -> ChartState:
+    return ChartState(ChartInputs("ship", "ship-a", "sha256:a", InstallOptions(), False, "v1.34.4"), **facts)
+
+
+def test_a_chart_is_rendered_unless_it_is_or_its_rendering_runs_or_has_failed() -> None:
+    seen = unpacked()
+    due = chart()
+    assert plan_of(replace(seen, charts=(due,))) == RenderChart(due.inputs)
+    before = chart(digest="older")
+    assert plan_of(replace(seen, charts=(chart(is_current=True), before))) == RenderChart(before.inputs), (
+        "values changed"
+    )
+    for state in (chart(is_current=True), chart(is_running=True), chart(error=Blocked("X", "no"))):
+        assert plan_of(replace(seen, charts=(state,))) == plan_of(seen)
+
+
 # --- the Bundle
 
 
 def test_a_provisioner_that_does_not_exist_is_said_with_the_one_that_does() -> None:
-    with pytest.raises(Blocked, match=r'"core-rukpak-io-helm" does not exist: set .* to core-rukpak-io-plain'):
+    with pytest.raises(Blocked, match=r'"core-rukpak-io-kustomize" does not exist: set .* to core-rukpak-io-plain'):
+        plan_of(world(raw(provisioner="core-rukpak-io-kustomize")))
+
+
+def test_the_class_of_helm_is_for_templates_of_charts() -> None:
+    text = "installs Helm charts, and spec.template.spec.provisionerClassName is core-rukpak-io-registry: set both"
+    with pytest.raises(Blocked, match=re.escape(text)):
         plan_of(world(raw(provisioner="core-rukpak-io-helm")))
 
 
