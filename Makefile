@@ -16,6 +16,9 @@ NODE_TESTS := tests/node
 SHORT_NODE_TESTS := tests/node/test_suite.py tests/node/operators/test_greeter.py::test_it_reconciles_is_upgraded_and_removed
 DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG)) $(if $(NODE),--node $(NODE)) $(if $(NAME),--name $(NAME))
 
+# The API servers of the tests log there what the controllers ask for. An existing cluster logs nothing there.
+AUDIT_LOGS := $(CURDIR)/.cache/audit
+
 # Runs a command, and adds the seconds that it took, and a name, to .cache/seconds.
 timed = began=$$SECONDS; $(2) && echo "$$((SECONDS - began)) $(1)" >> .cache/seconds
 
@@ -23,7 +26,7 @@ timed = began=$$SECONDS; $(2) && echo "$$((SECONDS - began)) $(1)" >> .cache/sec
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: $(OWN_TIERS) $(LONG_TIERS) help setup lock format generate check unit coverage integration cluster e2e corpus buildah test dist docs bench demo clean short-node all-tiers beside-tests compiled beside-setup programs $(CHECKS)
+.PHONY: $(OWN_TIERS) $(LONG_TIERS) help setup lock format generate check unit coverage integration cluster e2e corpus buildah test audit dist docs bench demo clean short-node all-tiers beside-tests compiled beside-setup programs $(CHECKS)
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -97,17 +100,20 @@ corpus: setup ## tests over real catalogs and bundles (OLM_CORPUS, default ../sh
 	$(BIN)/pytest -m "corpus and not scale" tests
 
 test: setup ## check, unit, cases, integration, cluster, e2e, corpus, and the suite as pods on a real node
-	@mkdir -p .cache && rm -f .cache/seconds
+	@rm -rf .cache/seconds $(AUDIT_LOGS) && mkdir -p $(AUDIT_LOGS)
 	$(call timed,check,$(MAKE) --no-print-directory --jobs 2 check-types compiled $(filter-out check-types,$(CHECKS)))
 	$(if $(OLM_KUBECONFIG),,$(call timed,programs of the cluster,$(MAKE) --no-print-directory programs))
 	$(call timed,tests,$(MAKE) --no-print-directory --jobs 2 all-tiers beside-tests)
 	@cat .cache/node.log
+	$(if $(OLM_KUBECONFIG),,$(call timed,audit,OLM_AUDIT_COMPLETE=1 $(MAKE) --no-print-directory audit))
 	@awk '{ all += $$1 } { printf "%s%d:%02d %s", (NR > 1 ? ", " : ""), $$1 / 60, $$1 % 60, substr($$0, index($$0, " ") + 1) } \
 	END { printf "; make test took %d:%02d\n", all / 60, all % 60 }' .cache/seconds
 
+all-tiers beside-tests: export OLM_AUDIT_DIRECTORY := $(AUDIT_LOGS)
+
 # Most of what these processes do is to wait: six use two processors.
 all-tiers:
-	$(BIN)/pytest $(call workers,6) $(SHORT) $(foreach tier,$(OWN_TIERS),--ignore=tests/$(tier)) tests
+	$(BIN)/pytest $(call workers,6) $(SHORT) $(foreach tier,audit $(OWN_TIERS),--ignore=tests/$(tier)) tests
 
 # Builds the image while the tests wait for the clusters; its output comes at the end, or at once if it fails.
 beside-tests:
@@ -116,6 +122,9 @@ beside-tests:
 short-node: setup
 	@if $(BIN)/python -m devcluster build --node real; then $(MAKE) --no-print-directory node NODE_TESTS="$(SHORT_NODE_TESTS)"; \
 	else echo "The suite was not run as pods, for the reason above."; fi
+
+audit: setup ## check what the controllers asked for in the last `make test`: nothing was refused, each verb of each rule was used
+	OLM_AUDIT_DIRECTORY=$(AUDIT_LOGS) $(BIN)/pytest -q tests/audit
 
 gitops: setup ## Argo CD and Flux deliver the suite's objects on a local cluster (the first build takes nine minutes)
 	$(BIN)/pytest -s tests/gitops

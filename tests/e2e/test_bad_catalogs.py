@@ -18,7 +18,7 @@ from tests.conditions import triple
 from tests.e2e.faulty_registry import ABSENT_HOST, HOST
 from tests.e2e.hostile import OUT_OF_THE_IMAGE, archive
 from tests.e2e.packages import catalog_file, package_blobs, publish, push_bundle, registry_bundle
-from tests.e2e.stage import Stage
+from tests.e2e.stage import Stage, is_observed
 
 _FETCHING = re.compile(
     r'^(olmkit_jobs_(?:running|queued)\{function="(?:load|unpack)"\} \S+|olmkit_jobs_finished_total\{function="(?:load|unpack)",'
@@ -57,6 +57,37 @@ def test_an_image_that_is_pushed_later_is_found(stage: Stage) -> None:
     stage.catalog_when(stage.name, "failing", lambda o: triple(o, "Unpacked")[1] == "UnpackFailed")
     stage.repository().push_files(catalog_file(package_blobs("late-operator", {"1.0.0": NEVER_PULLED})))
     stage.catalog_when(stage.name, "Ready", lambda o: is_true(o, "Ready"), 90)
+
+
+def test_a_failure_that_happens_again_is_counted_in_its_event(stage: Stage) -> None:
+    """By each controller with the permissions of its own account."""
+    missing = f"{stage.cluster.registry}/catalogs/was-never-pushed:latest"
+    stage.repository().push_files(catalog_file(package_blobs("counted-operator", {"1.0.0": NEVER_PULLED})))
+    served = stage.repository().reference
+    stage.ready_catalog(served)
+    name = stage.operator("counted-operator", version="9.9.9")
+    for version, count in (("9.9.9", 1), (">9", 1), ("9.9.9", 2)):
+        stage.patch_operator(name, {"version": version})
+        _event_counted(stage, "Operator", version, count)
+    for reference, count in ((missing, 1), (served, 1), (missing, 2)):
+        stage.patch_catalog(stage.name, {"source": {"type": "image", "image": {"ref": reference}}})
+        if reference == missing:
+            _event_counted(stage, "Catalog", missing, count)
+        else:
+            stage.catalog_when(stage.name, "Ready", lambda o: is_true(o, "Ready") and is_observed(o))
+
+
+def _event_counted(stage: Stage, kind: str, text: str, count: int) -> None:
+    """Wait for the Event about the object of the test, with the text in its message, that has happened so often."""
+    stage.until(
+        "/api/v1/namespaces/default/events",
+        f"{text} of the {kind} is counted as {count}",
+        lambda objects: any(
+            (each["involvedObject"]["name"], each["involvedObject"]["kind"], each["count"]) == (stage.name, kind, count)
+            and text in each["message"]
+            for each in objects.values()
+        ),
+    )
 
 
 @pytest.mark.parametrize("pinned", [True, False], ids=["by digest", "by tag"])

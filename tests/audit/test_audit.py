@@ -1,0 +1,64 @@
+"""Each permission of the controllers is needed by a test, and each request of theirs is permitted.
+
+Reads the audit logs that the API servers of the other tests have written (OLM_AUDIT_DIRECTORY). `make test` runs it last, and
+says with OLM_AUDIT_COMPLETE that all tests ran. After a run of some tests it checks only that nothing was refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import pytest
+
+from devcluster.processes import REPOSITORY
+from devcluster.suite import COMPONENTS
+from release.kustomization import objects_of
+from tests.audit.requests import AuditLogs, Request
+from tests.audit.rules import grants, roles_of_people, unused
+
+CONFIG = REPOSITORY / "config"
+OBJECTS = objects_of(CONFIG / "rbac")
+REFUSED_ON_PURPOSE: Mapping[Request, str] = {}
+"""Requests that RBAC refuses in a test, with the test and the reason."""
+SHOWN_ELSEWHERE: Mapping[str, str] = {
+    "catalogd: olm-suite-catalogd: update catalogs/finalizers": "tests/cluster/test_config.py::"
+    "test_who_owns_an_object_may_block_its_deletion",
+    "operator-controller: olm-suite-operator-controller: update operators/finalizers": "tests/cluster/test_config.py::"
+    "test_who_owns_an_object_may_block_its_deletion",
+}
+"""Verbs of rules that no request shows, and the tests that show them: the admission plugin asks for them."""
+OF_PEOPLE: Mapping[str, str] = {
+    "olm-suite-viewer": "tests/cluster/test_config.py::test_the_view_and_edit_roles_read_the_kinds_of_the_suite",
+    "olm-suite-resolution-reader": "tests/cluster/operator_controller/debug/test_server.py",
+    "olm-suite-bundle-reader": "tests/cluster/rukpak/bundle/test_content_routes.py",
+}
+"""Roles that no account of the suite has, and the tests that use them."""
+
+
+def test_no_request_was_refused(logs: AuditLogs) -> None:
+    refused = {request: message for request, message in logs.refused.items() if request not in REFUSED_ON_PURPOSE}
+    assert refused == {}
+
+
+def test_each_verb_of_each_rule_was_used(logs: AuditLogs) -> None:
+    left = {str(grant) for grant in unused(grants(OBJECTS, COMPONENTS), logs.allowed)} - SHOWN_ELSEWHERE.keys()
+    if not os.environ.get("OLM_AUDIT_COMPLETE"):
+        pytest.skip(f"only some tests ran; {len(left)} verbs of rules were not used: {', '.join(sorted(left))}")
+    assert sorted(left) == []
+    assert {request.account for request in logs.allowed} == set(COMPONENTS)
+
+
+def test_what_is_shown_elsewhere_is_still_granted() -> None:
+    assert SHOWN_ELSEWHERE.keys() <= {str(grant) for grant in grants(OBJECTS, COMPONENTS)}
+
+
+def test_the_roles_of_people_are_these() -> None:
+    assert roles_of_people(OBJECTS, COMPONENTS) == OF_PEOPLE.keys()
+
+
+@pytest.mark.parametrize("test", sorted({*SHOWN_ELSEWHERE.values(), *OF_PEOPLE.values(), *REFUSED_ON_PURPOSE.values()}))
+def test_the_tests_that_are_named_exist(test: str) -> None:
+    path, _, name = test.partition("::")
+    assert not name or f"def {name}(" in (REPOSITORY / path).read_text()
+    assert (REPOSITORY / path).is_file()
