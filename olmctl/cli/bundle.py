@@ -1,4 +1,4 @@
-"""The commands `olm bundle ...`, which work without a cluster.
+"""The commands `olm bundle ...`: `render` works without a cluster, the others send bundles to one and read them from it.
 
 Declares their arguments and options. The work of a command is imported when it runs, so that `olm` starts fast.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from olmctl.cli.options import Directory
+from olmctl.cli.options import Directory, ObjectName, connection_options, timeout_option
 from olmctl.commands import SETTINGS, reports_errors
 
 CERTIFICATE_MODES = ("self", "cert-manager", "none")
@@ -18,7 +18,7 @@ CERTIFICATE_MODES = ("self", "cert-manager", "none")
 
 @click.group("bundle", context_settings=SETTINGS, subcommand_metavar="COMMAND")
 def bundle() -> None:
-    """Work with bundles, without a cluster."""
+    """Work with bundles, on a cluster or without."""
 
 
 @bundle.command("render", context_settings=SETTINGS)
@@ -63,3 +63,71 @@ def render(**given: Any) -> int:
     from olmctl.bundle.render import render as run
 
     return run(**given)
+
+
+@bundle.command("run", context_settings=SETTINGS)
+@click.argument("directory", type=Directory(), metavar="DIRECTORY")
+@click.option(
+    "--name",
+    type=ObjectName(),
+    metavar="NAME",
+    help="The name of the BundleDeployment.  [default: that of the package, or of the directory]",
+)
+@click.option(
+    "--install-namespace",
+    type=ObjectName(),
+    metavar="NS",
+    help="The install namespace.  [default: the one that the bundle suggests]",
+)
+@click.option("--watch", is_flag=True, help="Install the bundle again whenever a file of it is saved, until Ctrl-C.")
+@click.option("--force", is_flag=True, help="Also if others manage the same fields of the BundleDeployment.")
+@timeout_option("How long to wait until it is installed, such as 90s or 10m.  [default: 5m]")
+@connection_options
+@reports_errors
+def run(**given: Any) -> int:
+    """Install the bundle in DIRECTORY.
+
+    A BundleDeployment is applied, the bundle is uploaded to rukpak, and the command waits until it is Ready. DIRECTORY contains
+    manifests/ and, for a registry+v1 bundle, metadata/.
+    """
+    from olmctl.bundle.run import run as work
+
+    return work(**given)
+
+
+@bundle.command("upload", context_settings=SETTINGS)
+@click.argument("name", type=ObjectName(), metavar="NAME")
+@click.argument("path", type=Directory(), metavar="DIRECTORY")
+@connection_options
+@reports_errors
+def upload(**given: Any) -> int:
+    """Upload a bundle to the Bundle NAME.
+
+    DIRECTORY has the bundle. It may also be an archive: a tar, plain or packed with gzip or zstd, or a zip. The source of the
+    Bundle has the type upload. If it names a digest, the archive has to have it.
+    """
+    from olmctl.bundle.upload import upload as work
+
+    return work(**given)
+
+
+@bundle.command("content", context_settings=SETTINGS)
+@click.argument("name", type=ObjectName(), metavar="NAME")
+@click.option(
+    "-o",
+    "--output",
+    type=Directory(),
+    metavar="DIRECTORY",
+    help="Write the files to this directory instead of printing them.",
+)
+@connection_options
+@reports_errors
+def content(**given: Any) -> int:
+    """Print the files of the Bundle NAME.
+
+    They are one stream of YAML, in which a comment before each file has its path. The token of the kubeconfig has to be that of a
+    user who may read the Bundle's files (ClusterRole olm-suite-bundle-reader).
+    """
+    from olmctl.bundle.content import content as work
+
+    return work(**given)

@@ -46,6 +46,22 @@ async def versions_of(
             await asyncio.sleep(RETRY_DELAY_SECONDS)
 
 
+async def objects_of(client: Client, kind: Kind, *, label_selector: str) -> AsyncGenerator[Object, None]:
+    """Each object of a cluster-scoped kind that is selected, as it is and after each change. Never ends: close it. Raises
+    Forbidden."""
+    while True:
+        try:
+            async for items, version in client.pages(kind, label_selector=label_selector):  # noqa: B007 used after the loop
+                for item in items:
+                    yield item
+            async with aclosing(client.watch(kind, version, label_selector=label_selector)) as events:
+                async for event in events:
+                    if event["type"] in ("ADDED", "MODIFIED"):
+                        yield event["object"]
+        except (Gone, Unavailable):
+            await asyncio.sleep(RETRY_DELAY_SECONDS)
+
+
 async def wait_for_operator(
     session: Session, name: str, seconds: float, version: str = "", before: Object | None = None
 ) -> int:
@@ -68,7 +84,7 @@ async def wait_for_operator(
         return None if is_over else last.message
 
     late = f"not within {seconds:g} seconds: {{}} (olm why {name})"
-    await _follow(session, name, session.time.deadline(seconds), message, late)
+    await follow(session, operators.KIND, name, session.time.deadline(seconds), message, late)
     if last.needs_a_person:
         raise ended_by(name, last)
     print(f"{RESOURCE}/{name} installed: {clean(last.message)}")
@@ -97,14 +113,14 @@ async def wait_until_gone(session: Session, names: Sequence[str], seconds: float
 
     deadline = session.time.deadline(seconds)
     for name in names:
-        await _follow(session, name, deadline, message, f"not deleted within {seconds:g} seconds: {{}}")
+        await follow(session, operators.KIND, name, deadline, message, f"not deleted within {seconds:g} seconds: {{}}")
         print(f"{RESOURCE}/{name} deleted", flush=True)
 
 
-async def _follow(
-    session: Session, name: str, deadline: float, message: Callable[[Object | None], str | None], late: str
+async def follow(
+    session: Session, kind: Kind, name: str, deadline: float, message: Callable[[Object | None], str | None], late: str
 ) -> None:
-    """Show the message of each version of an Operator as the line of progress, until there is None.
+    """Show the message of each version of an object as the line of progress, until there is None.
 
     `deadline` is a time of the event loop: after it, raises CommandError with TIMED_OUT and `late`, which holds `{}` for the last
     message.
@@ -113,7 +129,7 @@ async def _follow(
     try:
         async with (
             asyncio.timeout_at(deadline),
-            aclosing(versions_of(session.client, operators.KIND, name)) as versions,
+            aclosing(versions_of(session.client, kind, name)) as versions,
         ):
             async for found in versions:
                 text = message(found)

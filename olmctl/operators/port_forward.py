@@ -1,4 +1,5 @@
-"""Requests to a controller over a forwarded port of its pod, with the caller's own token: for one that requires it.
+"""Requests to a controller over a forwarded port of its pod, with the caller's own token: for one that requires it, and where the
+proxy of the API server may not be used.
 
 The API server tunnels the connection: a websocket with one data and one error channel, and TLS runs through it end to end: the
 controller's certificate is verified with the CA that it publishes.
@@ -24,7 +25,7 @@ from olmkit.api.meta import Kind, Object
 from olmkit.errors import Forbidden, NotFound, Unavailable
 from olmkit.runtime.client import HANDSHAKE_FAILED, parse_failure, parse_object
 from olmkit.runtime.lease_holder import LEASE, holder_host
-from olmkit.tls.service import CA_KEY, CATALOG_SERVICE, CONFIG_MAP, OPERATOR_SERVICE, TlsService
+from olmkit.tls.service import CA_KEY, CATALOG_SERVICE, CONFIG_MAP, OPERATOR_SERVICE, RUKPAK_SERVICE, TlsService
 
 POD = Kind("", "v1", "Pod", "pods", namespaced=True)
 PROTOCOL = "v4.channel.k8s.io"
@@ -54,20 +55,41 @@ class Server:
 
 CATALOGD = Server(CATALOG_SERVICE, "catalogs")
 OPERATOR_CONTROLLER = Server(OPERATOR_SERVICE, "debug", is_leader_only=True)
+RUKPAK = Server(RUKPAK_SERVICE, "webhooks")
 
 
 async def get(session: Session, server: Server, target: str) -> Object:
     """The JSON object at a path of a controller, which may have a query. Raises ApiError: Unavailable if there is no answer."""
+    return parse_object(await request(session, server, "GET", target))
+
+
+async def request(  # noqa: PLR0913 a request
+    session: Session,
+    server: Server,
+    method: str,
+    target: str,
+    body: bytes | None = None,
+    *,
+    needs_token: bool = True,
+    seconds: float = REQUEST_TIMEOUT_SECONDS,
+) -> bytes:
+    """The body of the response to a request, which is sent with the caller's token, if there is one. Raises ApiError: Unavailable
+    if there is no answer."""
     token = await session.client.bearer_token()
-    if not token:
+    if not token and needs_token:
         text = f"{server.component} requires a token, and this user has a client certificate: use a kubeconfig with a token"
         raise Unavailable(0, "NoToken", text)
+    headers = [
+        f"Host: {server.service.host(session.system_namespace)}",
+        "Accept: application/json",
+        "Connection: close",
+    ]
+    headers += [f"Authorization: Bearer {token}"] if token else []
+    headers += [f"Content-Length: {len(body)}"] if body is not None else []
+    head = "\r\n".join((f"{method} {target} HTTP/1.1", *headers, "", "")).encode()
     try:
-        async with asyncio.timeout(REQUEST_TIMEOUT_SECONDS), _connection(session, server) as (reader, writer):
-            host = server.service.host(session.system_namespace)
-            headers = f"Host: {host}\r\nAuthorization: Bearer {token}\r\nAccept: application/json\r\nConnection: close"
-            writer.write(f"GET {target} HTTP/1.1\r\n{headers}\r\n\r\n".encode())
-            raw = await _read(reader)
+        async with asyncio.timeout(seconds), _connection(session, server) as (reader, writer):
+            raw = await _exchange(reader, writer, head + (body or b""))
     except Forbidden as error:
         if error.reason != HANDSHAKE_FAILED:
             raise
@@ -78,8 +100,8 @@ async def get(session: Session, server: Server, target: str) -> Object:
     return parse_response(raw)
 
 
-def parse_response(raw: bytes) -> Object:
-    """The JSON object in the bytes of an HTTP response. Raises ApiError by its status."""
+def parse_response(raw: bytes) -> bytes:
+    """The body in the bytes of an HTTP response. Raises ApiError by its status."""
     response = HTTPResponse(_Bytes(raw))  # type: ignore[arg-type]
     try:
         response.begin()
@@ -87,8 +109,8 @@ def parse_response(raw: bytes) -> Object:
     except (HTTPException, OSError, ValueError) as error:
         raise Unavailable(0, "BadAnswer", "the response over the forwarded port is not HTTP") from error
     if response.status >= 400:
-        raise parse_failure(response.status, response.reason, body)
-    return parse_object(body)
+        raise parse_failure(response.status, response.reason, body, response.headers.get("Retry-After", ""))
+    return body
 
 
 class _Bytes:
@@ -100,6 +122,23 @@ class _Bytes:
     def makefile(self, mode: str) -> io.BytesIO:
         """The bytes, to read from."""
         return io.BytesIO(self._raw)
+
+
+async def _exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, data: bytes) -> bytes:
+    """Send a request, and read its response, which may come before all of the request is sent: the rest is then not sent."""
+    reading = asyncio.create_task(_read(reader))
+    try:
+        for start in range(0, len(data), _CHUNK_BYTES):
+            if reading.done():
+                break
+            writer.write(data[start : start + _CHUNK_BYTES])
+            try:
+                await writer.drain()
+            except ConnectionError:
+                break
+        return await reading
+    finally:
+        reading.cancel()
 
 
 async def _read(reader: asyncio.StreamReader) -> bytes:

@@ -287,7 +287,7 @@ class Client:
         answer = await self.request("DELETE", kind.path(namespace, name), body=body)
         return answer if answer.get("metadata", {}).get("deletionTimestamp") else None
 
-    async def request(
+    async def request(  # noqa: PLR0913 the parts of a request
         self,
         method: str,
         path: str,
@@ -296,12 +296,13 @@ class Client:
         body: Any = None,
         content_type: str | None = None,
         accept: str | None = None,
+        seconds: float = REQUEST_TIMEOUT_SECONDS,
     ) -> Object:
         """Any request; returns the JSON object of the response ({} if it is empty). `body` is bytes or a JSON value.
 
-        Times out after 5 s without a connection and 30 s in total. Raises ApiError by the status code.
+        Times out after 5 s without a connection and `seconds` in total. Raises ApiError by the status code.
         """
-        limits = aiohttp.ClientTimeout(total=REQUEST_TIMEOUT_SECONDS, sock_connect=CONNECT_TIMEOUT_SECONDS)
+        limits = aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_TIMEOUT_SECONDS)
         headers = {"Accept": accept or "application/json"}
         data: bytes | None = None
         if body is not None:

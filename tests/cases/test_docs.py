@@ -121,6 +121,10 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
         ("docs/cli.md", "olm diff snapscheduler 3.5.0"),
         (
             "docs/cli.md",
+            "olm bundle run config/samples/bundles/message-board/1.0.0 --name message-board --watch",
+        ),
+        (
+            "docs/cli.md",
             "olm resolve --catalog catalog/ --installed cert-manager=1.16.5 --kube-version 1.34 party-operator "
             'greeter@">=1.0.0":beta',
         ),

@@ -1,0 +1,77 @@
+"""Packs the bundle of a directory as a tgz: the same bytes for the same files, whatever their times, owners, modes and order.
+
+The digest of the archive names the bundle in a source of type upload. Other versions of zlib may compress the same files to other
+bytes: who writes the digest into a manifest keeps the archive, too.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import tarfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from olmctl.commands import FAILED, CommandError
+from olmctl.directory_files import LinkOutside, files_below
+from olmkit.api.names import pluralize
+from olmkit.api.provisioner_classes import PLAIN, REGISTRY
+from olmkit.sources.content_limits import MAX_UPLOAD_BYTES
+
+_COMPRESSION_LEVEL = 6
+
+
+@dataclass(frozen=True)
+class Archive:
+    """An archive, and the digest of each file in it."""
+
+    data: bytes = field(repr=False)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """The digest of the archive: "sha256:<hex>"."""
+        return f"sha256:{hashlib.sha256(self.data).hexdigest()}"
+
+    @property
+    def provisioner(self) -> str:
+        """The provisioner class that reads these files: registry+v1 if there is metadata, else plain+v0."""
+        return REGISTRY if any(path.startswith("metadata/") for path in self.files) else PLAIN
+
+    def __str__(self) -> str:
+        packed = f"{pluralize(len(self.files), 'file')}, " if self.files else ""
+        return f"{packed}{len(self.data):,} bytes, {self.digest}"
+
+
+def archive_of(path: Path) -> Archive:
+    """The archive of a directory, or the one in a file. Raises CommandError, OSError."""
+    archive = pack(path) if path.is_dir() else Archive(path.read_bytes())
+    if len(archive.data) > MAX_UPLOAD_BYTES:
+        text = f"{path}: the archive has {len(archive.data):,} bytes, and at most {MAX_UPLOAD_BYTES:,} can be uploaded"
+        raise CommandError(FAILED, text)
+    return archive
+
+
+def pack(directory: Path) -> Archive:
+    """The archive of the bundle in a directory: manifests/, and metadata/ of a registry+v1 bundle. Raises CommandError if there
+    is none, OSError."""
+    try:
+        paths = list(files_below(directory, ("manifests", "metadata")))
+    except LinkOutside as error:
+        raise CommandError(FAILED, f"{directory}/{error}") from None
+    contents = {path.relative_to(directory).as_posix(): path.read_bytes() for path in paths}
+    if not any(name.startswith("manifests/") for name in contents):
+        text = f'{directory} has no "manifests" directory with files in it: give the directory of one version of one bundle'
+        raise CommandError(FAILED, text)
+    packed = io.BytesIO()
+    with (
+        gzip.GzipFile("", "wb", _COMPRESSION_LEVEL, packed, mtime=0) as zipped,
+        tarfile.open(fileobj=zipped, mode="w|", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for name, data in sorted(contents.items()):
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return Archive(packed.getvalue(), {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()})

@@ -1,0 +1,105 @@
+"""`olm bundle run`: from a directory to an installed bundle, and on from there at each save."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+
+from olmkit.api import bundledeployments
+from olmkit.errors import NotFound
+from tests.cluster.olmctl.bundle.conftest import Workshop
+from tests.cluster.rukpak.harness import CONFIG_MAPS, data
+
+RESOURCE = "bundledeployments.core.rukpak.io"
+
+
+async def installed(workshop: Workshop) -> str:
+    """The version that is installed."""
+    return str(data(await workshop.place.at.find(CONFIG_MAPS, "log", workshop.name)).get("v", ""))
+
+
+async def test_a_directory_is_installed_and_changed(workshop: Workshop) -> None:
+    name, directory = workshop.name, str(workshop.directory)
+    status, out, err = await workshop.olm("run", directory)
+    assert status == 0, err
+    first, sent, ready = out.splitlines()
+    assert (first, sent.startswith("successfully uploaded bundle content for ")) == (f"{RESOURCE}/{name} created", True)
+    assert ready.startswith(f"{RESOURCE}/{name} installed: ")
+    assert await installed(workshop) == "1"
+    workshop.save("2")
+    status, out, err = await workshop.olm("run", directory)
+    assert (status, out.splitlines()[0]) == (0, f"{RESOURCE}/{name} configured"), err
+    assert await installed(workshop) == "2"
+    status, out, _ = await workshop.olm("run", directory)
+    unchanged, up_to_date, _ = out.splitlines()
+    assert (status, unchanged) == (0, f"{RESOURCE}/{name} unchanged")
+    assert up_to_date.startswith('bundle "')
+    assert up_to_date.endswith('" is already up-to-date')
+
+
+async def test_a_bundle_that_cannot_be_unpacked_is_explained(workshop: Workshop) -> None:
+    (workshop.directory / "manifests" / "all.yaml").write_text("kind: [")
+    status, out, err = await workshop.olm("run", str(workshop.directory))
+    assert (status, "successfully uploaded bundle content" in out) == (1, True)
+    assert f"{workshop.name}: Failed to unpack the {workshop.name}-" in err
+    await workshop.place.at.remove()
+
+
+async def test_a_directory_without_a_bundle_changes_nothing(workshop: Workshop) -> None:
+    (workshop.directory / "manifests" / "all.yaml").unlink()
+    status, out, err = await workshop.olm("run", str(workshop.directory))
+    assert (status, out, 'has no "manifests" directory with files in it' in err) == (1, "", True)
+    try:
+        await workshop.place.at.client.get(bundledeployments.KIND, workshop.name)
+    except NotFound:
+        return
+    raise AssertionError("a BundleDeployment was created")
+
+
+async def test_each_save_is_installed_until_the_command_is_interrupted(workshop: Workshop) -> None:
+    name, kubeconfig = workshop.name, f"--kubeconfig={workshop.desk.cluster.kubeconfig}"
+    command = [sys.executable, "-m", "olmctl", "bundle", "run", str(workshop.directory), "--watch", kubeconfig]
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        f"--system-namespace={workshop.place.system}",
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    errors = asyncio.create_task(process.stderr.read())
+
+    async def until(start: str) -> list[str]:
+        """The lines up to one that begins so."""
+        lines: list[str] = []
+        async with asyncio.timeout(60):
+            while not lines or not lines[-1].startswith(start):
+                assert process.stdout is not None
+                line = (await process.stdout.readline()).decode()
+                assert line, (lines, await errors)
+                lines.append(line.rstrip())
+        return lines
+
+    await until("watching ")
+    assert await installed(workshop) == "1"
+    workshop.save("2")
+    changed, configured, *_ = await until(f"{RESOURCE}/{name} installed")
+    assert (changed, configured) == ("~ manifests/all.yaml", f"{RESOURCE}/{name} configured")
+    assert await installed(workshop) == "2"
+    (workshop.directory / "manifests" / "more.yaml").write_text("kind: [")
+    assert (await until("successfully uploaded"))[0] == "+ manifests/more.yaml"
+    (workshop.directory / "manifests" / "more.yaml").unlink()
+    assert (await until(f"{RESOURCE}/{name} installed"))[0] == "- manifests/more.yaml"
+    process.send_signal(signal.SIGINT)
+    assert await asyncio.wait_for(process.wait(), 30) == 130
+    assert f"Failed to unpack the {name}-".encode() in await errors
+    assert b"Traceback" not in await errors
+
+
+async def test_the_deployment_of_an_operator_is_left_alone(workshop: Workshop) -> None:
+    owner = workshop.desk.operator("ship")
+    workshop.desk.bundle_deployment(owner)
+    arguments = ("run", str(workshop.directory), f"--name={owner}")
+    expected = f"BundleDeployment {owner} belongs to Operator {owner}: choose another name with --name\n"
+    assert await workshop.olm(*arguments) == (5, "", expected)
