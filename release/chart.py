@@ -30,6 +30,7 @@ from release.suite import SUITE
 from release.templates import Placeholders, insert_before
 
 MONITORING_GROUP = "monitoring.coreos.com/"
+BUDGET_KIND = "PodDisruptionBudget"
 KEEP = {"helm.sh/resource-policy": "keep"}
 """The annotation of objects that `helm uninstall` leaves on the cluster."""
 MINIMUM_KUBERNETES = ">=1.28.0-0"
@@ -71,7 +72,7 @@ def chart_files(manifests: Manifests, monitoring: Sequence[Object]) -> dict[str,
     }
     for crd in manifests.crds:
         files[f"templates/crds/{crd['spec']['names']['plural']}.yaml"] = _crd(crd)
-    files.update(_documents(manifests.objects, monitoring))
+    files.update(_documents((*manifests.objects, *_disruption_budgets(manifests)), monitoring))
     return files
 
 
@@ -116,6 +117,21 @@ def _documents(objects: Sequence[Object], monitoring: Sequence[Object]) -> dict[
     return {path: "---\n".join(texts) for path, texts in written.items()}
 
 
+def _disruption_budgets(manifests: Manifests) -> list[Object]:
+    """A PodDisruptionBudget for each controller that has none, because it has one replica by default."""
+    (known,) = (each for each in manifests.objects if each["kind"] == BUDGET_KIND)
+    found = []
+    for deployment in manifests.deployments:
+        name = deployment["metadata"]["name"]
+        if name != known["metadata"]["name"]:
+            budget = copy.deepcopy(known)
+            budget["metadata"]["name"] = name
+            budget["metadata"]["labels"][NAME_LABEL] = name
+            budget["spec"]["selector"]["matchLabels"][NAME_LABEL] = name
+            found.append(budget)
+    return found
+
+
 def _file_name(obj: Object) -> str:
     return str((obj["metadata"].get("labels") or {}).get(NAME_LABEL, SUITE))
 
@@ -130,6 +146,8 @@ def _condition(obj: Object) -> str:
         return f".Values.metrics.{monitoring_key(kind)}.enabled"
     if kind == "Service" and is_metrics:
         return "or .Values.metrics.services.enabled .Values.metrics.serviceMonitor.enabled"
+    if kind == BUDGET_KIND:  # with one replica it would keep nodes from being drained
+        return f"gt (int .Values.{component_key(obj['metadata']['name'])}.replicas) 1"
     return ".Values.networkPolicies.enabled" if kind == "NetworkPolicy" else ""
 
 

@@ -1,0 +1,54 @@
+"""The pods and the PodDisruptionBudgets that the real helm renders. tests/release has the other tests of the chart."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from olmctl.suite.manifests import load_manifests
+from release.chart import chart_files, write_chart
+from release.kustomization import objects_of
+from release.suite import CONFIG
+from tests.hardened_pods import Object, faults, pod_count
+
+CONTROLLERS = {"catalogd": "catalogd", "rukpak": "rukpak", "operatorController": "operator-controller"}
+
+
+@pytest.fixture(scope="module")
+def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    manifests = load_manifests("registry.example.com/olm-suite:v1")
+    files = chart_files(manifests, objects_of(CONFIG / "prometheus"))
+    return write_chart(tmp_path_factory.mktemp("chart"), manifests, files)
+
+
+def _render(program: Path, chart: Path, *values: str) -> list[Object]:
+    flags = [flag for value in values for flag in ("--set-json", value)]
+    command = [
+        str(program),
+        "template",
+        "any",
+        str(chart),
+        "--namespace=olm-suite-system",
+        "--kube-version=1.34.0",
+        *flags,
+    ]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return [each for each in yaml.safe_load_all(text) if each]
+
+
+@pytest.mark.parametrize("count", [None, 1, 2, 3], ids=["the default", "one", "two", "three"])
+def test_pods_are_restricted_and_replicas_have_a_disruption_budget(
+    helm_program: Path, chart: Path, count: int | None
+) -> None:
+    rendered = _render(helm_program, chart, *(f"{key}.replicas={count}" for key in CONTROLLERS if count))
+    assert (faults(rendered), pod_count(rendered)) == ([], len(CONTROLLERS))
+    budgets = {
+        each["metadata"]["name"]: each["spec"]["selector"]["matchLabels"]
+        for each in rendered
+        if each["kind"] == "PodDisruptionBudget"
+    }
+    expected = {None: {"catalogd"}, 1: set[str]()}.get(count, set(CONTROLLERS.values()))
+    assert budgets == {name: {"app.kubernetes.io/name": name} for name in expected}
