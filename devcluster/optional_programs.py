@@ -1,5 +1,5 @@
-"""Programs written in Go that some tests and targets need beside a cluster: helm, promtool, cert-manager, the GitOps tools,
-actionlint, and what a real node runs.
+"""Programs written in Go that some tests and targets need beside a cluster: helm, promtool, cert-manager, cosign, actionlint, the
+GitOps tools, and what a real node runs.
 
 `python -m devcluster.optional_programs NAME` prints the path of one. Each program is built when it is first asked for, into the
 cache directory. A cluster with simulated nodes needs none of them, and they are no part of the suite.
@@ -43,6 +43,7 @@ OPTIONAL_PROGRAMS: Mapping[str, GoProgram] = {
         ),
         GoProgram("cert-manager", ".", module="cert-manager"),
         GoProgram("coredns", "github.com/coredns/coredns", "v1.15.0", go="1.26"),
+        GoProgram("cosign", "github.com/sigstore/cosign/v3/cmd/cosign", "v3.1.3", go="1.26"),
         HELM,
         GoProgram("kustomize-controller", "github.com/fluxcd/kustomize-controller", module="kustomize-controller"),
         GoProgram("pause", ".", module="pause"),

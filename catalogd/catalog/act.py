@@ -137,6 +137,7 @@ class CatalogActions:
             self.memories[name] = replace(self.memory(name), recovery=recovery, recovered_at=time.monotonic())
         try:
             source, credentials = await self.inputs.source(spec), await self.inputs.credentials(spec)
+            policy = await self.inputs.signature_policy(spec)
         except OlmError as error:
             self.jobs.cancel(name)
             failure = FailedLoad(desired.job_identity, error)
@@ -149,6 +150,7 @@ class CatalogActions:
             self.jobs.forget(name)  # ensure() restarts only a job that is Waiting and due
         served = world.served.record if world.served else None
         access = self.load_tasks.access.with_denied_hosts(await self.inputs.denied_hosts())
+        access = access.with_policy(policy.with_verified(load.verified_digest) if policy is not None else None)
         tasks = replace(self.load_tasks, access=access)
         task = tasks.task(source, credentials, served, load.known_bad, answered=load.is_confirmed)
         self.jobs.ensure(name, desired.job_identity, task)

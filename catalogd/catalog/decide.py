@@ -8,6 +8,7 @@ and with the interval between two checks of it: `desired_source`. Never reads th
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -50,6 +51,8 @@ from olmkit.sources.spec_source import (
     missing_input,
     secret_name,
     source_of,
+    verification_of,
+    verification_references,
 )
 from olmkit.stored_times import time_left
 
@@ -177,9 +180,27 @@ def _desired_source(world: World, spec: CatalogSource) -> DesiredSource:
         case _:
             names, versions = _config_maps(world, spec)
             return DesiredSource(names, "the catalog in ConfigMaps", config_map_versions=versions)
+    policy = _policy_identity(world, spec)
     return DesiredSource(
-        identity(source), description, _credential_versions(world, spec), poll_interval(world.name, spec)
+        " ".join(filter(None, (identity(source), policy))),
+        description,
+        _credential_versions(world, spec),
+        poll_interval(world.name, spec),
+        has_policy=bool(policy),
     )
+
+
+def _policy_identity(world: World, spec: CatalogSource) -> str:
+    """The policy for the signatures, by a hash of what the spec asks for and of the versions of its keys; "" for none.
+
+    It is part of the identity of the source, so that the same image is verified again when the policy or one of its keys changes.
+    """
+    verification = verification_of(spec)
+    if verification is None:
+        return ""
+    versions = [f"{each}@{world.input_versions.get(each)}" for each in verification_references(spec)]
+    text = json.dumps([verification.dump(), versions], sort_keys=True)
+    return f"verify@{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
 def _credential_versions(world: World, spec: CatalogSource) -> str:
@@ -327,7 +348,8 @@ def _take_loaded(world: World, evaluation: Evaluation) -> Action | None:
     if old is None or loaded.digest not in ("", old.digest):
         unpacked = format_timestamp(world.now)
         named = (desired.identity, loaded.resolved_ref, loaded.digest, unpacked, loaded.resolved, loaded.validator)
-        return Serve(_selected(world, Record(*named, world.uid, desired.credential_versions)))
+        record = Record(*named, world.uid, desired.credential_versions, signed_by=loaded.signed_by)
+        return Serve(_selected(world, record))
     record = Record(
         desired.identity,
         loaded.resolved_ref or old.resolved_ref,
@@ -337,6 +359,7 @@ def _take_loaded(world: World, evaluation: Evaluation) -> Action | None:
         loaded.validator or old.validator,
         world.uid,
         desired.credential_versions,
+        signed_by=loaded.signed_by or (old.signed_by if _has_record_of(world, desired) else {}),
     )
     record = _selected(world, record)
     return Serve(record) if record != old else ConfirmUnchanged()
@@ -372,6 +395,7 @@ def _load(world: World, evaluation: Evaluation) -> Action | None:
         free_space=world.is_disk_full,
         known_bad=bad if isinstance(bad, BadContent) else None,
         is_confirmed=_is_confirmed(world, desired),
+        verified_digest=_verified_digest(world, desired),
         recoveries=_recoveries(world, desired),
     )
 
@@ -396,7 +420,7 @@ def _is_due(world: World, desired: DesiredSource, time_to_check: timedelta | Non
             return world.refresh_pending or is_time
     if (left := time_to_recover(world, desired)) is not None:
         return world.refresh_pending or left <= IMMEDIATELY
-    if world.served is None or (world.served.record.ref, world.served.record.uid) != (desired.identity, world.uid):
+    if not _has_record_of(world, desired):
         return True
     # A Secret that has changed alone waits for the next check.
     has_changed = desired.config_map_versions != world.loaded_config_map_versions
@@ -407,6 +431,18 @@ def _is_confirmed(world: World, desired: DesiredSource) -> bool:
     record = world.served.record if world.served else None
     confirmed = (desired.identity, world.uid, desired.credential_versions)
     return record is not None and (record.ref, record.uid, record.access) == confirmed
+
+
+def _has_record_of(world: World, desired: DesiredSource) -> bool:
+    """Report whether the served content was loaded for this source, and verified as it asks for."""
+    record = world.served.record if world.served else None
+    return record is not None and (record.ref, record.uid) == (desired.identity, world.uid)
+
+
+def _verified_digest(world: World, desired: DesiredSource) -> str:
+    """The digest of the served content if its signatures were verified by the policy of this source; "" otherwise."""
+    is_verified = desired.has_policy and _has_record_of(world, desired)
+    return world.served.record.digest if world.served is not None and is_verified else ""
 
 
 # --- its objects

@@ -120,7 +120,7 @@ class CatalogReconciler:
                 return LoadRunning(identity, is_queued=isinstance(state, Queued), previous_error=error)
             case Finished(identity, result):
                 digest = "" if result.unchanged else result.digest
-                return LoadFinished(identity, result.ref, digest, result.resolved, result.validator)
+                return LoadFinished(identity, result.ref, digest, result.resolved, result.validator, result.signed_by)
             case Failed(identity, error, finished_at):
                 return LoadFailed(identity, _as_bad_content(error), timedelta(seconds=time.monotonic() - finished_at))
             case None if memory.start_failure is not None:

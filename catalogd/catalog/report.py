@@ -32,8 +32,10 @@ from olmkit.api.conditions import (
     merge_conditions,
 )
 from olmkit.api.content import Phase, ResolvedImage, ResolvedSource, SourceType
-from olmkit.errors import Blocked
+from olmkit.api.signatures import SignedBy
+from olmkit.errors import Blocked, OlmError
 from olmkit.gocompat.text import printable, truncate
+from olmkit.sources.errors import SourceReason
 
 MAX_PACKAGE_NAMES_CHARACTERS = 65_536
 UNAVAILABLE_MESSAGE = "Catalog availability mode is set to Unavailable"
@@ -101,6 +103,7 @@ def _content(served: ServedContent, content_url: str) -> dict[str, object]:
     image = ResolvedSource(type=SourceType.IMAGE, image=ResolvedImage(ref=record.resolved_ref))
     return {
         "resolved_source": ResolvedSource.load(record.resolved) if record.resolved else image,
+        "signed_by": SignedBy.load(record.signed_by) if record.signed_by else None,
         "content_digest": record.digest,
         "short_digest": record.digest[: record.digest.index(":") + 13],
         "content_url": content_url,
@@ -224,7 +227,12 @@ def _ready(world: World, catalog: Catalog, error: Exception | None, unpacked: De
         text = f"{WRITING_PACKAGES_MESSAGE}: {_message(error)}" if error else WRITING_PACKAGES_MESSAGE
         return DesiredCondition(ConditionType.READY, "False", Reason.WRITING_PACKAGES, text, cause_of(error))
     if unpacked.status != "True":
-        text = f'serving "{served.record.resolved_ref}" until newer content can be read: {unpacked.message}'
+        ref = served.record.resolved_ref
+        is_refused = (
+            isinstance(error, OlmError) and error.reason == SourceReason.SIGNATURE_REFUSED and ref in error.subject
+        )
+        words = "which spec.source.image.verify refuses" if is_refused else "until newer content can be read"
+        text = f'serving "{ref}"{"," if is_refused else ""} {words}: {unpacked.message}'
         return DesiredCondition(ConditionType.READY, "True", Reason.SERVING_OLD_CONTENT, text)
     contents = (
         f"{count(len(served.summary.package_names), 'package')} and {count(served.summary.bundle_count, 'bundle')}"

@@ -37,7 +37,7 @@ class DesiredSource:
     `identity` identifies the source, and `credential_versions` are the resourceVersions of the Secrets that it is read with. Both
     together identify a job. `description` names the source in messages. `poll_interval` is the time between two checks of the
     source, None for never. `config_map_versions` are the resourceVersions of its ConfigMaps; when they change, the source is
-    loaded again.
+    loaded again. `has_policy`: signatures are verified, and `identity` has the policy for them too.
     """
 
     identity: str
@@ -45,6 +45,7 @@ class DesiredSource:
     credential_versions: str = ""
     poll_interval: timedelta | None = None
     config_map_versions: str = ""
+    has_policy: bool = False
 
     @property
     def job_identity(self) -> str:
@@ -71,6 +72,7 @@ class LoadFinished:
     digest: str
     resolved: Mapping[str, Any] = field(default_factory=dict)
     validator: str = ""
+    signed_by: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -201,7 +203,8 @@ class Load:
 
     `restart`: run the job even if the same job has ended before. `free_space`: remove replaced content first. `known_bad`:
     content of this source that could not be read; the job does not read it again. `is_confirmed`: the source has confirmed, for
-    this Catalog and with these Secrets, that it has the served content. `recoveries`: Recovery.loads including this load; 0 if no
+    this Catalog and with these Secrets, that it has the served content. `verified_digest`: the content whose signatures have been
+    verified by the same policy; "" for none. `recoveries`: Recovery.loads including this load; 0 if no
     content was lost.
     """
 
@@ -211,6 +214,7 @@ class Load:
     free_space: bool = False
     known_bad: BadContent | None = None
     is_confirmed: bool = False
+    verified_digest: str = ""
     recoveries: int = 0
 
 

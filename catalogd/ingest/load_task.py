@@ -6,7 +6,7 @@ result of the job is not trusted: what is stored is checked again before its sta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from olmkit.sources.access import Access
 from olmkit.sources.credentials import Credentials
 from olmkit.sources.errors import BadContent
 from olmkit.sources.resolved_source import check_job_result, content_name
+from olmkit.sources.signatures.policy import SignaturePolicy, check_signed
 from olmkit.sources.source import HttpSource, ImageSource, Source, server_of
 from olmkit.store.store import Store, raise_unless_corrupt
 
@@ -70,6 +71,8 @@ class LoadResult:
     """The server of the source reports that nothing changed since it gave the validator of the request."""
     staged: bool = False
     """The content is in the staging directory of the job; otherwise it is in the store already."""
+    signed_by: dict[str, str] = field(default_factory=dict)
+    """The value of status.signedBy, if this job has verified signatures."""
 
 
 LOAD = Job("catalogd.ingest.load_job:load", LoadRequest, LoadResult, errors=(BadContent,), parses=True)
@@ -92,13 +95,16 @@ def is_stored(store: Store, digest: str) -> bool:
         return False
 
 
-def publish_job_output(store: Store, source: Source, directory: Path, result: LoadResult) -> None:
+def publish_job_output(
+    store: Store, source: Source, policy: SignaturePolicy | None, directory: Path, result: LoadResult
+) -> None:
     """Publish the staging directory of a load job under the digest that its result names. Blocks; see olmkit.jobs.staging.
 
     The digest has to belong to `source`, which was requested; an archive that has not changed has none. Stored content that is
     intact and complete stays, whatever the result says: no job replaces content that others read.
     """
     digest = result.digest
+    check_signed(policy, digest, result.signed_by)
     is_same_archive = result.unchanged and not result.staged and isinstance(source, HttpSource)
     if not is_same_archive:
         check_job_result(source, result.resolved, digest)
@@ -140,5 +146,5 @@ class LoadTaskFactory:
         )
         can_probe = known is not None and isinstance(source, ImageSource)
         store = Store(self.store, create=False)
-        staging = Staging(store.stage, partial(publish_job_output, store, source))
+        staging = Staging(store.stage, partial(publish_job_output, store, source, self.access.policy))
         return Task(LOAD, request, probe=can_probe, source=server_of(source), staging=staging)

@@ -31,9 +31,13 @@ async def check_tag(request: LoadRequest) -> LoadResult | None:
     store = Store(request.store, create=False)
     async with AsyncExitStack() as stack:
         with step_in_errors():
-            opened = await stack.enter_async_context(open_source(request.source, request.access))
+            access = request.access.with_policy(None)  # only the job verifies
+            opened = await stack.enter_async_context(open_source(request.source, access))
         check_not_rejected(opened, request)
         if opened.digest != request.served_digest or not is_stored(store, opened.digest):
+            return None
+        policy = request.access.policy
+        if policy is not None and opened.digest != policy.verified_digest:
             return None
         if opened.digest != request.confirmed_digest:
             with step_in_errors():
@@ -50,7 +54,15 @@ def check_not_rejected(opened: OpenedSource, request: LoadRequest) -> None:
 
 def load_result(opened: OpenedSource, *, staged: bool) -> LoadResult:
     """Return the result of a load of the source."""
-    return LoadResult(opened.ref, opened.digest, opened.resolved, opened.validator, opened.unchanged, staged)
+    return LoadResult(
+        opened.ref,
+        opened.digest,
+        opened.resolved,
+        opened.validator,
+        opened.unchanged,
+        staged,
+        signed_by=dict(opened.signed_by),
+    )
 
 
 @contextmanager

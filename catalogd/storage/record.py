@@ -15,7 +15,8 @@ class Record:
     source to ask whether it has changed. `unpacked` is when the content was loaded. `uid` is the uid of the Catalog. `access` is
     the versions of the Secrets (DesiredSource.credential_versions) with which the source has proved that it has the content.
     Both are "" in records of earlier versions. `packages` are the packages that the Catalog offers of its content (spec.packages,
-    sorted), None for all; `packages_changed` is when that changed last, "" if it never has.
+    sorted), None for all; `packages_changed` is when that changed last, "" if it never has. `signed_by` is the value of
+    status.signedBy; empty if signatures are not verified.
     """
 
     ref: str
@@ -28,6 +29,7 @@ class Record:
     access: str = ""
     packages: tuple[str, ...] | None = None
     packages_changed: str = ""
+    signed_by: Mapping[str, str] = field(default_factory=dict)
 
     def belongs_to(self, uid: str) -> bool:
         """Report whether this is the record of the Catalog with this uid, not of a deleted Catalog of the same name."""

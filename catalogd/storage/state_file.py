@@ -18,9 +18,15 @@ from catalogd.storage.record import Record
 from olmkit.api.names import is_digest
 
 STATE_FORMAT = 2
-_OTHER_FIELDS = ("resolved", "packages")
+_OTHER_FIELDS = ("resolved", "packages", "signed_by")
 _TEXT_FIELDS = tuple(each.name for each in fields(Record) if each.name not in _OTHER_FIELDS)
-_OPTIONAL_FIELDS = {"uid": "", "access": "", "packages": None, "packages_changed": ""}
+_OPTIONAL_FIELDS: Mapping[str, Any] = {
+    "uid": "",
+    "access": "",
+    "packages": None,
+    "packages_changed": "",
+    "signed_by": {},
+}
 """Fields that the records of previous versions lack, with their defaults."""
 
 
@@ -62,10 +68,13 @@ class ServingState:
 
 def record_from_json(value: Any) -> Record:
     """Decode a record. Raises ValueError, with a message, for anything else."""
-    value = _OPTIONAL_FIELDS | value if isinstance(value, dict) else {}
+    value = {**_OPTIONAL_FIELDS, **value} if isinstance(value, dict) else {}
     if value.keys() != {*_TEXT_FIELDS, *_OTHER_FIELDS}:
         raise ValueError("the record has another version")
     if not all(isinstance(value[name], str) for name in _TEXT_FIELDS) or not isinstance(value["resolved"], dict):
+        raise ValueError("the record is invalid")
+    signed_by = value["signed_by"]
+    if not isinstance(signed_by, dict) or not all(isinstance(each, str) for each in signed_by.values()):
         raise ValueError("the record is invalid")
     if not is_digest(value["digest"]):
         raise ValueError("the record has no digest")

@@ -20,6 +20,7 @@ from olmkit.api.content import (
 from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
 from olmkit.api.provisioner_classes import PROVISIONER_PATTERN
+from olmkit.api.signatures import SIGNED_BY_DESCRIPTION, VERIFY_DESCRIPTION, SignedBy, Verification
 
 KIND = Kind("core.rukpak.io", "v1alpha1", "Bundle", "bundles")
 MAX_NAME_LENGTH = 52
@@ -66,6 +67,7 @@ class ImageSource(Model):
         description="Image reference with a tag or a digest. A tag is resolved once; its digest is kept."
     )
     pull_secret: PullSecret | None = Field(default=None, description=PULL_SECRET_DESCRIPTION)
+    verify: Verification | None = Field(default=None, description=VERIFY_DESCRIPTION)
 
 
 class HttpSource(ArchiveLocation):
@@ -160,6 +162,7 @@ class BundleStatus(ConditionedStatus):
             " ConfigMap is replaced."
         ),
     )
+    signed_by: SignedBy | None = Field(default=None, description=SIGNED_BY_DESCRIPTION)
     content_digest: str | None = Field(default=None, description="Digest by which the content is stored.")
     content_url: Annotated[str | None, Field(alias="contentURL")] = Field(
         default=None, description="URL of the files, as a tgz. Requires a token."

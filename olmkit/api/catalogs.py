@@ -20,6 +20,7 @@ from olmkit.api.content import (
 from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource
 from olmkit.api.patterns import IMAGE_REFERENCE, PACKAGE_NAME
+from olmkit.api.signatures import SIGNED_BY_DESCRIPTION, VERIFY_DESCRIPTION, SignedBy, Verification
 
 KIND = Kind("catalogd.operatorframework.io", "v1alpha1", "Catalog", "catalogs")
 NAME_LABEL = "olm.operatorframework.io/metadata.name"
@@ -121,6 +122,7 @@ class ImageSource(Model):
         ),
         json_schema_extra=_POLLED,
     )
+    verify: Verification | None = Field(default=None, description=VERIFY_DESCRIPTION)
 
 
 class GitSource(content.GitSource):
@@ -173,6 +175,18 @@ class CatalogSource(Model):
     )
 
 
+class BundlePolicy(Model):
+    """The policy for the bundles of a catalog."""
+
+    verify: Verification | None = Field(
+        default=None,
+        description=(
+            "Who must have signed the images of the bundles. It is handed on to the BundleDeployment of each Operator whose"
+            " bundle is from this catalog. Default: signatures are not read."
+        ),
+    )
+
+
 class CatalogSpec(Model):
     """Desired state."""
 
@@ -190,6 +204,7 @@ class CatalogSpec(Model):
     publisher: Annotated[str, Field(max_length=253)] | None = Field(
         default=None, description="Publisher of the catalog, for display."
     )
+    bundles: BundlePolicy | None = Field(default=None, description="The policy for the bundles of the catalog.")
     packages: (
         Annotated[
             list[Annotated[str, Field(min_length=1, max_length=253, pattern=PACKAGE_NAME)]],
@@ -214,6 +229,7 @@ class CatalogStatus(ConditionedStatus):
     resolved_source: ResolvedSource | None = Field(
         default=None, description="The source of the content that is served, by digest."
     )
+    signed_by: SignedBy | None = Field(default=None, description=SIGNED_BY_DESCRIPTION)
     content_digest: str | None = Field(
         default=None,
         description="Digest of the content that is served; responses have it in the header Olm-Catalog-Digest.",

@@ -18,6 +18,8 @@ from olmkit.runtime.manager import Manager
 from olmkit.runtime.source_secrets import SourceSecrets
 from olmkit.sources import configmaps
 from olmkit.sources.credentials import Credentials
+from olmkit.sources.signatures.policy import SignaturePolicy
+from olmkit.sources.signatures.spec_policy import make_policy
 from olmkit.sources.source import Source
 from olmkit.sources.spec_source import (
     CONFIG_MAP,
@@ -28,6 +30,8 @@ from olmkit.sources.spec_source import (
     missing_input,
     secret_name,
     source_of,
+    verification_of,
+    verification_references,
 )
 
 CONFIG_MAPS = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
@@ -67,6 +71,17 @@ class SourceInputs:
         """The source, including the files of ConfigMaps. Raises Blocked."""
         return source_of(spec) or configmaps.gather(await self.config_maps(spec))
 
+    async def signature_policy(self, spec: SourceSpec) -> SignaturePolicy | None:
+        """The policy for the signatures of the image, with its keys as they are now; None if they are not verified.
+
+        Raises Blocked if a Secret or ConfigMap does not exist or cannot be used, and ApiError.
+        """
+        verification = verification_of(spec)
+        if verification is None:
+            return None
+        objects = {each: await self._read(each) for each in verification_references(spec)}
+        return make_policy(verification, objects.__getitem__)
+
     async def config_maps(self, spec: SourceSpec) -> Sequence[tuple[Object, str]]:
         """The ConfigMaps of a source as they are now, each with the directory of its files. Raises Blocked if one does not exist
         and if they are too large, and ApiError."""
@@ -81,6 +96,9 @@ class SourceInputs:
     async def denied_hosts(self) -> tuple[str, ...]:
         """The hosts of the API server, which no source may have. Raises ApiError."""
         return await self._api_servers.hosts()
+
+    async def _read(self, each: InputReference) -> Object:
+        return await (self.secrets.read(each.name) if each.kind == SECRET else self._config_map(each.name))
 
     async def _config_map(self, name: str) -> Object:
         try:

@@ -58,18 +58,19 @@ class SourceSecrets:
         Raises Blocked for a Secret `name` that cannot be used. A Secret for all objects that cannot be used is logged and left
         out; the message about a missing login then names it.
         """
-        own = credentials_of(await self._get(name)) if name else Credentials()
+        own = credentials_of(await self.read(name)) if name else Credentials()
         if not self.common:
             return own
         try:
-            common = credentials_of(await self._get(self.common))
+            common = credentials_of(await self.read(self.common))
         except OlmError as error:
             log.warning("the Secret for all %s is not used", self._objects, extra={"error": error.message})
             text = f"the Secret for all {self._objects} cannot be used: {_without_content(error)}"
             common = Credentials(common_secret_error=text)
         return Credentials.merged(own, common)
 
-    async def _get(self, name: str) -> dict[str, object]:
+    async def read(self, name: str) -> dict[str, object]:
+        """The Secret as it is. Raises Blocked if it does not exist, and ApiError."""
         try:
             return await self._client.get(SECRETS, name, self.namespace)
         except NotFound:

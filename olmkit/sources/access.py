@@ -1,4 +1,4 @@
-"""The access of a job to a source: the configuration of the process, and the credentials of one object.
+"""The access of a job to a source: the configuration of the process, and the credentials and the signature policy of one object.
 
 Built by controllers, passed to jobs in a request, and evaluated there: files are read when a method is called, so a changed file
 takes effect with the next job. Proxies come from the environment variables that jobs inherit (olmkit.jobs.fork_client).
@@ -16,6 +16,7 @@ from olmkit.sources.credentials import Credentials
 from olmkit.sources.network import Timeouts
 from olmkit.sources.oci.registries_conf import Registries
 from olmkit.sources.proxies import Proxies
+from olmkit.sources.signatures.policy import SignaturePolicy
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class Access:
     denied_hosts: tuple[str, ...] = ()
     credentials: Credentials = field(default_factory=Credentials, repr=False)
     timeouts: Timeouts = field(default_factory=Timeouts)
+    policy: SignaturePolicy | None = None
+    """The policy for the signatures of images; None if signatures are not verified."""
 
     def check(self) -> None:
         """Read all configuration once. Raises Blocked(InvalidConfiguration) for what an administrator has to fix."""
@@ -64,6 +67,10 @@ class Access:
     def with_credentials(self, credentials: Credentials) -> Access:
         """A copy with the credentials of an object."""
         return replace(self, credentials=credentials)
+
+    def with_policy(self, policy: SignaturePolicy | None) -> Access:
+        """A copy with the signature policy of an object."""
+        return replace(self, policy=policy)
 
     def with_denied_hosts(self, hosts: tuple[str, ...]) -> Access:
         """A copy that also denies these hosts."""

@@ -37,6 +37,12 @@ class SourceReason(StrEnum):
     CONTENT_CHANGED = "DigestMismatch"  # bytes differ from their digest or size
     UNSUPPORTED = "UnsupportedImage"  # a manifest or layer of a type that is not supported
     UNSUPPORTED_CONTENT = "UnsupportedContent"  # an archive, a commit or a ConfigMap with content that is not supported
+    INVALID_SIGNATURE_POLICY = (
+        "InvalidSignaturePolicy"  # a key, a certificate or a trusted root of spec.verify cannot be used
+    )
+    SIGNATURE_REFUSED = (
+        "SignatureVerificationFailed"  # the image has no valid signature of those that spec.verify requires
+    )
     MISSING_LABEL = "MissingLabel"  # the image has no label that names the directory of its content
     MISSING_CONTENT = "MissingContent"  # there is no content at the expected path
     UNSAFE = "UnsafeContent"  # paths, links or devices that lead out of the image

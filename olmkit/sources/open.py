@@ -21,6 +21,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, TypeAlias
 
 from olmkit.errors import Blocked
@@ -42,6 +43,7 @@ from olmkit.sources.resolved_source import (
     resolved_image,
     resolved_upload,
 )
+from olmkit.sources.signatures.policy import SignedBy
 from olmkit.sources.source import (
     CONTENT_NOUNS,
     UPLOAD_FILE,
@@ -83,6 +85,8 @@ class OpenedSource(ABC):
     """The value of status.resolvedSource; empty when unchanged."""
     validator = ""
     """The known_validator for the next time the same source is opened; "" for none."""
+    signed_by: SignedBy = MappingProxyType({})
+    """The value of status.signedBy, if signatures were verified now; otherwise empty."""
     unchanged = False
     """The server confirmed that the content of known_validator is still current."""
 
@@ -128,6 +132,8 @@ async def open_source(
 ) -> AsyncIterator[OpenedSource]:
     """Resolve the source. This fetches an archive without checksum, into a file without a name in `scratch`, and nothing else.
 
+    If the access has a policy, the signatures of an image are verified, unless its digest is the `verified_digest` of the policy.
+
     Raises BadReference, Blocked, Waiting.
     """
     with ExitStack() as stack:
@@ -146,8 +152,15 @@ async def open_source(
 
 
 async def _open_image(source: ImageSource, access: Access, stack: ExitStack) -> OpenedSource:
-    registries = access.registries()
-    return _Image(await image.resolve(source.ref, registries), registries, stack)
+    registries, policy = access.registries(), access.policy
+    found = await image.resolve(source.ref, registries)
+    opened = _Image(found, registries, stack)
+    if policy is not None and found.digest != policy.verified_digest:
+        # Imported here, because cryptography takes memory that only signatures need.
+        from olmkit.sources.signatures.verify import verify
+
+        opened.signed_by = await verify(source.ref, found.digest, registries, policy)
+    return opened
 
 
 class _Image(OpenedSource):

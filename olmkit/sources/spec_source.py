@@ -12,6 +12,7 @@ from typing import Protocol
 
 from olmkit.api import content
 from olmkit.api.content import SourceType
+from olmkit.api.signatures import Verification
 from olmkit.errors import Blocked
 from olmkit.sources.credentials import missing_secret
 from olmkit.sources.source import (
@@ -37,6 +38,9 @@ class ImageSpec(Protocol):
 
     @property
     def pull_secret(self) -> str | None: ...
+
+    @property
+    def verify(self) -> Verification | None: ...
 
 
 class HttpSpec(Protocol):
@@ -78,6 +82,9 @@ class InputReference:
     kind: str
     name: str
 
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
 
 def missing_input(missing: InputReference, namespace: str) -> Blocked:
     """The error for a Secret or ConfigMap that does not exist."""
@@ -92,7 +99,27 @@ def input_references(source: SourceSpec) -> Sequence[InputReference]:
     found = [InputReference(SECRET, name)] if (name := secret_name(source)) else []
     if source.type == SourceType.CONFIG_MAPS:
         found += [InputReference(CONFIG_MAP, each.config_map.name) for each in source.config_maps or ()]
-    return found
+    return found + list(verification_references(source))
+
+
+def verification_of(source: SourceSpec) -> Verification | None:
+    """The policy for the signatures of the image; None if signatures are not verified."""
+    return source.image.verify if source.type == SourceType.IMAGE and source.image is not None else None
+
+
+def verification_references(source: SourceSpec) -> Sequence[InputReference]:
+    """The Secrets and ConfigMaps with the keys and roots that signatures are verified with."""
+    found: list[InputReference] = []
+    verification = verification_of(source)
+    for authority in verification.authorities if verification is not None else ():
+        key = authority.key
+        if key is not None and key.secret is not None:
+            found.append(InputReference(SECRET, key.secret.name))
+        if key is not None and key.config_map is not None:
+            found.append(InputReference(CONFIG_MAP, key.config_map.name))
+        if authority.keyless is not None and authority.keyless.trust_root.config_map is not None:
+            found.append(InputReference(CONFIG_MAP, authority.keyless.trust_root.config_map.name))
+    return list(dict.fromkeys(found))
 
 
 def secret_name(source: SourceSpec) -> str:

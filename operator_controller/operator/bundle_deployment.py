@@ -32,6 +32,8 @@ PROVISIONER_BY_MEDIA_TYPE = {"registry+v1": REGISTRY, "plain+v0": PLAIN}
 """The provisioner that unpacks a bundle, by the bundle's media type."""
 
 _DELETION_POLICY = "deletionPolicy"
+_HANDED_ON = ("pullSecret", "verify")
+"""The fields of the image that are those of the Catalog."""
 
 
 def bundle_deployment_for(world: World, bundle: SelectedBundle) -> dict[str, Any] | None:
@@ -40,8 +42,9 @@ def bundle_deployment_for(world: World, bundle: SelectedBundle) -> dict[str, Any
     provisioner = PROVISIONER_BY_MEDIA_TYPE.get(bundle.media_type)
     if provisioner is None:
         return None
-    operator, pull_secret = world.operator, _desired_pull_secret(world)
-    image = {"ref": bundle.image, **({"pullSecret": pull_secret} if pull_secret else {})}
+    operator = world.operator
+    handed_on = {"pullSecret": _desired_pull_secret(world), "verify": _desired_verification(world)}
+    image = {"ref": bundle.image, **{name: value for name, value in handed_on.items() if value}}
     spec = {"provisionerClassName": provisioner, "source": {"type": "image", "image": image}}
     return _manifest(operator, _annotations(operator, bundle), spec)
 
@@ -100,7 +103,7 @@ def _own_annotations(existing: ObservedBundleDeployment) -> dict[str, str]:
 
 def foreign_fields(applied: ObservedBundleDeployment, desired: Mapping[str, Any]) -> Mapping[str, Any]:
     """A patch of the spec that removes fields that others have added: install settings, annotations of the template that describe
-    a bundle, and the pull secret. Empty if there is nothing to remove.
+    a bundle, the pull secret, and the policy for signatures. Empty if there is nothing to remove.
 
     An apply removes only the fields of its own field manager.
     """
@@ -134,24 +137,35 @@ def _foreign_fields_of_template(applied: ObservedBundleDeployment, desired: Mapp
     annotations = sorted(_own_annotations(applied).keys() - template["metadata"]["annotations"].keys())
     if annotations:
         change["metadata"] = {"annotations": dict.fromkeys(annotations)}
-    if _pull_secret(applied) and "pullSecret" not in (template["spec"]["source"].get("image") or {}):
-        change["spec"] = {"source": {"image": {"pullSecret": None}}}
+    image = template["spec"]["source"].get("image") or {}
+    if foreign := [name for name in _HANDED_ON if _image(applied).get(name) and name not in image]:
+        change["spec"] = {"source": {"image": dict.fromkeys(foreign)}}
     return change
 
 
 def _desired_pull_secret(world: World) -> str:
     """The pull secret of the bundle's Catalog. If the Catalog was deleted after the answer was made, the pull secret stays as it
     is."""
-    existing = world.owned_bundle_deployment
     if world.pull_secret is None:
-        return _pull_secret(existing) if existing is not None else ""
+        return str(_existing_image(world).get("pullSecret") or "")
     return world.pull_secret
 
 
-def _pull_secret(existing: ObservedBundleDeployment) -> str:
-    """The Secret that the image of the template is pulled with, "" for none."""
-    image = existing.model.spec.template.spec.source.image
-    return (image.pull_secret or "") if image is not None else ""
+def _desired_verification(world: World) -> Mapping[str, Any]:
+    """The policy for the signatures of the image: spec.bundles.verify of the bundle's Catalog, in the same way."""
+    if world.verification is None:
+        return _existing_image(world).get("verify") or {}
+    return world.verification
+
+
+def _existing_image(world: World) -> Mapping[str, Any]:
+    existing = world.owned_bundle_deployment
+    return _image(existing) if existing is not None else {}
+
+
+def _image(existing: ObservedBundleDeployment) -> Mapping[str, Any]:
+    """The image of the template as read; empty for another source."""
+    return template_spec(dict(existing.raw))["source"].get("image") or {}
 
 
 def differs(existing: ObservedBundleDeployment, desired: Mapping[str, Any]) -> bool:

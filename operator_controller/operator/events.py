@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from olmkit.api.bundledeployments import (
     CATALOG_ANNOTATION,
@@ -118,9 +119,10 @@ class EventMapper:
         return [owner] if owner else []
 
     def keys_of_catalog(self, change: Change) -> Iterable[str]:
-        """The Operators whose BundleDeployments request a bundle from the Catalog, if its pull secret may have changed."""
+        """The Operators whose BundleDeployments request a bundle from the Catalog, if its pull secret, or the
+        policy for their signatures, may have changed."""
         new, old = change.new, change.old
-        if new is None or (old is not None and pull_secret_of(new) == pull_secret_of(old)):
+        if new is None or (old is not None and _handed_on(new) == _handed_on(old)):
             return []
         deployments = self.informers.deployments.objects.values()
         return [raw["metadata"]["name"] for raw in deployments if catalog_of(raw) == new["metadata"]["name"]]
@@ -158,3 +160,13 @@ def pull_secret_of(catalog: Object) -> str:
     Secret."""
     image = catalog["spec"]["source"].get("image") or {}
     return image.get("pullSecret") or ""
+
+
+def verification_of(catalog: Object) -> Mapping[str, Any]:
+    """spec.bundles.verify of a Catalog: the policy for the signatures of its bundles; empty for none."""
+    return (catalog["spec"].get("bundles") or {}).get("verify") or {}
+
+
+def _handed_on(catalog: Object) -> tuple[object, ...]:
+    """The fields of a Catalog that the BundleDeployments of its bundles have too."""
+    return pull_secret_of(catalog), verification_of(catalog)

@@ -20,7 +20,14 @@ from operator_controller.operator.act import OperatorActions
 from operator_controller.operator.decide import decide
 from operator_controller.operator.dependencies import DeletionEvaluation, is_unused
 from operator_controller.operator.evaluation import Evaluation
-from operator_controller.operator.events import PACKAGE_INDEX, Informers, packages_of, pull_secret_of, selected_catalogs
+from operator_controller.operator.events import (
+    PACKAGE_INDEX,
+    Informers,
+    packages_of,
+    pull_secret_of,
+    selected_catalogs,
+    verification_of,
+)
 from operator_controller.operator.metrics import count_installation
 from operator_controller.operator.planned_bundle import read_record
 from operator_controller.operator.rejected_images import RejectedImages
@@ -135,6 +142,7 @@ class OperatorReconciler:
             world,
             resolution=resolution,
             pull_secret=pull_secret_of(catalog) if catalog is not None else None,
+            verification=verification_of(catalog) if catalog is not None else None,
             neighbours=self._neighbours(related_packages(answer, request.held_package)),
         )
 

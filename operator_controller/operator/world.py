@@ -150,6 +150,8 @@ class World:
     """The answer to evaluate.request_to_resolve(); None if there is no request."""
     pull_secret: str | None = None
     """The pull secret of the Catalog of the answer's bundle, "" for none; None if this Catalog does not exist."""
+    verification: Mapping[str, Any] | None = None
+    """spec.bundles.verify of the same Catalog, empty for none; None if this Catalog does not exist."""
     neighbours: Mapping[str, Neighbour] = field(default_factory=dict)
     """Package that the answer names -> the Operator for it."""
 

@@ -73,8 +73,10 @@ class BundleActions:
         source = plan.source or await self._files(world)
         access = self.access.with_denied_hosts(await self.inputs.denied_hosts())
         access = access.with_credentials(await self.inputs.credentials(world.bundle.spec.source))
+        policy = await self.inputs.signature_policy(world.bundle.spec.source)
+        access = access.with_policy(policy.with_verified(world.verified_digest) if policy is not None else None)
         request = UnpackRequest(source, plan.content_type, self.directory, access, replace=bool(plan.replaceable))
-        finish = partial(publish_job_output, self.store, plan.content_type, plan.replaceable, source)
+        finish = partial(publish_job_output, self.store, request, plan.replaceable)
         stage = self.uploads.into(self.store.stage, _upload(world)) if world.stored_upload else self.store.stage
         task = Task(UNPACK, request, source=server_of(source), staging=Staging(stage, finish))
         async with self.collector.collecting:

@@ -12,7 +12,7 @@ from olmkit.api.content import Phase
 from olmkit.api.meta import Object
 from olmkit.runtime.informer import Informer
 from olmkit.runtime.informer_store import Change
-from rukpak.bundle.named_inputs import named_config_maps, named_secret
+from rukpak.bundle.named_inputs import named_config_maps, named_secret, verification_inputs
 from rukpak.bundle.recorded_sources import changed_records, resolved_digest
 from rukpak.bundle.uploads.stored_upload import INDEX, owner_of, role_of
 
@@ -51,7 +51,9 @@ class EventMapper:
         secret = _name(change)
         for (_, name), raw in self.bundles.objects.items():
             is_unpacked = (raw.get("status") or {}).get("phase") == Phase.UNPACKED
-            if named_secret(raw["spec"]["source"]) == secret or (secret == self.pull_secret and not is_unpacked):
+            source = raw["spec"]["source"]
+            is_named = named_secret(source) == secret or ("Secret", secret) in verification_inputs(source)
+            if is_named or (secret == self.pull_secret and not is_unpacked):
                 yield name
 
     def keys_of_config_map(self, change: Change) -> Iterator[str]:
@@ -60,7 +62,8 @@ class EventMapper:
         config_map = _name(change)
         yield from {owner_of(each)[0] for each in (change.old, change.new) if each and role_of(each) == INDEX} - {""}
         for (_, name), raw in self.bundles.objects.items():
-            if config_map in named_config_maps(raw["spec"]["source"]):
+            source = raw["spec"]["source"]
+            if config_map in named_config_maps(source) or ("ConfigMap", config_map) in verification_inputs(source):
                 yield name
 
     def _conflicting_with(self, old: Object) -> Iterator[str]:

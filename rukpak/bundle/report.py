@@ -16,6 +16,7 @@ from olmkit.api.conditions import (
     merge_conditions,
 )
 from olmkit.api.content import Phase, ResolvedSource, SourceType
+from olmkit.api.signatures import SignedBy
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.jobs.state import Failed, Finished, Queued, Running
 from olmkit.sources.resolved_source import content_digest
@@ -50,6 +51,7 @@ def report(world: World, evaluation: Evaluation | None, outcome: Done | Exceptio
         conditions=conditions,
         phase=phase,
         resolved_source=ResolvedSource.load(resolved) if resolved else None,
+        signed_by=_signed_by(world, outcome),
         content_digest=content_digest(resolved) or None,
         content_url=(world.content_url or None) if phase is Phase.UNPACKED else None,
     )
@@ -61,6 +63,13 @@ def _resolved(world: World, evaluation: Evaluation | None, outcome: Done | Excep
     if not resolved and isinstance(outcome, Done) and isinstance(outcome.job, Finished):
         return outcome.job.result.resolved
     return resolved
+
+
+def _signed_by(world: World, outcome: Done | Exception) -> SignedBy | None:
+    found = world.signed_by
+    if not found and isinstance(outcome, Done) and isinstance(outcome.job, Finished):
+        found = outcome.job.result.signed_by
+    return SignedBy.load(found) if found else None
 
 
 def _is_working(outcome: Done | Exception) -> bool:

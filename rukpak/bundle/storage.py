@@ -9,8 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from olmkit.sources.resolved_source import check_job_result
-from olmkit.sources.source import Source
+from olmkit.sources.signatures.policy import check_signed
 from olmkit.store.store import Store, raise_unless_corrupt
+from rukpak.bundle.unpack_request import UnpackRequest
 from rukpak.bundle.unpack_result import UnpackResult
 from rukpak.format import Bundle, from_json
 from rukpak.format.bundle import FORMAT_VERSION
@@ -62,16 +63,17 @@ def load(store: Store, digest: str) -> Bundle | None:
 
 
 def publish_job_output(
-    store: Store, content_type: str, replaceable: str, source: Source, directory: Path, result: UnpackResult
+    store: Store, request: UnpackRequest, replaceable: str, directory: Path, result: UnpackResult
 ) -> None:
-    """Publish the `directory` of a job under the digest that its result names. The result has to be content of `source`, which
-    was requested. The controller does this in a thread: see olmkit.jobs.staging.
+    """Publish the `directory` of a job under the digest that its result names. The result has to be content of the source that
+    was requested, and verified as requested. The controller does this in a thread: see olmkit.jobs.staging.
 
     Intact content is kept, whatever the result is, unless it was read as another type and its digest is `replaceable`.
     """
     digest = result.digest
-    check_job_result(source, result.resolved, digest)
+    check_job_result(request.source, result.resolved, digest)
+    check_signed(request.access.policy, digest, result.signed_by)
     if result.staged:
         stored = intact_type(store, digest)
-        if not stored or (digest == replaceable and stored != content_type):
+        if not stored or (digest == replaceable and stored != request.content_type):
             store.publish_staged(directory, digest)

@@ -81,7 +81,8 @@ async def unpack(request: UnpackRequest, context: JobContext) -> UnpackResult:
         request.source, request.access, scratch=context.directory, limits=BUNDLE_LIMITS, progress=context.progress
     )
     async with opening as opened:
-        found, digest = UnpackResult(opened.resolved, opened.digest), opened.digest
+        found = UnpackResult(opened.resolved, opened.digest, signed_by=dict(opened.signed_by))
+        digest = opened.digest
         known = stored_type(store, digest)
         if (known and known != content_type and not request.replace) or is_intact(store, digest, content_type):
             await opened.verify_access(BUNDLE_LIMITS, context.progress)

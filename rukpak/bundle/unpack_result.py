@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -14,5 +14,7 @@ class UnpackResult:
     digest: str
     staged: bool = False
     """The content is in the staging directory of the job; otherwise it is in the store already."""
+    signed_by: dict[str, str] = field(default_factory=dict)
+    """The value of status.signedBy, if signatures were verified."""
     problem: str = ""
     """The reason why the content can never be used, as a sentence for people; "" if it can be used."""

@@ -13,7 +13,7 @@ from olmkit.api.content import SourceType
 from olmkit.api.provisioner_classes import HELM, PLAIN, REGISTRY
 from olmkit.errors import Waiting
 from olmkit.jobs.state import Finished, JobState
-from olmkit.sources.resolved_source import pinned
+from olmkit.sources.resolved_source import content_digest, pinned
 from olmkit.sources.source import Source, UploadSource
 from olmkit.sources.spec_source import InputReference, source_of
 from rukpak.bundle.recorded_sources import pinned_source
@@ -140,6 +140,21 @@ class World:
     def found(self) -> Mapping[str, Any]:
         """The resolved source, or until it is known the one that the job found; empty if neither is known."""
         return self.resolved or (self.job.result.resolved if isinstance(self.job, Finished) else {})
+
+    @property
+    def signed_by(self) -> Mapping[str, str]:
+        """The value of status.signedBy: of this spec, as reported, or as the job has found it; empty if it is not known."""
+        if self.bundle is None:
+            return {}
+        metadata, status = self.bundle.metadata, self.bundle.status
+        if status.observed_generation == metadata.generation and status.signed_by is not None:
+            return status.signed_by.dump()
+        return self.job.result.signed_by if isinstance(self.job, Finished) else {}
+
+    @property
+    def verified_digest(self) -> str:
+        """The digest of the image whose signatures were verified for this spec; "" if there is none."""
+        return content_digest(self.found) if self.signed_by else ""
 
     @property
     def source_type(self) -> str:

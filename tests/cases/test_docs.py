@@ -158,6 +158,7 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
         ),
         ("docs/quickstart.md", "docker build --build-arg VERSION=0.1.0 -t olm-suite:v0.1.0 ."),
         ("docs/quickstart.md", "skopeo login ghcr.io"),
+        ("docs/signatures.md", "cosign generate-key-pair"),
         ("docs/tilt.md", "make setup"),
         (
             "docs/troubleshooting/deletion.md",

@@ -45,10 +45,12 @@ BUFFER_BYTES = 256 * 1024
 
 
 __all__ = [
+    "Endpoints",
     "FetchedImage",
     "FromLabel",
     "PulledImage",
     "ResolvedImage",
+    "endpoints_of",
     "fetch",
     "labels",
     "pull",
@@ -59,6 +61,12 @@ __all__ = [
 Value = TypeVar("Value")
 MEGABYTE = 1_000_000
 MAX_MANIFEST_BYTES = 4 * 1024**2
+
+
+WITHOUT_REFERRERS = frozenset(
+    {HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_ACCEPTABLE}
+)
+"""The statuses of registries without the API of referrers."""
 
 
 @dataclass(frozen=True)
@@ -138,11 +146,18 @@ async def resolve(ref: str, registries: Registries) -> ResolvedImage:
     return ResolvedImage(reference.by_digest(digest), digest)
 
 
+@asynccontextmanager
+async def endpoints_of(reference: Reference, registries: Registries) -> AsyncIterator[Endpoints]:
+    """The registries of an image, with the connections that they share. Raises Blocked."""
+    async with Transport(registries) as transport:
+        yield Endpoints(transport, registries, reference)
+
+
 async def request_digest(ref: str, registries: Registries) -> str:
     """The digest that the registry has for a reference, also for one by digest. Raises BadReference, Waiting."""
     reference = parse(ref)
     async with Transport(registries) as transport:
-        source = _Endpoints(transport, registries, reference)
+        source = Endpoints(transport, registries, reference)
         return await source.first(lambda registry: registry.digest(reference.version))
 
 
@@ -153,13 +168,13 @@ async def verify_access(ref: str, registries: Registries) -> None:
     """
     reference = parse(ref)
     async with Transport(registries) as transport:
-        await _Endpoints(transport, registries, reference).first(lambda registry: registry.manifest(reference.version))
+        await Endpoints(transport, registries, reference).first(lambda registry: registry.manifest(reference.version))
 
 
 async def labels(ref: str, registries: Registries) -> Mapping[str, str]:
     """The labels of the image. No layer is fetched. Raises BadReference, BadContent, Waiting."""
     async with Transport(registries) as transport:
-        return (await _Endpoints(transport, registries, parse(ref)).find()).labels
+        return (await Endpoints(transport, registries, parse(ref)).find()).labels
 
 
 async def pull(
@@ -197,7 +212,7 @@ async def fetch(
     """
     reference = parse(ref)
     async with Transport(registries) as transport:
-        source = _Endpoints(transport, registries, reference)
+        source = Endpoints(transport, registries, reference)
         progress("reading the manifest")
         found = await source.find()
         selection, sizes = _selected_paths(found, only), tuple(layer.size for layer in found.manifest.layers)
@@ -235,7 +250,7 @@ def unpack(
     return PulledImage(fetched.ref, fetched.digest, fetched.labels, fetched.selection[0], tree.files, tree.size)
 
 
-class _Endpoints:
+class Endpoints:
     """The registries that an image may come from, mirrors first."""
 
     def __init__(self, transport: Transport, registries: Registries, reference: Reference) -> None:
@@ -263,6 +278,29 @@ class _Endpoints:
         last = failures[-1]
         last.message = "; ".join(dict.fromkeys(error.message for error in failures))
         raise last
+
+    async def _if_found(self, request: Callable[[RegistryClient], Awaitable[Value]]) -> Value | None:
+        """The first result; None if every registry answers that there is none (404). Raises the error of one that cannot say."""
+        failures: list[Waiting] = []
+        for registry in self._registries:
+            try:
+                return await request(registry)
+            except ImageNotFound:
+                continue
+            except Waiting as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+        return None
+
+    async def manifest(self, version: str) -> bytes | None:
+        """The bytes of another manifest of the repository, by tag or digest; None if there is none. Raises Waiting."""
+        found = await self._if_found(lambda registry: registry.manifest(version))
+        return None if found is None else found[0]
+
+    async def referrers(self, digest: str) -> bytes | None:
+        """The index of the manifests that refer to this digest; None if no registry has the API. Raises Waiting."""
+        return await self._if_found(lambda registry: registry.referrers(digest))
 
     async def find(self) -> _FoundImage:
         """The manifest for this machine's platform, and its labels."""
@@ -345,6 +383,18 @@ class RegistryClient:
             raise self._digest_mismatch(version)
         return data, kind
 
+    async def referrers(self, digest: str) -> bytes:
+        """The index of the manifests that refer to this digest. Raises ImageNotFound if the registry lacks the API."""
+        async with self._get(f"referrers/{digest}", {"Accept": manifests.OCI_INDEX}) as response:
+            if response.status in WITHOUT_REFERRERS:
+                raise ImageNotFound(SourceReason.NOT_FOUND, f"registry {self.host} lists no referrers", RETRY_DELAY)
+            if response.status != HTTPStatus.OK:
+                raise self._status_error(response, manifest=True)
+            data = await response.read(MAX_MANIFEST_BYTES)
+        if data is None:
+            raise unavailable(f"registry {self.host} answers with more than {MAX_MANIFEST_BYTES:,} bytes of referrers")
+        return data
+
     async def blob(self, blob: Descriptor, into: IO[bytes], arrived: Callable[[int], None]) -> None:
         """Write a blob into the file and verify its size and digest; `arrived` is called with the number of bytes so far."""
         checksum = hashlib.new(blob.digest.partition(":")[0])
@@ -409,7 +459,7 @@ def _digest_of(digest: str, data: bytes) -> str:
 
 
 async def _fetch_layers(
-    source: _Endpoints, found: _FoundImage, blob: IO[bytes], progress: Callable[[str], None]
+    source: Endpoints, found: _FoundImage, blob: IO[bytes], progress: Callable[[str], None]
 ) -> None:
     """Download all layers into `blob`, one after the other, and verify them. Raises Waiting."""
     count, before = len(found.manifest.layers), 0

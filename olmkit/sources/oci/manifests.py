@@ -86,7 +86,7 @@ def parse(data: bytes, content_type: str) -> Manifest | Index:
     if "manifests" in document and ("layers" in document or "config" in document):
         raise InvalidManifest("has a manifest that is both an index and an image")
     if kind in INDEX_MEDIA_TYPES or (kind not in MANIFEST_MEDIA_TYPES and "manifests" in document):
-        return Index(tuple(_descriptor(each) for each in _list(document, "manifests")))
+        return Index(tuple(descriptor(each) for each in _list(document, "manifests")))
     if kind in MANIFEST_MEDIA_TYPES or "layers" in document:
         return _manifest(document)
     if document.get("schemaVersion") == 1:
@@ -146,7 +146,7 @@ def _list(document: Mapping[str, Any], key: str) -> Sequence[Any]:
 
 
 def _manifest(document: Mapping[str, Any]) -> Manifest:
-    config = _descriptor(document.get("config"))
+    config = descriptor(document.get("config"))
     if config.media_type not in CONFIG_MEDIA_TYPES:
         kind = document.get("artifactType") or config.media_type
         raise InvalidManifest(f"is not an image but an artifact of the type {quoted(str(kind))}")
@@ -157,7 +157,7 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
 
 
 def _layer(value: Any) -> Descriptor:
-    layer = _descriptor(value)
+    layer = descriptor(value)
     if layer.media_type.startswith(FOREIGN_LAYER_MEDIA_TYPES):
         raise InvalidManifest(
             f"has a layer that is not kept in the registry ({quoted(layer.media_type)}): push it with all layers"
@@ -167,7 +167,8 @@ def _layer(value: Any) -> Descriptor:
     return layer
 
 
-def _descriptor(value: Any) -> Descriptor:
+def descriptor(value: Any) -> Descriptor:
+    """The descriptor of a manifest or an index. Raises InvalidManifest."""
     if not isinstance(value, dict):
         raise InvalidManifest("has a manifest with an entry that is not a descriptor")
     digest, size = value.get("digest"), value.get("size")

@@ -49,6 +49,7 @@ def test_without_go_the_error_names_the_version_that_builds_the_program(program:
         "actionlint": "1.25",
         "cert-manager": "1.26",
         "coredns": "1.26",
+        "cosign": "1.26",
         "helm": "1.26",
         "kube-proxy": "1.24",
         "kubelet": "1.24",

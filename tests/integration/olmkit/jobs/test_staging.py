@@ -20,10 +20,12 @@ from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scheduler import Jobs
 from olmkit.jobs.staging import Staging
 from olmkit.jobs.state import Failed, Finished, JobState, Running
+from olmkit.sources.access import Access
 from olmkit.sources.source import ImageSource
 from olmkit.store.store import Store
 from rukpak.bundle import storage
 from rukpak.bundle.storage import PLAIN, REGISTRY
+from rukpak.bundle.unpack_request import UnpackRequest
 from rukpak.bundle.unpack_result import UnpackResult
 from rukpak.format.bundle import FORMAT_VERSION
 from tests.integration.olmkit.jobs.sandboxed_jobs import Values, job
@@ -45,14 +47,15 @@ with_landlock = pytest.mark.skipif(
 def publish_catalog(store: Store, image: str) -> Callable[[Path, Values], None]:
     """The `finish` of jobs that load catalogs."""
     return lambda directory, values: load_task.publish_job_output(
-        store, ImageSource(image), directory, codec.decode(LoadResult, values)
+        store, ImageSource(image), None, directory, codec.decode(LoadResult, values)
     )
 
 
 def publish_bundle(store: Store, replaceable: str, image: str) -> Callable[[Path, Values], None]:
     """The `finish` of jobs that unpack bundles."""
+    request = UnpackRequest(ImageSource(image), PLAIN, Path("unused"), Access())
     return lambda directory, values: storage.publish_job_output(
-        store, PLAIN, replaceable, ImageSource(image), directory, codec.decode(UnpackResult, values)
+        store, request, replaceable, directory, codec.decode(UnpackResult, values)
     )
 
 

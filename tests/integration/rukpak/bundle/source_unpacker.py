@@ -41,7 +41,7 @@ class SourceUnpacker:
         """The result of one job. Raises its error."""
         self.jobs.forget("one")
         request = UnpackRequest(source, content_type, self.directory, self.access)
-        finish = partial(publish_job_output, self.store, content_type, "", source)
+        finish = partial(publish_job_output, self.store, request, "")
         staging = Staging(self.store.stage, finish)
         self.jobs.ensure("one", "1", Task(UNPACK, request, source=server_of(source), staging=staging))
         return await next_result(self.jobs, self.ends)

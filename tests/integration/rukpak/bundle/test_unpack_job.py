@@ -105,7 +105,7 @@ class Unpacker:
 
     def start(self, name: str, ref: str) -> None:
         request = UnpackRequest(ImageSource(ref), "registry+v1", self._directory, self._access)
-        finish = partial(publish_job_output, self.store, "registry+v1", "", ImageSource(ref))
+        finish = partial(publish_job_output, self.store, request, "")
         source = server_of(ImageSource(ref))
         self.jobs.ensure(name, "1", Task(UNPACK, request, source=source, staging=Staging(self.store.stage, finish)))
 

@@ -58,6 +58,11 @@ def test_properties_beyond_the_limit_are_left_out() -> None:
             id="a pull secret",
         ),
         pytest.param(
+            {"pull_secret": "mine", "verify": {"authorities": [{"key": {"data": "k"}}]}},
+            {"template": {"spec": {"source": {"image": {"pullSecret": None, "verify": None}}}}},
+            id="a policy for signatures",
+        ),
+        pytest.param(
             {"spec": {"installNamespace": "x", "watchNamespaces": ["a"]}},
             {"installNamespace": None, "watchNamespaces": None},
             id="how it is installed",

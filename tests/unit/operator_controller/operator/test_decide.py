@@ -36,6 +36,7 @@ from tests.unit.operator_controller.operator.worlds import (
 )
 
 READY = [("Ready", "True", "Succeeded", "")]
+POLICY = {"authorities": [{"key": {"configMap": {"name": "keys"}}}]}
 MINE = PackageClaim(is_new=True, is_idle=True, created="2026-01-02T00:00:00Z", name="alpha")
 ELDER = PackageClaim(is_new=True, is_idle=True, created="2026-01-01T00:00:00Z", name="beta")
 
@@ -114,6 +115,33 @@ PLANS: list[tuple[str, World, Plan | str]] = [
             pull_secret="login",
         ),
         "ApplyBundleDeployment",
+    ),
+    (
+        "another policy for signatures of the Catalog is handed on",
+        world(
+            bundle_deployment=deployment("1.1.0", verify=POLICY), verification={"authorities": [{"key": {"data": "k"}}]}
+        ),
+        "ApplyBundleDeployment",
+    ),
+    (
+        "a policy for signatures that the Catalog does not have is removed",
+        world(bundle_deployment=deployment("1.1.0", verify=POLICY), verification={}),
+        "ApplyBundleDeployment",
+    ),
+    (
+        "a BundleDeployment with the policy of the Catalog is kept",
+        world(bundle_deployment=deployment("1.1.0", READY, verify=POLICY), verification=POLICY),
+        Keep(),
+    ),
+    (
+        "the policy of a Catalog that does not exist any more is kept",
+        world(bundle_deployment=deployment("1.1.0", READY, verify=POLICY), verification=None),
+        Keep(),
+    ),
+    (
+        "a paused Operator gets no other policy",
+        world(operator({"paused": True}), bundle_deployment=deployment("1.1.0", READY), verification=POLICY),
+        Keep(),
     ),
     (
         "annotations of others are ignored",
@@ -430,10 +458,10 @@ def test_a_new_bundle_deployment_is_create_only_and_records_its_bundle() -> None
 
 
 def test_the_bundle_is_pulled_with_the_secret_of_its_catalog() -> None:
-    plan = plan_of(world(pull_secret="login"))
+    plan = plan_of(world(pull_secret="login", verification=POLICY))
     assert isinstance(plan, ApplyBundleDeployment)
     source = plan.deployment["spec"]["template"]["spec"]["source"]
-    assert source == {"type": "image", "image": {"ref": image("1.1.0"), "pullSecret": "login"}}
+    assert source == {"type": "image", "image": {"ref": image("1.1.0"), "pullSecret": "login", "verify": POLICY}}
 
 
 def test_only_the_observed_bundle_deployment_is_changed() -> None:

@@ -27,6 +27,7 @@ def mapper() -> EventMapper:
 
 
 OPEN, WITH_LOGIN = named("community"), named("community", pullSecret="login")
+WITH_POLICY = {**OPEN, "spec": {**OPEN["spec"], "bundles": {"verify": {"authorities": [{"key": {"data": "k"}}]}}}}
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,9 @@ OPEN, WITH_LOGIN = named("community"), named("community", pullSecret="login")
         pytest.param(Change(WITH_LOGIN, OPEN), ["alpha"], id="it names no Secret any more"),
         pytest.param(Change(None, WITH_LOGIN), ["alpha"], id="it was created"),
         pytest.param(Change(WITH_LOGIN, {**WITH_LOGIN, "status": {}}), [], id="anything else of it changed"),
+        pytest.param(Change(OPEN, WITH_POLICY), ["alpha"], id="it has a policy for the signatures of its bundles"),
+        pytest.param(Change(WITH_POLICY, OPEN), ["alpha"], id="it has no policy any more"),
+        pytest.param(Change(WITH_POLICY, {**WITH_POLICY, "status": {}}), [], id="its policy is the same"),
         pytest.param(Change(WITH_LOGIN, None), [], id="it was deleted"),
         pytest.param(Change(None, named("third")), [], id="a Catalog that no BundleDeployment is from"),
     ],

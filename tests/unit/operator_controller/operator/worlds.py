@@ -130,7 +130,7 @@ def deployment(
     version: str, conditions: Sequence[tuple[str, str, str, str]] = (), **changes: Any
 ) -> ObservedBundleDeployment:
     """The BundleDeployment that requests a version; changes: generation, observed, active, owner, deleting, annotations,
-    losses, pull_secret, spec.
+    losses, pull_secret, verify, spec.
     """
     generation = changes.get("generation", 1)
     metadata: dict[str, Any] = {
@@ -142,10 +142,11 @@ def deployment(
     }
     if changes.get("deleting"):
         metadata["deletionTimestamp"] = "2026-01-02T00:00:00Z"
-    pulled = {"pullSecret": changes["pull_secret"]} if "pull_secret" in changes else {}
+    names = {"pull_secret": "pullSecret", "verify": "verify"}
+    handed_on = {field: changes[name] for name, field in names.items() if name in changes}
     spec = {
         "provisionerClassName": "core-rukpak-io-registry",
-        "source": {"type": "image", "image": {"ref": image(version), **pulled}},
+        "source": {"type": "image", "image": {"ref": image(version), **handed_on}},
     }
     status: dict[str, Any] = {
         "observedGeneration": changes.get("observed", generation),

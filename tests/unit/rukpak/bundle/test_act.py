@@ -33,6 +33,9 @@ class Inputs:
     async def credentials(self, source: object) -> Credentials:
         return Credentials()
 
+    async def signature_policy(self, source: object) -> None:
+        return None
+
     async def config_maps(self, source: object) -> list[tuple[dict[str, Any], str]]:
         self.read += 1
         return [({"metadata": {"name": "files"}, "immutable": True, "data": {"a.yaml": "x" * 10}}, "manifests")]
