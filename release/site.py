@@ -28,7 +28,7 @@ OTHER_PAGES: Mapping[str, str] = {
     "ARCHITECTURE.md": "architecture.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
-    "SECURITY.md": "security.md",
+    "SECURITY.md": "security-policy.md",
     "CODE_OF_CONDUCT.md": "code-of-conduct.md",
     "config/samples/README.md": "samples.md",
 }

@@ -13,6 +13,7 @@ from olmkit.runtime.flags import (
     add_jobs_memory,
     add_pull_secret,
     add_replica_address,
+    add_require_service_account,
     add_webhook_bind_address,
 )
 from olmkit.runtime.manager import run
@@ -26,6 +27,7 @@ def add_flags(parser: ArgumentParser) -> None:
     add_helm(parser)
     add_jobs_memory(parser)
     add_pull_secret(parser, "Bundles")
+    add_require_service_account(parser)
     add_webhook_bind_address(parser)
     add_replica_address(parser)
 

@@ -17,7 +17,6 @@ from olmkit.api.meta import Kind
 from olmkit.jobs.memory_budget import MemoryBudget, job_memory_budget
 from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scheduler import Jobs
-from olmkit.runtime.client import Client
 from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import ConsecutivePasses, Controller
 from olmkit.runtime.informer import Informer
@@ -44,11 +43,14 @@ from rukpak.bundle.uploads.collector import UploadCollector
 from rukpak.bundle.uploads.reader import UploadReader
 from rukpak.bundle.uploads.routes import UploadRoutes
 from rukpak.bundle.uploads.writer import UploadWriter
+from rukpak.bundledeployment.account_rules import AccountPolicy
 from rukpak.bundledeployment.act import BundleDeploymentActions
 from rukpak.bundledeployment.apply.applier import Applier
 from rukpak.bundledeployment.apply.certificate_secrets import CertificateSecrets
+from rukpak.bundledeployment.apply.permission_check import PermissionChecker
 from rukpak.bundledeployment.charts.chart_renderer import ChartRenderer
 from rukpak.bundledeployment.cluster import transforms
+from rukpak.bundledeployment.cluster.account_watch import AccountWatch
 from rukpak.bundledeployment.cluster.conflict_watch import ConflictWatch
 from rukpak.bundledeployment.cluster.conversion_watch import ConversionWatch
 from rukpak.bundledeployment.cluster.endpoint_probe import EndpointProbe
@@ -62,6 +64,7 @@ from rukpak.bundledeployment.crd_upgrade.crd_changes import CrdChangeReader
 from rukpak.bundledeployment.crd_upgrade.existing_objects import ExistingObjectsChecker
 from rukpak.bundledeployment.deletion.deleter import Deleter
 from rukpak.bundledeployment.events import UID_INDEX, EventMapper
+from rukpak.bundledeployment.identity import Identities
 from rukpak.bundledeployment.observe import Observer
 from rukpak.bundledeployment.reconciler import BundleDeploymentReconciler
 from rukpak.bundledeployment.render_cache import RenderCache
@@ -276,6 +279,7 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
     on_missing_content: Callable[[str], None],
 ) -> BundleDeploymentReconciler:
     client, limit = manager.client, asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
+    identities = Identities(client)
 
     inventory = Inventory(manager, rest_mapper, informers.crds, _by_uid(event_mapper, enqueue))
     fields = frozenset({"announced", "failed", "history", "installNamespace", "leftOut", "leftOutTruncated"})
@@ -285,9 +289,11 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
     checker = ExistingObjectsChecker(client, render_cache, memory, enqueue)
     manager.on_close(checker.close)
     actions = BundleDeploymentActions(
-        Applier(client, rest_mapper, render_cache, inventory, informers, event_mapper.name_of, checker.confirm, limit),
-        CertificateSecrets(client, inventory, event_mapper.name_of, limit),
-        Deleter(client, rest_mapper, informers, limit, usage),
+        Applier(
+            identities, rest_mapper, render_cache, inventory, informers, event_mapper.name_of, checker.confirm, limit
+        ),
+        CertificateSecrets(identities, inventory, event_mapper.name_of, limit),
+        Deleter(identities, rest_mapper, informers, limit, usage),
         usage,
         inventory,
         event_mapper,
@@ -298,8 +304,10 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
         PodWatch(manager, client, enqueue),
         checker,
         charts,
+        AccountWatch(manager, enqueue),
+        PermissionChecker(identities, limit),
     )
-    observer = _observer(actions, client, informers, rest_mapper, limit, admission)
+    observer = _observer(actions, manager, informers, rest_mapper, limit, admission)
     return BundleDeploymentReconciler(
         observer, actions, rest_mapper, render_cache, event_mapper, publisher, enqueue_after, on_missing_content
     )
@@ -307,13 +315,15 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
 
 def _observer(
     actions: BundleDeploymentActions,
-    client: Client,
+    manager: Manager,
     informers: Informers,
     rest_mapper: RestMapper,
     limit: asyncio.Semaphore,
     admission: AdmissionProbe | None,
 ) -> Observer:
     """Reads from the caches and watches that the actions keep."""
+    settings, client = manager.settings, manager.client
+    suite_namespaces = (settings.system_namespace, settings.keys_namespace)
     return Observer(
         client,
         informers,
@@ -330,5 +340,7 @@ def _observer(
         actions.existing_objects,
         actions.memories,
         actions.charts,
+        actions.accounts,
+        AccountPolicy(settings.require_service_account, suite_namespaces),
         admission,
     )

@@ -6,16 +6,18 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, WithJsonSchema
+from pydantic import ConfigDict, Field, WithJsonSchema
 
 from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, RESOLVED_SOURCE_ANNOTATION, BundleSpec
 from olmkit.api.content import ResolvedSource
 from olmkit.api.deployed_objects import Announcement, FailedObjects, ObjectReference
 from olmkit.api.deployment_config import DeploymentConfig
 from olmkit.api.described_enum import DescribedEnum
-from olmkit.api.install_settings import INSTALL_NAMESPACE_DESCRIPTION, InstallNamespace, InstallSettings
+from olmkit.api.impersonation import Account
+from olmkit.api.install_settings import INSTALL_NAMESPACE_DESCRIPTION, InstallNamespace, InstallSettings, account_rule
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource, without_nulls
 from olmkit.api.patterns import OBJECT_NAME
+from olmkit.api.permissions import MissingPermissions
 from olmkit.api.provisioner_classes import PROVISIONER_PATTERN
 
 KIND = Kind("core.rukpak.io", "v1alpha1", "BundleDeployment", "bundledeployments")
@@ -162,6 +164,10 @@ class Reason(DescribedEnum):
         "WaitingForWebhook",
         "Reconciling True: the webhook that guards Bundles does not answer, so that no Bundle is created",
     )
+    WAITING_FOR_SERVICE_ACCOUNT = (
+        "WaitingForServiceAccount",
+        "Reconciling True: the ServiceAccount that spec names does not exist",
+    )
     ROLLING_BACK = (
         "RollingBack",
         "Ready False, Reconciling True: a revision failed, and the last good one is being brought back",
@@ -220,6 +226,8 @@ class BundleDeploymentConfig(DeploymentConfig):
 class BundleDeploymentSpec(InstallSettings):
     """Desired state."""
 
+    model_config = ConfigDict(json_schema_extra=account_rule("installNamespace"))
+
     provisioner_class_name: Annotated[str, Field(max_length=63, pattern=PROVISIONER_PATTERN)] = Field(
         description="The installer: core-rukpak-io-plain, or core-rukpak-io-helm for a Helm chart."
     )
@@ -228,6 +236,11 @@ class BundleDeploymentSpec(InstallSettings):
         default=None, description="Changes of the operator's Deployments, or the values of a Helm chart."
     )
     install_namespace: InstallNamespace | None = Field(default=None, description=INSTALL_NAMESPACE_DESCRIPTION)
+
+    def account(self) -> Account | None:
+        """The ServiceAccount with its namespace; None if there is none."""
+        named = self.service_account
+        return Account(named.namespace or self.install_namespace or "", named.name) if named is not None else None
 
 
 class BundleRecord(Model):
@@ -428,6 +441,13 @@ class BundleDeploymentStatus(ConditionedStatus):
         description=(
             "CustomResourceDefinitions and Namespaces that another client deleted, and with them what they held, since spec"
             " changed last; the newest first. They were created again."
+        ),
+    )
+    missing_permissions: MissingPermissions | None = Field(
+        default=None,
+        description=(
+            "The permissions that the account of spec.serviceAccount lacks to install the bundle, all at once. Nothing is applied"
+            " before it has them."
         ),
     )
     custom_resources: list[CustomResourceCount] | None = Field(

@@ -14,8 +14,8 @@ from pydantic.config import JsonDict
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
 from olmkit.api.deployment_config import DeploymentConfig
 from olmkit.api.meta import Model
-from olmkit.api.names import MAX_LABEL_LENGTH
-from olmkit.api.patterns import DNS_LABEL
+from olmkit.api.names import MAX_LABEL_LENGTH, MAX_SUBDOMAIN_LENGTH
+from olmkit.api.patterns import DNS_LABEL, OBJECT_NAME
 
 MAX_WATCHED_NAMESPACES = 256
 """Entries of watchNamespaces: each may get a Role for each permission of the bundle."""
@@ -51,9 +51,43 @@ INSTALL_NAMESPACE_DESCRIPTION = (
     "<package>-system."
 )
 
+_ACCOUNT_FIELD = "serviceAccount"
+
+
+def account_rule(namespace_field: str) -> JsonDict:
+    """The rule that the namespace of the account is known from the object alone: what a bundle suggests must not choose whose
+    account is used. `namespace_field` is the field with the namespace to install into."""
+    account = f"self.{_ACCOUNT_FIELD}"
+    rule: JsonDict = {
+        "rule": f"!has({account}) || has({account}.__namespace__) || has(self.{namespace_field})",
+        "message": f"{_ACCOUNT_FIELD}.namespace is required unless the namespace to install into is named",
+    }
+    return {"x-kubernetes-validations": [rule]}
+
+
+class ServiceAccountReference(Model):
+    """A ServiceAccount as which rukpak installs."""
+
+    name: Annotated[str, Field(max_length=MAX_SUBDOMAIN_LENGTH, pattern=OBJECT_NAME)] = Field(
+        description="Name of the ServiceAccount."
+    )
+    namespace: Annotated[str, _LABEL] | None = Field(
+        default=None,
+        description="Its namespace, which is required unless the namespace to install into is named. Default: that one.",
+    )
+
 
 class InstallSettings(Model):
     """The settings of an installation."""
+
+    service_account: ServiceAccountReference | None = Field(
+        default=None,
+        description=(
+            "The ServiceAccount with whose permissions the objects of the bundle are applied, changed and deleted. Whoever sets, "
+            "changes or removes it, or changes anything else of a spec with it, must be permitted to impersonate it, before and "
+            "after the change. Default: the objects are applied with the permissions of rukpak."
+        ),
+    )
 
     watch_namespaces: list[WatchedNamespace] | None = Field(
         default=None,

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from olmkit.api.described_enum import DescribedEnum
-from olmkit.api.install_settings import INSTALL_NAMESPACE_DESCRIPTION, InstallNamespace, InstallSettings
+from olmkit.api.impersonation import Account
+from olmkit.api.install_settings import (
+    INSTALL_NAMESPACE_DESCRIPTION,
+    InstallNamespace,
+    InstallSettings,
+    account_rule,
+)
 from olmkit.api.label_selector import LabelSelector
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource, without_nulls
 
@@ -148,6 +154,8 @@ class Reason(DescribedEnum):
 class Install(InstallSettings):
     """The settings of the installation."""
 
+    model_config = ConfigDict(json_schema_extra=account_rule("__namespace__"))
+
     namespace: InstallNamespace | None = Field(default=None, description=INSTALL_NAMESPACE_DESCRIPTION)
 
     def fields(self) -> dict[str, Any]:
@@ -155,6 +163,11 @@ class Install(InstallSettings):
         fields: dict[str, Any] = without_nulls(self.dump())
         namespace = fields.pop("namespace", None)
         return fields | ({"installNamespace": namespace} if namespace else {})
+
+    def account(self) -> Account | None:
+        """The ServiceAccount with its namespace; None if there is none."""
+        named = self.service_account
+        return Account(named.namespace or self.namespace or "", named.name) if named is not None else None
 
 
 class OperatorSpec(Model):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import copy
 import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
@@ -54,6 +55,17 @@ _UNDECLARED = "failed to create typed patch object"
 that only the text identifies it."""
 
 
+class _Connection:
+    """The connection pool and the credentials, which all views of a Client share. Empty until it is opened."""
+
+    def __init__(self) -> None:
+        self.opening = asyncio.Lock()
+        self.api: Any = None
+        self.session: aiohttp.ClientSession
+        self.credentials: ApiCredentials
+        self.base = ""
+
+
 class Client:
     """A connection pool to the API server of a context of `kubeconfig`; None: $KUBECONFIG, else the ServiceAccount of the pod,
     else ~/.kube/config. Opened by connect(), open() or the first request; the caller closes it.
@@ -66,12 +78,8 @@ class Client:
     ) -> None:
         self._kubeconfig = kubeconfig
         self._context = context
-        self._impersonation = {"Impersonate-User": impersonate} if impersonate else {}
-        self._opening = asyncio.Lock()
-        self._api: Any = None
-        self._session: aiohttp.ClientSession
-        self._credentials: ApiCredentials
-        self._base = ""
+        self._impersonation: Mapping[str, str] = {"Impersonate-User": impersonate} if impersonate else {}
+        self._shared = _Connection()
 
     @classmethod
     async def connect(
@@ -82,10 +90,17 @@ class Client:
         await client.open()
         return client
 
+    def acting_as(self, impersonation: Mapping[str, str]) -> Self:
+        """A view of the client that sends these headers, which name another identity, with each request. It has the connections
+        of this client, which stays as it is and is the one to close."""
+        view = copy.copy(self)
+        view._impersonation = impersonation
+        return view
+
     async def open(self) -> None:
         """Read the configuration, once. Raises OlmError if there is no usable one."""
-        async with self._opening:
-            if self._api is not None:
+        async with self._shared.opening:
+            if self._shared.api is not None:
                 return
             parts = await asyncio.to_thread(load_kubernetes_asyncio)
             configuration: Any = parts.configuration()
@@ -93,22 +108,22 @@ class Client:
             configuration.connection_pool_maxsize = MAX_CONNECTIONS
             # The CA certificates of many clusters lack the key identifiers that strict verification requires.
             configuration.disable_strict_ssl_verification = True
-            self._api = parts.transport(configuration)
-            self._session = self._api.pool_manager
-            self._credentials = ApiCredentials(configuration, reload, time.monotonic())
-            self._base = configuration.host.rstrip("/")
+            self._shared.api = parts.transport(configuration)
+            self._shared.session = self._shared.api.pool_manager
+            self._shared.credentials = ApiCredentials(configuration, reload, time.monotonic())
+            self._shared.base = configuration.host.rstrip("/")
 
     @property
     def host(self) -> str:
         """host:port of the API server. Raises RuntimeError before the client is open."""
-        if not self._base:
+        if not self._shared.base:
             raise RuntimeError("the client is not open yet")
-        return urlsplit(self._base).netloc
+        return urlsplit(self._shared.base).netloc
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._api is not None:
-            await self._api.close()
+        if self._shared.api is not None:
+            await self._shared.api.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -119,7 +134,7 @@ class Client:
     async def bearer_token(self) -> str:
         """The current bearer token of this process; "" if it authenticates by client certificate or password. A secret."""
         await self.open()
-        kind, _, token = (await self._credentials.headers()).get("Authorization", "").partition(" ")
+        kind, _, token = (await self._shared.credentials.headers()).get("Authorization", "").partition(" ")
         return token if kind == "Bearer" else ""
 
     # --- reading
@@ -324,14 +339,14 @@ class Client:
     async def websocket(self, path: str, protocol: str, query: Query) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
         """A websocket on a path, such as that of a port-forward. Raises ApiError by the status of the handshake."""
         await self.open()
-        headers = {**self._impersonation, **await self._credentials.headers()}
-        target = {"proxy": self._api.proxy, "proxy_headers": self._api.proxy_headers}
+        headers = {**self._impersonation, **await self._shared.credentials.headers()}
+        target = {"proxy": self._shared.api.proxy, "proxy_headers": self._shared.api.proxy_headers}
         try:
-            async with self._session.ws_connect(
-                self._base + self._url(path, query),
+            async with self._shared.session.ws_connect(
+                self._shared.base + self._url(path, query),
                 protocols=(protocol,),
                 headers=headers,
-                server_hostname=self._api.server_hostname,
+                server_hostname=self._shared.api.server_hostname,
                 **target,
             ) as socket:
                 transport = socket._conn.transport if socket._conn is not None else None
@@ -359,7 +374,7 @@ class Client:
             response = await self._send(verb, url, limits, headers, data)
             if response.status == 401:
                 response.release()
-                await self._credentials.renew()
+                await self._shared.credentials.renew()
                 response = await self._send(verb, url, limits, headers, data)
             async with response:
                 try:
@@ -378,21 +393,21 @@ class Client:
         code = "<error>"
         started = time.monotonic()
         try:
-            response = await self._session.request(
+            response = await self._shared.session.request(
                 method,
-                self._base + url,
+                self._shared.base + url,
                 data=data,
                 headers={
                     "Accept-Encoding": "identity",
                     **headers,
                     **self._impersonation,
-                    **await self._credentials.headers(),
+                    **await self._shared.credentials.headers(),
                 },
                 timeout=limits,
                 allow_redirects=False,
-                proxy=self._api.proxy,
-                proxy_headers=self._api.proxy_headers,
-                server_hostname=self._api.server_hostname,
+                proxy=self._shared.api.proxy,
+                proxy_headers=self._shared.api.proxy_headers,
+                server_hostname=self._shared.api.server_hostname,
             )
             code = str(response.status)
             return response

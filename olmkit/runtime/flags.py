@@ -42,6 +42,8 @@ class Settings:
     replica asks another."""
     helm: Path | None = None
     """The program helm. Only for components that render charts."""
+    require_service_account: bool = False
+    """True if nothing is installed without a ServiceAccount that the spec names. Only for rukpak."""
     extra: argparse.Namespace = field(default_factory=argparse.Namespace)
     """All flags as parsed, with those of the component."""
 
@@ -161,6 +163,16 @@ def add_helm(parser: ArgumentParser) -> None:
     )
 
 
+def add_require_service_account(parser: ArgumentParser) -> None:
+    """The flag of rukpak that forbids installations with its own permissions."""
+    parser.add_argument(
+        "--require-service-account",
+        action="store_true",
+        help="install and delete nothing for a BundleDeployment that names no ServiceAccount; required where rukpak itself has "
+        "few permissions",
+    )
+
+
 def quantity(text: str) -> int:
     """Bytes, as a Kubernetes quantity: digits, and Ki, Mi or Gi. Raises ValueError."""
     found = re.fullmatch(r"([0-9]{1,15})(|Ki|Mi|Gi)", text)
@@ -189,6 +201,7 @@ def parse_settings(parser: ArgumentParser, argv: Sequence[str] | None) -> Settin
         jobs_memory=getattr(flags, "jobs_memory", None),
         pull_secret=getattr(flags, "pull_secret", ""),
         helm=getattr(flags, "helm", None),
+        require_service_account=getattr(flags, "require_service_account", False),
         webhook_bind_address=getattr(flags, "webhook_bind_address", Settings.webhook_bind_address),
         replica_address=getattr(flags, "replica_address", None) or "",
         extra=flags,

@@ -14,7 +14,7 @@ from typing import Any
 from olmkit.api import operators
 from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION, CustomResourceCount
 from olmkit.api.meta import apply_precondition
-from olmkit.api.operators import INSTALLED_FOR_LABEL, MAX_DEPENDENCIES, Reason, RequiredPackage
+from olmkit.api.operators import INSTALLED_FOR_LABEL, MAX_DEPENDENCIES, Operator, Reason, RequiredPackage
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.text import truncate
 from olmkit.stored_times import has_passed
@@ -49,15 +49,18 @@ def missing_dependency(world: World, answer: Answer) -> CreateDependency | None:
     missing = sorted(
         one.package for one in answer.dependencies if one.package in creatable and one.package not in world.neighbours
     )
-    return CreateDependency(_dependency_manifest(missing[0])) if missing else None
+    return CreateDependency(_dependency_manifest(missing[0], world.operator)) if missing else None
 
 
-def _dependency_manifest(package: str) -> dict[str, Any]:
+def _dependency_manifest(package: str, requiring: Operator) -> dict[str, Any]:
+    """The Operator for a package, with the ServiceAccount of the Operator that requires it."""
+    account = requiring.spec.install.account() if requiring.spec.install is not None else None
+    install = {"install": {"serviceAccount": account._asdict()}} if account is not None else {}
     return {
         "apiVersion": operators.KIND.api_version,
         "kind": operators.KIND.kind,
         "metadata": {"name": package, "labels": {INSTALLED_FOR_LABEL: ""}, **apply_precondition(None)},
-        "spec": {"packageName": package},
+        "spec": {"packageName": package, **install},
     }
 
 

@@ -1,10 +1,10 @@
 """Keeps the labels by which rukpak knows its Namespaces and CustomResourceDefinitions from being changed by others.
 
-A ValidatingAdmissionPolicy, which the API server evaluates itself: it denies a change of such a label to everybody but rukpak and
-the controllers of Kubernetes, and warns who creates an object with one. It looks at changed labels alone, and a write that it
-cannot evaluate is accepted. The leader applies it where the cluster serves the kind (Kubernetes 1.30), and again when somebody
-changes or deletes it. It is owned by the ValidatingWebhookConfiguration of rukpak, so that it goes with the suite however that is
-removed.
+A ValidatingAdmissionPolicy, which the API server evaluates itself: it denies a change of such a label to everybody but rukpak,
+also where it acts as an account (olmkit.api.impersonation), and the controllers of Kubernetes, and warns who creates an object
+with one. It looks at changed labels alone, and a write that it cannot evaluate is accepted. The leader applies it where the
+cluster serves the kind (Kubernetes 1.30), and again when somebody changes or deletes it. It is owned by the
+ValidatingWebhookConfiguration of rukpak, so that it goes with the suite however that is removed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import logging
 from typing import Any
 
 from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
+from olmkit.api.impersonation import EXTRA_KEY, EXTRA_VALUE
 from olmkit.api.label_policy import BINDINGS, POLICIES, POLICY
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError
@@ -158,7 +159,8 @@ def _policy_spec(username: str) -> dict[str, Any]:
             {
                 "name": "is-written-by-others",
                 "expression": f"!(request.userInfo.username in [{users}]) && !(has(request.userInfo.groups) && "
-                f"'{KUBERNETES_GROUP}' in request.userInfo.groups)",
+                f"'{KUBERNETES_GROUP}' in request.userInfo.groups) && !(has(request.userInfo.extra) && '{EXTRA_KEY}' in "
+                f"request.userInfo.extra && request.userInfo.extra['{EXTRA_KEY}'] == ['{EXTRA_VALUE}'])",
             }
         ],
         "variables": [

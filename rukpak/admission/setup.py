@@ -18,6 +18,7 @@ from rukpak.admission.config_maps import ConfigMapWebhooks
 from rukpak.admission.deletions import DeletionProtection
 from rukpak.admission.label_policy import SELECTOR, LabelPolicy
 from rukpak.admission.probe import CONFIGURATION, AdmissionProbe
+from rukpak.admission.service_accounts import ServiceAccountGuard
 from rukpak.bundledeployment.cluster import transforms
 from rukpak.bundledeployment.cluster.rest_mapper import API_SERVICES, CRDS, RestMapper
 
@@ -27,6 +28,7 @@ BUNDLE_DEPLOYMENT_PATH = "/validate-core-rukpak-io-v1alpha1-bundledeployment"
 DEFINITION_PATH = "/validate-apiextensions-k8s-io-v1-customresourcedefinition"
 NAMESPACE_PATH = "/validate-v1-namespace"
 OPERATOR_PATH = "/validate-operators-operatorframework-io-v1alpha1-operator"
+SERVICE_ACCOUNT_PATH = "/validate-service-account"
 
 
 def admission_probe(manager: Manager) -> AdmissionProbe | None:
@@ -57,6 +59,7 @@ async def serve_admission(manager: Manager, mount: Callable[[web.Application, Pe
         DEFINITION_PATH: protection.validate_definition,
         NAMESPACE_PATH: protection.validate_namespace,
         OPERATOR_PATH: protection.validate_operator,
+        SERVICE_ACCOUNT_PATH: ServiceAccountGuard(manager.client, manager.settings.system_namespace).validate,
     }
     await serve_webhooks(manager, RUKPAK_SERVICE, CONFIGURATION, webhooks, mount)
     if is_serving(manager):

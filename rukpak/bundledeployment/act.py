@@ -10,9 +10,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from olmkit.errors import ApiError
+from rukpak.bundledeployment.account_rules import lacking_permissions, namespace_permissions
 from rukpak.bundledeployment.apply.applier import Applier
 from rukpak.bundledeployment.apply.certificate_secrets import CertificateSecrets
+from rukpak.bundledeployment.apply.permission_check import PermissionChecker
 from rukpak.bundledeployment.charts.chart_renderer import ChartRenderer
+from rukpak.bundledeployment.cluster.account_watch import AccountWatch
 from rukpak.bundledeployment.cluster.conflict_watch import ConflictWatch
 from rukpak.bundledeployment.cluster.conversion_watch import ConversionWatch
 from rukpak.bundledeployment.cluster.inventory import Inventory
@@ -31,6 +34,7 @@ from rukpak.bundledeployment.plan import (
     ApplyBundle,
     BeginRevision,
     CheckExistingObjects,
+    CheckPermissions,
     DeleteBundles,
     DeleteObjects,
     Done,
@@ -102,6 +106,8 @@ class Memory:
     """The number of times that the API server refused to delete an object, by its uid, while the BundleDeployment is being
     deleted."""
     rejection: Rejection | None = None
+    permitted: str = ""
+    """Identifies the account, and the permissions that it was last found to have."""
     usage: Mapping[str, Usage | ApiError] = field(default_factory=dict)
     """The usage that was read for the next pass, by uid. publish drops it after that pass."""
     foreign_objects: Mapping[str, ForeignObjects] = field(default_factory=dict)
@@ -138,6 +144,8 @@ class BundleDeploymentActions:
     pods: PodWatch
     existing_objects: ExistingObjectsChecker
     charts: ChartRenderer
+    accounts: AccountWatch
+    permissions: PermissionChecker
     memories: dict[str, Memory] = field(default_factory=dict)
 
     async def act(self, world: World | DeletedWorld, plan: Plan | Release) -> Done:
@@ -151,10 +159,11 @@ class BundleDeploymentActions:
         try:
             done = await self._act(world, plan, memory)
         except ApplyRejected as error:
+            memory.permitted = ""
             last = None if self.refusals.take_change(world.name) else memory.rejection
             memory.rejection = Rejection.next(last, world, error)
             is_deleted = await self.conflicts.watch(world.name, error.conflicting_objects)
-            await self.refusals.watch(world.name, error.refused_in)
+            await self.refusals.watch(world.name, error.refused_in, permissions=world.account is not None)
             error.after = RECHECK_DELAY if is_deleted else memory.rejection.after
             raise
         await self.conflicts.forget(world.name)
@@ -175,6 +184,7 @@ class BundleDeploymentActions:
         await self.refusals.forget(name)
         await self.conversions.forget(name)
         await self.pods.forget(name)
+        await self.accounts.forget(name)
         if memory is not None:
             await self.inventory.forget(memory.uid)
 
@@ -191,7 +201,7 @@ class BundleDeploymentActions:
             case RenderChart():
                 await self.charts.start(plan.inputs)
                 return Done(plan, CONTENT_RETRY_DELAY)
-            case CheckExistingObjects() | ListForeignObjects() | ReadUsage():
+            case CheckPermissions() | CheckExistingObjects() | ListForeignObjects() | ReadUsage():
                 await self._read(world, plan, memory)
                 return Done(plan, NO_DELAY)
             case Activate() | Announce() | BeginRevision() | ForgetNotes() | RecordNamespaces() | RollBack():
@@ -208,11 +218,23 @@ class BundleDeploymentActions:
                 await self._delete(world, plan, memory)
                 return Done(plan, RECHECK_DELAY)
 
+    async def _check_permissions(self, world: World, plan: CheckPermissions, memory: Memory) -> None:
+        """Record that the account has all permissions. Raises ApplyRejected with those that it lacks."""
+        namespaces = namespace_permissions(world, plan.content)
+        if missing := await self.permissions.missing(world, plan.content.permissions, namespaces):
+            raise lacking_permissions(world, plan.content, missing)
+        memory.permitted = plan.identity
+
     async def _read(
-        self, world: World, plan: CheckExistingObjects | ListForeignObjects | ReadUsage, memory: Memory
+        self,
+        world: World,
+        plan: CheckPermissions | CheckExistingObjects | ListForeignObjects | ReadUsage,
+        memory: Memory,
     ) -> None:
         """Read facts that the next decision depends on, or begin to read them."""
         match plan:
+            case CheckPermissions():
+                await self._check_permissions(world, plan, memory)
             case CheckExistingObjects():
                 await self.existing_objects.start(world, plan)
             case ListForeignObjects():

@@ -14,6 +14,7 @@ from olmkit.api.provisioner_classes import HELM, PLAIN, REGISTRY
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.runtime.reconciler import Decision
 from rukpak.admission.bundles import WEBHOOK
+from rukpak.bundledeployment.account_rules import await_account, check_permissions, require_account
 from rukpak.bundledeployment.announcements import is_announced
 from rukpak.bundledeployment.apply.certificate_rotation import rotate, until_rotation
 from rukpak.bundledeployment.apply.created_namespaces import is_recorded
@@ -105,6 +106,12 @@ def _provisioner(world: World, _: Evaluation) -> Plan | None:
     )
 
 
+def _require_account(world: World, _: Evaluation) -> Plan | None:
+    """Raise Blocked if nothing may be done with the account that spec names, or names not."""
+    require_account(world)
+    return None
+
+
 def _lost_finalizer(world: World, _: Evaluation) -> Plan | None:
     """Add a lost finalizer together with the inventory. `kubectl replace` with a manifest from git removes it."""
     may_have_objects = bool(world.inventory or world.active_bundle)
@@ -194,6 +201,12 @@ def _create_bundle(world: World, body: Mapping[str, Any]) -> ApplyBundle:
     return ApplyBundle(body, is_new=True)
 
 
+def _await_account(world: World, _: Evaluation) -> Plan | None:
+    """Raise Waiting until the account exists as which everything is applied."""
+    await_account(world)
+    return None
+
+
 def _blocker(world: World, evaluation: Evaluation) -> Plan | None:
     """Keep the active Bundle as it was applied if the desired Bundle cannot be installed, and report the reason.
 
@@ -216,6 +229,10 @@ def _blocker(world: World, evaluation: Evaluation) -> Plan | None:
 
 def _prepare(world: World, _: Evaluation) -> Plan | None:
     return prepare(world, _content(world))
+
+
+def _check_permissions(world: World, _: Evaluation) -> Plan | None:
+    return check_permissions(world, _content(world))
 
 
 def _announce(world: World, evaluation: Evaluation) -> Plan | None:
@@ -315,6 +332,7 @@ def _content(world: World) -> RenderedBundle:
 
 RULES: tuple[Rule, ...] = (
     _provisioner,
+    _require_account,
     _lost_finalizer,
     _delete_superseded_bundles,
     _delete_changed_bundles,
@@ -324,7 +342,9 @@ RULES: tuple[Rule, ...] = (
     _apply_bundle,
     _render_charts,
     _check_existing_objects,
+    _await_account,
     _blocker,
+    _check_permissions,
     _prepare,
     _announce,
     _install,

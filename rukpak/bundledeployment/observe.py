@@ -28,6 +28,7 @@ from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.stored_times import time_left
 from rukpak.admission.probe import AdmissionProbe
+from rukpak.bundledeployment.account_rules import AccountPolicy
 from rukpak.bundledeployment.act import Memory
 from rukpak.bundledeployment.apply.certificate_rotation import with_certificates
 from rukpak.bundledeployment.apply.certificate_secrets import CertificateSecrets
@@ -40,6 +41,7 @@ from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
 from rukpak.bundledeployment.charts.chart_renderer import ChartRenderer
 from rukpak.bundledeployment.charts.chart_state import ChartState
 from rukpak.bundledeployment.cluster import inventory, transforms
+from rukpak.bundledeployment.cluster.account_watch import AccountWatch
 from rukpak.bundledeployment.cluster.conversion_watch import ConversionWatch
 from rukpak.bundledeployment.cluster.endpoint_probe import EndpointProbe, EndpointState
 from rukpak.bundledeployment.cluster.informers import MEMBER_INDEX, ORPHAN_INDEX, RELEASED_INDEX, Informers
@@ -115,6 +117,8 @@ class Observer:
     existing_objects: ExistingObjectsChecker
     memories: Mapping[str, Memory]
     charts: ChartRenderer
+    accounts: AccountWatch
+    account_policy: AccountPolicy
     admission: AdmissionProbe | None = None
     """The probe that asks the webhook of Bundles before a Bundle is created; None if there is no probe."""
 
@@ -140,12 +144,20 @@ class Observer:
             last_applied=memory.last_applied,
             usage=memory.usage,
             brief_wait_since=memory.brief_wait_since,
+            permitted=memory.permitted,
+            account_refusal=self.account_policy.refusal(deployment.spec.account()),
         )
+        start = await self._with_account(start)
         if deployment.metadata.deleting:
             return await self._with_removal(await self._with_objects(start), memory)
         known = await self._with_objects(await self._with_record(await self._with_bundles(start)))
         rendered = await self._with_contents(known)
         return await self._with_state(await self._with_definitions(rendered), memory)
+
+    async def _with_account(self, world: World) -> World:
+        """The World with the state of the account. A refused one is not watched."""
+        account = world.account if not world.account_refusal else None
+        return replace(world, account_exists=await self.accounts.exists(world.name, account))
 
     async def _with_bundles(self, world: World) -> World:
         own = {obj["metadata"]["name"]: obj for obj in self.informers.bundles.by_index(OWNER_INDEX, world.uid)}

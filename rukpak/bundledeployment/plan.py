@@ -73,6 +73,15 @@ class Apply:
 
 
 @dataclass(frozen=True)
+class CheckPermissions:
+    """Ask whether the account has all permissions that are needed to install the desired bundle."""
+
+    identity: str
+    """Identifies the account and the permissions."""
+    content: RenderedBundle
+
+
+@dataclass(frozen=True)
 class CheckExistingObjects:
     """Check custom resources against the schemas of the desired bundle, in another process."""
 
@@ -219,6 +228,7 @@ Plan = (
     ApplyBundle
     | DeleteBundles
     | UpdateInventory
+    | CheckPermissions
     | CheckExistingObjects
     | RenderChart
     | Announce

@@ -26,6 +26,7 @@ _RECONCILING_REASONS = {
     Reason.UNPACK_FAILED,
     Reason.WAITING_FOR_KIND,
     Reason.WAITING_FOR_WEBHOOK,
+    Reason.WAITING_FOR_SERVICE_ACCOUNT,
     Reason.REMOVING,
 }
 """Reasons of a Waiting that Reconciling reports as they are. It reports any other reason as Retrying."""

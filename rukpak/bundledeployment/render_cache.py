@@ -35,6 +35,7 @@ from rukpak.crd_safety.conversion_order import NO_VERSIONS, versions_of
 from rukpak.format import BadBundle, Bundle
 from rukpak.format.objects import BundleObject, ObjectKey
 from rukpak.format.text import list_names
+from rukpak.permissions.needed import needed_permissions
 from rukpak.render.cluster_info import ClusterInfo
 from rukpak.render.install_options import InstallOptions
 from rukpak.render.namespaces import namespace_error
@@ -159,7 +160,8 @@ class RenderCache:
         if identity.chart and chart is None:
             self._remembered.pop(identity, None)
             return UnrenderedChart()
-        render_work = _RenderWork(self._store, identity, cluster_info, remote, self._rest_mapper.scopes(), chart)
+        mapper = self._rest_mapper
+        render_work = _RenderWork(self._store, identity, cluster_info, remote, mapper.scopes(), mapper.plural, chart)
         async with self._render_limit:
             content, bodies = await asyncio.to_thread(render_work)
         if isinstance(content, MissingContent):
@@ -195,6 +197,7 @@ class _RenderWork:
     cluster_info: ClusterInfo
     remote_groups: Collection[str]
     scopes: Scopes
+    plural_of: Callable[[GroupKind], str]
     chart: bytes | None = None
     """The rendering of a chart."""
 
@@ -238,7 +241,9 @@ class _RenderWork:
         bodies = {item.key: orjson.dumps(item.body, option=orjson.OPT_SORT_KEYS) for item in ready.manifests}
         kept = _by_placed_key(changing or {}, made.namespace)
         rendered = self._rendered(made.namespace, made.warnings, ready, bodies, kept)
-        return replace(rendered, endpoints=made.endpoints), bodies
+        rendered = replace(rendered, endpoints=made.endpoints)
+        permissions = needed_permissions(ready.manifests, rendered.secret_keys, self.plural_of)
+        return replace(rendered, permissions=permissions), bodies
 
     def _rendered(
         self, namespace: str, warnings: tuple[str, ...], ready: Preflight, bodies: Bodies, changing: Changing

@@ -13,6 +13,7 @@ from olmkit.errors import OlmError
 from rukpak.charts.rendering import Path
 from rukpak.crd_safety.conversion_order import NO_VERSIONS, NOTHING_HELD, Held, Versions
 from rukpak.format.objects import ObjectKey
+from rukpak.permissions.needed import NeededPermissions
 from rukpak.render.endpoints import CertificateMode, Endpoint
 from rukpak.render.install_options import InstallOptions
 
@@ -90,6 +91,9 @@ class RenderedBundle:
     """Its Deployments that the API server calls."""
     chart: str = ""
     """The digest of the rendering, if the content is a Helm chart."""
+
+    permissions: NeededPermissions = field(default_factory=NeededPermissions)
+    """The permissions that an account needs for it."""
 
     @property
     def is_installable(self) -> bool:

@@ -22,7 +22,8 @@ from olmkit.api.conditions import (
 )
 from olmkit.api.deployed_objects import MAX_FAILED_OBJECTS, FailedObject, FailedObjects, ObjectReference
 from olmkit.api.meta import Condition
-from olmkit.errors import Blocked, Conflict, OlmError, Waiting
+from olmkit.api.permissions import MissingPermissions
+from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
 from olmkit.stored_times import has_passed
 from rukpak.bundledeployment import announcements
 from rukpak.bundledeployment.apply import created_namespaces
@@ -41,6 +42,7 @@ from rukpak.bundledeployment.plan import (
     Apply,
     BeginRevision,
     CheckExistingObjects,
+    CheckPermissions,
     DeleteBundles,
     Done,
     ForgetNotes,
@@ -62,6 +64,7 @@ from rukpak.bundledeployment.revisions.rollback import with_rollback
 from rukpak.bundledeployment.world import CRD, NAMESPACE, ApplyRejected, BriefWait, DeletedWorld, World
 from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names
+from rukpak.permissions.missing import missing_rules
 
 MAX_SILENT_WAIT = timedelta(seconds=30)
 """A BriefWait is reported only after this long."""
@@ -73,6 +76,7 @@ _UNREPAIRABLE_REASONS = (
     Reason.UNPACK_FAILED,
     Reason.WAITING_FOR_KIND,
     Reason.WAITING_FOR_WEBHOOK,
+    Reason.WAITING_FOR_SERVICE_ACCOUNT,
 )
 """Reasons of a Waiting during which installed objects cannot be repaired. Ready is False with these reasons."""
 _UNPACKED_REASONS = (Reason.WAITING_FOR_KIND, Reason.BLOCKED, Reason.RETRYING)
@@ -106,7 +110,7 @@ def report(
 
 def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDeploymentReport:
     status, generation = world.deployment.status, world.deployment.metadata.generation
-    since = (world.brief_wait_since or world.now) if isinstance(outcome, BriefWait) else None
+    since = _brief_wait_since(world, outcome)
     events = pass_events(world, evaluation, outcome)
     is_new = isinstance(outcome, BriefWait) and status.observed_generation < 0
     if isinstance(outcome, Conflict) or (
@@ -132,7 +136,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         installed=world.record(active),
         applied_digest=reported(world, outcome),
         **next_history(world, outcome, wanted).fields(),
-        refused=_refused(world),
+        **_refusals(world, outcome),
         install_namespace=_install_namespace(world, active),
         created_namespaces=created_namespaces.reported(world, outcome),
         **_left_out(world),
@@ -145,6 +149,10 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
     )
     is_required = isinstance(outcome, Done) and isinstance(outcome.plan, _REPORTED_FIRST)
     return BundleDeploymentReport(new, transitions, events, is_required, causes_of(wanted), brief_wait_since=since)
+
+
+def _brief_wait_since(world: World, outcome: Outcome) -> datetime | None:
+    return (world.brief_wait_since or world.now) if isinstance(outcome, BriefWait) else None
 
 
 def _is_activated(outcome: Outcome) -> bool:
@@ -161,7 +169,13 @@ def _is_passing(world: World, outcome: Outcome) -> bool:
         return any(bundle in (*world.changed_bundles, world.left_bundle) for bundle in outcome.plan.bundles)
     return isinstance(outcome, Done) and isinstance(
         outcome.plan,
-        UpdateInventory | CheckExistingObjects | RenderChart | WriteCertificates | ReadUsage | ListForeignObjects,
+        UpdateInventory
+        | CheckPermissions
+        | CheckExistingObjects
+        | RenderChart
+        | WriteCertificates
+        | ReadUsage
+        | ListForeignObjects,
     )
 
 
@@ -322,11 +336,25 @@ def _install_namespace(world: World, active: str | None) -> str | None:
     return content.namespace if isinstance(content, RenderedBundle) else world.deployment.status.install_namespace
 
 
+def _refusals(world: World, outcome: Outcome) -> dict[str, Any]:
+    """refused and missingPermissions."""
+    return {"refused": _refused(world), "missing_permissions": _missing_permissions(world, outcome)}
+
+
 def _refused(world: World) -> RejectedBundle | None:
     bundle, content = world.bundles.get(world.target_bundle), world.content
     if bundle is None or not bundle.image or not isinstance(content, RenderedBundle) or not content.unsupported:
         return None
     return RejectedBundle(image=bundle.image, message="; ".join(content.unsupported))
+
+
+def _missing_permissions(world: World, outcome: Outcome) -> MissingPermissions | None:
+    """missingPermissions of a check that found some; as reported while a request for it fails."""
+    if isinstance(outcome, ApplyRejected) and outcome.missing and world.account is not None:
+        rules, truncated = missing_rules(outcome.missing)
+        account = "/".join(world.account)
+        return MissingPermissions(service_account=account, rules=rules, truncated=truncated or None)
+    return world.deployment.status.missing_permissions if isinstance(outcome, ApiError) else None
 
 
 def _left_out(world: World) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from olmkit.api.bundledeployments import (
 )
 from olmkit.api.bundles import BundleSpec
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
+from olmkit.api.impersonation import Account
 from olmkit.api.install_settings import DeletionPolicy
 from olmkit.api.meta import Kind
 from olmkit.api.ownership import manager_name
@@ -41,6 +42,7 @@ from rukpak.certificates.serving_certificate import ServingCertificate
 from rukpak.crd_safety.evidence import Evidence, Form
 from rukpak.crd_safety.problem import Problem
 from rukpak.format.objects import ObjectKey
+from rukpak.permissions.rules import Right
 from rukpak.render.install_options import InstallOptions
 
 NAMESPACE = ("", "Namespace")
@@ -59,7 +61,7 @@ class ConflictingObject:
 class ApplyRejected(Waiting):
     """A rejected apply that requires user action. It is retried after `after`, when one of the `conflicting_objects` changes, or
     when something changes that may have refused the `refused` objects. `applied`: the objects that the same pass has applied
-    before."""
+    before. `missing`: the rights that the account lacks, before anything is applied."""
 
     def __init__(  # noqa: PLR0913 all but three have defaults
         self,
@@ -70,11 +72,13 @@ class ApplyRejected(Waiting):
         applied: frozenset[ObjectKey] = frozenset(),
         conflicting_objects: frozenset[ConflictingObject] = frozenset(),
         refused: frozenset[ObjectKey] = frozenset(),
+        missing: frozenset[Right] = frozenset(),
     ) -> None:
         super().__init__(reason, message, after, subject)
         self.applied = applied
         self.conflicting_objects = conflicting_objects
         self.refused = refused
+        self.missing = missing
 
     @property
     def refused_in(self) -> frozenset[str]:
@@ -217,6 +221,12 @@ class World:
     admission_problem: str = ""
     """The reason why the webhook that guards Bundles does not answer, when a Bundle has to be created; empty if the webhook
     answers or is disabled."""
+    account_refusal: str = ""
+    """The reason why nothing is done as the account of spec, or without one; empty if it may be."""
+    account_exists: bool | None = True
+    """False if the account of spec does not exist; None while that is not known."""
+    permitted: str = ""
+    """Identifies the account, and the permissions that it was last found to have; empty if none are known."""
     derived_record: BundleRecord | None = None
     """The record of the active Bundle, from the Operator's status; only when the Bundle is missing and status has no record of
     it."""
@@ -295,6 +305,20 @@ class World:
     def uid(self) -> str:
         """The uid of the BundleDeployment."""
         return self.deployment.metadata.uid
+
+    @cached_property
+    def account(self) -> Account | None:
+        """The ServiceAccount as which its objects are applied and deleted; None for rukpak itself. It is that of spec, also for
+        an earlier revision."""
+        return self.deployment.spec.account()
+
+    def only_joins(self, namespace: str) -> bool:
+        """Report whether the Namespace gets the label of a member and nothing else: with an account, one that exists and that
+        rukpak did not create for this BundleDeployment."""
+        live = self.namespaces.get(namespace)
+        if self.account is None or live is None:
+            return False
+        return not live.is_created or any(other.is_recorded for other in live.others)
 
     @cached_property
     def contents(self) -> tuple[RenderedBundle, ...]:

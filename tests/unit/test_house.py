@@ -215,6 +215,7 @@ MESSAGES_ALLOWED: Mapping[str, str] = {
     "catalogd/catalog/reconciler.py: before.error.message": "the same",
     f"{_CONTROLLER}/revisions/history.py: healthy.message": "the condition of this pass is the reason of a failed revision",
     f"{_CONTROLLER}/cluster/namespace_blockers.py: entry.get('message', '')": "in it alone Kubernetes names what blocks it",
+    f"{_CONTROLLER}/apply/permission_check.py: error.message": "in it alone Kubernetes says that a role would give too much",
     f"{_CONTROLLER}/health/pod_problems.py: found.message": "what a pod says becomes the text of a problem",
     f"{_CONTROLLER}/health/pod_problems.py: waiting.get('message')": "the same",
     f"{_CONTROLLER}/cluster/pod_watch.py: crash.message": "the last line of a container becomes the text of a problem",

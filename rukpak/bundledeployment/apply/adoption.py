@@ -46,12 +46,15 @@ class Adoption:
     """Decides for the objects of one BundleDeployment."""
 
     client: Client
+    """Sends requests as the account of the BundleDeployment, if it has one."""
     holder: Callable[[str], str]
     """The name of the BundleDeployment of a uid, empty when there is none."""
     adopts: bool = False
     """True if an object that nobody manages is taken over."""
     since: str = ""
     """The time when the BundleDeployment was created, as the API server writes it; empty: nothing has lost its label."""
+    own: Client | None = None
+    """Reads BundleDeployments, if `client` may not."""
 
     async def precondition(self, uid: str, kind: Kind, body: Object) -> dict[str, str]:
         """The precondition with which the object that has this key is taken over as it was found; empty if it is the one that was
@@ -72,7 +75,7 @@ class Adoption:
         if metadata.get("deletionTimestamp"):
             text = f"waiting until it is gone: {with_finalizers(key, metadata.get('finalizers') or ())}"
             raise Waiting(Reason.RETRYING, text, NOT_FOUND_RETRY_DELAY, [str(key)])
-        found = await find_ownership(self.client, live, self.holder, self.holder(uid))
+        found = await find_ownership(self.own or self.client, live, self.holder, self.holder(uid), self.client)
         if found.is_left and key[:2] == CRD:
             # Observed as released, it is compared with that of the bundle before it is replaced.
             raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)

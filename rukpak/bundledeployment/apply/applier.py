@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -33,6 +33,7 @@ from rukpak.bundledeployment.cluster.rest_mapper import RestMapper
 from rukpak.bundledeployment.crd_upgrade.held_definitions import held_body
 from rukpak.bundledeployment.delays import CHANGED_RETRY_DELAY, CONFLICT_RETRY_DELAY
 from rukpak.bundledeployment.drift import next_applied
+from rukpak.bundledeployment.identity import Identities
 from rukpak.bundledeployment.plan import (
     DELETED,
     Apply,
@@ -49,6 +50,7 @@ from rukpak.bundledeployment.revisions.bundle_bodies import foreign_annotations
 from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, LastApplied, World
 from rukpak.certificates.secrets import inject
 from rukpak.format.objects import ObjectKey
+from rukpak.permissions.needed import BINDINGS
 
 LABEL_REMOVED = f"others had removed its label {OWNER_UID_LABEL}"
 
@@ -72,7 +74,7 @@ class _ApplyPass:
 class Applier:
     """Applies for all BundleDeployments; `limit` is shared with whoever else sends requests."""
 
-    client: Client
+    identities: Identities
     rest_mapper: RestMapper
     render_cache: RenderCache
     inventory: Inventory
@@ -92,7 +94,7 @@ class Applier:
             "annotations": {INVENTORY_ANNOTATION: inventory.format_annotation(plan.kinds) or None},
             "finalizers": list(finalizers),
         }
-        result = await self.client.patch(bundledeployments.KIND, world.name, {"metadata": change})
+        result = await self.identities.own.patch(bundledeployments.KIND, world.name, {"metadata": change})
         self.informers.deployments.record_write(result)
         return result
 
@@ -105,11 +107,11 @@ class Applier:
         name = body["metadata"]["name"]
         precondition = apply_precondition(None if plan.is_new else world.bundles[name].uid)
         body["metadata"] = {**body["metadata"], **precondition}
-        applied = await self.client.apply(bundles.KIND, body, manager_name(world.name))
+        applied = await self.identities.own.apply(bundles.KIND, body, manager_name(world.name))
         foreign = foreign_annotations(applied["metadata"], plan.body["metadata"])
         if foreign and not plan.is_new:  # an apply removes only what this field manager applied before
             removal = {"uid": applied["metadata"]["uid"], "annotations": dict.fromkeys(foreign)}
-            applied = await self.client.patch(bundles.KIND, name, {"metadata": removal})
+            applied = await self.identities.own.patch(bundles.KIND, name, {"metadata": removal})
         self.informers.bundles.record_write(applied)
         if plan.is_new and name == world.active_bundle:
             change = ObjectChange(ObjectKey(bundles.KIND.group, bundles.KIND.kind, "", name), Verb.RECREATED, DELETED)
@@ -143,18 +145,27 @@ class Applier:
         if not any(item.changing for step in plan.steps for item in step.items):
             return NOTHING_KEPT
         live: dict[ObjectKey, Object] = {}
+        client = self.identities.of(world)
         for item in plan.content.objects():
             kind = self.rest_mapper.kind_for(item.api_version, item.key.kind)
             if item.changing and item.key in world.owned and kind is not None:
                 with suppress(NotFound):
-                    live[item.key] = await self.client.get(kind, item.key.name, item.key.namespace or None)
+                    live[item.key] = await client.get(kind, item.key.name, item.key.namespace or None)
         return KeptValues.of(plan.content, bodies, live)
 
     async def _each(self, current: _ApplyPass, step: PhaseStep, *, dry_run: bool) -> None:
-        work = [self._apply_one(current, item, dry_run) for item in step.items]
+        """Apply the objects of a phase. An account may bind a role only if that exists, so that its bindings come after the
+        others, and have no dry run."""
+        bindings = [item for item in step.items if current.world.account is not None and item.key[:2] in BINDINGS]
+        others = [item for item in step.items if item not in bindings]
+        for items in (others, [] if dry_run else bindings):
+            await self._together(current, items, dry_run=dry_run)
+
+    async def _together(self, current: _ApplyPass, items: Sequence[RenderedObject], *, dry_run: bool) -> None:
+        work = [self._apply_one(current, item, dry_run) for item in items]
         results = await asyncio.gather(*work, return_exceptions=True)
         failed: dict[ObjectKey, Exception] = {}
-        for item, result in zip(step.items, results, strict=True):
+        for item, result in zip(items, results, strict=True):
             if isinstance(result, OlmError | ApiError):
                 failed[item.key] = result
             elif isinstance(result, BaseException):
@@ -168,32 +179,35 @@ class Applier:
             raise BriefWait(
                 Reason.WAITING_FOR_KIND, f"{item.key}: waiting until its kind is served", CHANGED_RETRY_DELAY
             )
-        manager = manager_name(current.world.name)
+        manager, client = manager_name(current.world.name), self.identities.of_object(current.world, item.key)
         if not dry_run:
             _distrust(current, item)
         async with self.limit:  # a parsed object takes many times the size of its JSON: few of them are in memory
             body = _body(current, item)
             if item.held:
-                body = held_body(body, await self.client.get(kind, item.key.name), item.held)
+                body = held_body(body, await client.get(kind, item.key.name), item.held)
             if item.changing:
                 body = current.kept.applied_to(item, body)
-            result, is_found = await self._send(current.world, kind, body, dry_run, current.world.adopts)
+            result, is_found = await self._send(client, current.world, kind, body, dry_run)
             if not dry_run and kind.group_kind != NAMESPACE:
-                result = await self._forget_former(kind, result, manager)
+                result = await _forget_former(client, kind, result, manager)
         if not dry_run:
             self._record_write(kind, result)
             entry = transforms.applied_fields(result).get(manager, "")
             _log_change(current, item, result["metadata"], entry, is_found=is_found)
             _remember(current, item, entry)
 
-    async def _send(self, world: World, kind: Kind, body: Object, dry_run: bool, adopts: bool) -> tuple[Object, bool]:
+    async def _send(
+        self, client: Client, world: World, kind: Kind, body: Object, dry_run: bool, *, is_found: bool = False
+    ) -> tuple[Object, bool]:
         """The object after its apply, and whether it was found and taken over: then it is the one that was found, or the apply
         fails."""
         try:
-            return await self.client.apply(kind, body, manager_name(world.name), dry_run=dry_run), False
+            return await client.apply(kind, body, manager_name(world.name), dry_run=dry_run), is_found
         except ApiError as error:
             created = world.deployment.metadata.creation_timestamp
-            errors = ApplyErrors(Adoption(self.client, self.name_of, adopts, created))
+            adopts = world.adopts and not is_found
+            errors = ApplyErrors(Adoption(client, self.name_of, adopts, created, self.identities.own))
             adopted = await errors.explain(world.uid, kind, body, error)
             if not adopted:
                 raise
@@ -203,26 +217,27 @@ class Applier:
             body["metadata"]["name"],
         )
         body = {**body, "metadata": {**body["metadata"], **adopted}}
-        return (await self._send(world, kind, body, dry_run, adopts=False))[0], True
-
-    async def _forget_former(self, kind: Kind, applied: Object, manager: str) -> Object:
-        """The object without the fields that only BundleDeployments have applied that had it before: a container or a webhook of
-        an older version would stay for ever."""
-        for former in former_managers(applied, manager):
-            metadata = applied["metadata"]
-            identity = {name: metadata[name] for name in ("name", "namespace", "uid") if name in metadata}
-            body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": identity}
-            try:
-                applied = await self.client.apply(kind, body, former)
-            except (Invalid, Forbidden, Conflict) as error:
-                log.info("what %s has applied to %s stays: %s", former, metadata["name"], error.message)
-        return applied
+        return await self._send(client, world, kind, body, dry_run, is_found=True)
 
     def _record_write(self, kind: Kind, result: Object) -> None:
         if kind.group_kind == NAMESPACE:
             self.informers.namespaces.record_write(result)
         else:
             self.inventory.record_write(kind, result)
+
+
+async def _forget_former(client: Client, kind: Kind, applied: Object, manager: str) -> Object:
+    """The object without the fields that only BundleDeployments have applied that had it before: a container or a webhook of
+    an older version would stay for ever."""
+    for former in former_managers(applied, manager):
+        metadata = applied["metadata"]
+        identity = {name: metadata[name] for name in ("name", "namespace", "uid") if name in metadata}
+        body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": identity}
+        try:
+            applied = await client.apply(kind, body, former)
+        except (Invalid, Forbidden, Conflict) as error:
+            log.info("what %s has applied to %s stays: %s", former, metadata["name"], error.message)
+    return applied
 
 
 def _log_change(
@@ -272,7 +287,9 @@ def _body(current: _ApplyPass, item: RenderedObject) -> Object:
     world = current.world
     if item.key[:2] == NAMESPACE:
         rendered = next(entry for entry in current.plan.content.namespaces if entry.name == item.key.name)
-        return namespace_body(rendered, world.namespaces.get(item.key.name), world.uid)
+        return namespace_body(
+            rendered, world.namespaces.get(item.key.name), world.uid, only_joins=world.only_joins(rendered.name)
+        )
     body: Object = orjson.loads(current.bodies[item.key])
     metadata = body["metadata"]
     metadata["labels"] = {**(metadata.get("labels") or {}), OWNER_UID_LABEL: world.uid}

@@ -1,7 +1,7 @@
 """Turns a failed apply into an error with a message for users. Never writes.
 
 another object has the key            adoption.py decides whether it is taken over
-no such kind or Namespace             Waiting
+no such kind, Namespace or role       Waiting
 it or its Namespace is being deleted  Waiting
 rejected (schema, admission)          ApplyRejected; of a change that a new object would not be refused for, it says so
 no answer, too many requests          the ApiError itself: the queue backs off
@@ -17,18 +17,20 @@ from typing import Any
 from olmkit.api.bundledeployments import Reason
 from olmkit.api.meta import Kind, apply_precondition
 from olmkit.api.ownership import manager_name
-from olmkit.errors import ApiError, Conflict, Invalid, NotFound, OlmError, Unavailable, Waiting
+from olmkit.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, OlmError, Unavailable, Waiting
 from olmkit.gocompat.text import truncate
 from rukpak.bundledeployment.apply.adoption import Adoption, key_of
 from rukpak.bundledeployment.cluster.namespace_blockers import blockers_of
 from rukpak.bundledeployment.cluster.rest_mapper import NAMESPACES
-from rukpak.bundledeployment.delays import NOT_FOUND_RETRY_DELAY, with_blockers
+from rukpak.bundledeployment.delays import CHANGED_RETRY_DELAY, NOT_FOUND_RETRY_DELAY, with_blockers
 from rukpak.bundledeployment.world import (
     CRD,
     NAMESPACE,
     ApplyRejected,
+    BriefWait,
 )
 from rukpak.format.objects import ObjectKey
+from rukpak.permissions.needed import BINDINGS
 
 REJECTED_RETRY_DELAY = timedelta(seconds=2)
 MAX_CAUSE_BYTES = 400
@@ -66,6 +68,8 @@ class ApplyErrors:
                 return adopted
         if isinstance(error, Conflict):
             return {}
+        if isinstance(error, NotFound) and kind.group_kind in BINDINGS:  # the API server has not read its new role yet
+            raise BriefWait(Reason.RETRYING, f"{key}: {error.message}", CHANGED_RETRY_DELAY, [str(key)]) from error
         if isinstance(error, NotFound):
             raise Waiting(Reason.RETRYING, f"{key}: {error.message}", NOT_FOUND_RETRY_DELAY, [str(key)]) from error
         # The API server answers 500 without a reason when fields do not fit the kind's schema.
@@ -104,7 +108,7 @@ class ApplyErrors:
             return
         try:
             namespace = await self.adoption.client.get(NAMESPACES, key.namespace)
-        except NotFound:
+        except (NotFound, Forbidden):
             return
         if namespace["metadata"].get("deletionTimestamp"):
             text = with_blockers(f"waiting until it is gone: Namespace {key.namespace}", blockers_of(namespace))

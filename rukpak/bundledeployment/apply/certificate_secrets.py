@@ -18,7 +18,6 @@ from olmkit.api.bundledeployments import OWNER_UID_LABEL, Reason
 from olmkit.api.meta import Object, apply_precondition, unchanged_precondition
 from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, NotFound
-from olmkit.runtime.client import Client
 from olmkit.runtime.source_secrets import SECRETS
 from olmkit.tls.key_pair import BadKeyPair
 from rukpak.bundledeployment.apply.adoption import Adoption
@@ -27,6 +26,7 @@ from rukpak.bundledeployment.cluster import transforms
 from rukpak.bundledeployment.cluster.inventory import Inventory
 from rukpak.bundledeployment.delays import CHANGED_RETRY_DELAY
 from rukpak.bundledeployment.drift import next_applied
+from rukpak.bundledeployment.identity import Identities
 from rukpak.bundledeployment.plan import DELETED, CertificateWrite, Done, ObjectChange, Verb, WriteCertificates
 from rukpak.bundledeployment.rendered_bundle import Content, RenderedBundle
 from rukpak.bundledeployment.world import BriefWait, LastApplied, World
@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 class CertificateSecrets:
     """For all BundleDeployments; `limit` is shared with whoever else sends requests."""
 
-    client: Client
+    identities: Identities
     inventory: Inventory
     name_of: Callable[[str], str]
     """The name of the BundleDeployment of a uid, empty when there is none."""
@@ -72,7 +72,7 @@ class CertificateSecrets:
             return known
         try:
             async with self.limit:
-                live = await self.client.get(SECRETS, key.name, key.namespace)
+                live = await self.identities.of(world).get(SECRETS, key.name, key.namespace)
         except ApiError:
             return None  # the next pass tries again
         return self._keep(live, endpoint)
@@ -108,23 +108,22 @@ class CertificateSecrets:
     async def _apply(self, world: World, write: CertificateWrite, live: Object | None, *, adopts: bool) -> Object:
         """The Secret after the step. One that is taken over keeps the authorities that are trusted already."""
         key, body = write.endpoint.secret_key, _body(world, write, live)
+        client = self.identities.of(world)
         try:
             async with self.limit:
                 if live is not None and live.get("immutable"):
                     uid, resource_version = _identity(live)
-                    await self.client.delete(
-                        SECRETS, key.name, key.namespace, uid=uid, resource_version=resource_version
-                    )
+                    await client.delete(SECRETS, key.name, key.namespace, uid=uid, resource_version=resource_version)
                     body = _body_of_new(body)
-                return await self.client.apply(SECRETS, body, manager_name(world.name))
+                return await client.apply(SECRETS, body, manager_name(world.name))
         except ApiError as error:
             since = world.deployment.metadata.creation_timestamp
-            errors = ApplyErrors(Adoption(self.client, self.name_of, adopts, since))
+            errors = ApplyErrors(Adoption(client, self.name_of, adopts, since, self.identities.own))
             adopted = await errors.explain(world.uid, SECRETS, body, error)
             if not adopted:
                 raise
         async with self.limit:
-            found = await self.client.get(SECRETS, key.name, key.namespace)
+            found = await client.get(SECRETS, key.name, key.namespace)
         if unchanged_precondition(found) != adopted:
             raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)
         return await self._apply(world, write, found, adopts=False)
@@ -136,7 +135,7 @@ class CertificateSecrets:
             return None
         try:
             async with self.limit:
-                live = await self.client.get(SECRETS, key.name, key.namespace)
+                live = await self.identities.of(world).get(SECRETS, key.name, key.namespace)
         except NotFound:
             live = None
         if live is None or secrets.read(live, endpoint.host_names) != world.certificates.get(key):

@@ -93,7 +93,12 @@ def apply_objects(world: World, content: RenderedBundle, *, dry_run_first: bool)
 def has_pending(world: World) -> bool:
     """Report whether an object of the desired bundle is not as it was applied: something is to be repaired."""
     content = world.content
-    return isinstance(content, RenderedBundle) and any(_is_pending(world, content, item) for item in content.objects())
+    return isinstance(content, RenderedBundle) and needs_write(world, content)
+
+
+def needs_write(world: World, content: RenderedBundle) -> bool:
+    """Report whether an object of the bundle is not as it was applied."""
+    return any(_is_pending(world, content, item) for item in content.objects())
 
 
 def awaited_endpoints(world: World, content: RenderedBundle) -> tuple[Endpoint, ...]:

@@ -61,16 +61,21 @@ class Ownership:
 
 
 async def find_ownership(
-    client: Client, obj: Mapping[str, Any], name_of: Callable[[str], str], asking: str
+    client: Client,
+    obj: Mapping[str, Any],
+    name_of: Callable[[str], str],
+    asking: str,
+    as_account: Client | None = None,
 ) -> Ownership:
     """Find who has the object, for the BundleDeployment of the name `asking`, which does not have it.
 
-    `name_of` returns the name of the BundleDeployment of a uid, empty when the informers show none. Raises ApiError if it cannot
-    be known whether a BundleDeployment exists.
+    `as_account` reads what the marks of the object name, `client` all else, or everything. `name_of` returns the name of the
+    BundleDeployment of a uid, empty when the informers show none. Raises ApiError if it cannot be known whether a
+    BundleDeployment exists.
     """
     holder, departed = await _holder(client, obj, name_of, asking)
     metadata = obj["metadata"]
-    claims = await find_owners(client, metadata)
+    claims = await find_owners(as_account or client, metadata)
     gone = {claim.tool for claim in claims_of(metadata)} - {claim.tool for claim in claims}
     return Ownership(owner_of(metadata, lambda _: holder, gone), holder, claims, departed)
 

@@ -20,9 +20,13 @@ LEVELS = ("restricted", "baseline", "privileged")
 """The Pod Security levels from the strictest to the most permissive."""
 
 
-def namespace_body(item: RenderedNamespace, live: NamespaceInfo | None, uid: str) -> dict[str, Any]:
+def namespace_body(
+    item: RenderedNamespace, live: NamespaceInfo | None, uid: str, *, only_joins: bool = False
+) -> dict[str, Any]:
     """The manifest that the BundleDeployment of that uid applies: create-only if there is no Namespace, else only to the one that
-    was observed."""
+    was observed. With `only_joins` it has no label but that of the member."""
+    if only_joins:
+        item = RenderedNamespace(item.name, is_in_bundle=item.is_in_bundle)
     membership = {member_label(uid): "true"}
     if live is None:
         metadata: dict[str, Any] = {
@@ -50,11 +54,13 @@ def namespace_warnings(world: World) -> Iterator[str]:
         live = world.namespaces.get(item.name)
         if live is None:
             continue
-        kept = _labels(item.labels, live.labels)
+        only_joins = world.only_joins(item.name)
+        kept = item.labels.items() & live.labels.items() if only_joins else _labels(item.labels, live.labels).items()
         for key, value in sorted(item.labels.items()):
-            if key not in kept:
+            if (key, value) not in kept:
                 yield f"Namespace {item.name} keeps {_present(key, live.labels)}; the bundle asks for {value}"
-        for key in sorted(item.annotations.keys() - _shared(item.annotations, live.annotations).keys()):
+        present = live.annotations.items() if only_joins else _shared(item.annotations, live.annotations).items()
+        for key, _ in sorted(item.annotations.items() - present):
             yield f"Namespace {item.name} keeps the value of annotation {key} that others set"
 
 

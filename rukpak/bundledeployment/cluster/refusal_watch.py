@@ -1,8 +1,8 @@
 """Watches what may have refused an object, so that it is applied again as soon as the refusal may be lifted.
 
 What refuses is not known from the answer of the API server, so all admission policies and webhooks of the cluster are watched,
-and the quotas, limits and labels of the Namespaces: as metadata alone, and only while an object is refused. Never reads what they
-say, and never writes.
+the quotas, limits and labels of the Namespaces, and the roles and bindings if an account was refused: as metadata alone, and only
+while an object is refused. Never reads what they say, and never writes.
 """
 
 from __future__ import annotations
@@ -29,6 +29,13 @@ NAMESPACED_KINDS = (
     Kind("", "v1", "ResourceQuota", "resourcequotas", namespaced=True),
     Kind("", "v1", "LimitRange", "limitranges", namespaced=True),
 )
+PERMISSION_KINDS = (
+    Kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles"),
+    Kind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings"),
+    Kind("rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced=True),
+    Kind("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings", namespaced=True),
+)
+"""Kinds of all namespaces, which decide what an account may do."""
 CHANGE_DELAY = timedelta(seconds=2)
 """The time from a change to the next attempt: the API server reads changed policies once a second, and a quota changes often."""
 
@@ -51,9 +58,11 @@ class RefusalWatch:
         self._changed_for: set[str] = set()
         self._watches = SharedWatches(informers, self._start)
 
-    async def watch(self, name: str, namespaces: Iterable[str]) -> None:
-        """Watch what may refuse the objects of a BundleDeployment in these namespaces, "" for objects of the whole cluster."""
-        await self._watches.watch(name, _sources(namespaces))
+    async def watch(self, name: str, namespaces: Iterable[str], *, permissions: bool = False) -> None:
+        """Watch what may refuse the objects of a BundleDeployment in these namespaces, "" for objects of the whole cluster; and
+        the `permissions` of accounts."""
+        rules = map(_Source, PERMISSION_KINDS) if permissions else ()
+        await self._watches.watch(name, (*_sources(namespaces), *rules))
 
     def take_change(self, name: str) -> bool:
         """Report whether something has changed since the last call, so that the times between two attempts begin anew."""

@@ -122,6 +122,11 @@ class RestMapper:
         custom = {group_kind: next(iter(named.values())).is_namespaced for group_kind, named in self._custom.items()}
         return {**known, **custom}
 
+    def plural(self, group_kind: GroupKind) -> str:
+        """The plural name of a kind; empty if it is not served."""
+        known = self.storage_kind(group_kind)
+        return known.plural if known is not None else ""
+
     def recorded_lookups(self) -> RecordedLookups:
         """A collection of all that is served that records its lookups."""
         return RecordedLookups(self)

@@ -35,6 +35,7 @@ from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES, RestMa
 from rukpak.bundledeployment.cluster.usage import UsageReader
 from rukpak.bundledeployment.deletion.finalize import abandon_hint
 from rukpak.bundledeployment.deletion.retention import Retention
+from rukpak.bundledeployment.identity import Identities
 from rukpak.bundledeployment.plan import DeleteBundles, DeleteObjects, LeaveNamespaces, NamespaceRemoval, Prune
 from rukpak.bundledeployment.world import CustomResource, LabeledObject, Usage, World
 from rukpak.format.objects import ObjectKey
@@ -58,7 +59,7 @@ FailedDeletions = dict[str, int]
 class Deleter:
     """Deletes for all BundleDeployments; `limit` is shared with whoever else sends requests."""
 
-    client: Client
+    identities: Identities
     rest_mapper: RestMapper
     informers: Informers
     limit: asyncio.Semaphore
@@ -71,14 +72,14 @@ class Deleter:
         deleted here; then allow the API server to delete the BundleDeployment. Raises Conflict."""
         own = (raw["metadata"] for raw in self.informers.bundles.by_index(OWNER_INDEX, world.uid))
         try:
-            await _all(self._delete(bundles.KIND, one["name"], "", one["uid"], why=_FINALIZED) for one in own)
+            await _all(self._delete_bundle(one["name"], one["uid"], _FINALIZED) for one in own)
         except ApiError as error:
             log.warning("Bundles of %s are left to the garbage collector: %s", world.name, error)
         metadata = world.deployment.metadata
         others = [name for name in metadata.finalizers if name != FINALIZER]
         body = {"metadata": {"resourceVersion": metadata.resource_version, "finalizers": others}}
         with suppress(NotFound):
-            await self.client.patch(bundledeployments.KIND, world.name, body)
+            await self.identities.own.patch(bundledeployments.KIND, world.name, body)
 
     async def delete_bundles(self, world: World, plan: DeleteBundles) -> None:
         """Delete them. One that an earlier BundleDeployment has left is deleted only if the World shows the present one."""
@@ -88,25 +89,25 @@ class Deleter:
             why = "its BundleDeployment is deleted"
         else:
             return
-        await _all(self._delete(bundles.KIND, bundle.name, "", bundle.uid, why=why) for bundle in plan.bundles)
+        await _all(self._delete_bundle(bundle.name, bundle.uid, why) for bundle in plan.bundles)
 
     async def _is_present(self, world: World) -> bool:
         with suppress(NotFound):
-            present = await self.client.get(bundledeployments.KIND, world.name)
+            present = await self.identities.own.get(bundledeployments.KIND, world.name)
             return bool(present["metadata"]["uid"] == world.uid)
         return False
 
     async def prune(self, world: World, plan: Prune) -> None:
         """Delete or release what is no longer in the bundle, unless it was changed since it was observed."""
-        await _all(self._delete_entry(entry, _PRUNED, entry.resource_version) for entry in plan.delete)
-        await _all(self._prune_crd(entry) for entry in plan.delete_crds)
+        await _all(self._delete_entry(world, entry, _PRUNED, entry.resource_version) for entry in plan.delete)
+        await _all(self._prune_crd(world, entry) for entry in plan.delete_crds)
         await _all(self._release_entry(entry, world) for entry in plan.release)
         for removal in plan.namespaces:
             await self._prune_namespace(world, removal)
 
-    async def _prune_crd(self, entry: LabeledObject) -> None:
+    async def _prune_crd(self, world: World, entry: LabeledObject) -> None:
         if await self.usage.crd(entry.key.name) in (Usage.UNUSED, Usage.NEVER_ESTABLISHED):
-            await self._delete_entry(entry, _PRUNED, entry.resource_version)
+            await self._delete_entry(world, entry, _PRUNED, entry.resource_version)
 
     async def _prune_namespace(self, world: World, removal: NamespaceRemoval) -> None:
         namespace = removal.namespace
@@ -117,17 +118,17 @@ class Deleter:
                 labels = {label: None for label in namespace.labels if label.startswith(MEMBER_LABEL_PREFIX)}
                 metadata = {"labels": labels, "annotations": {RELEASED_ANNOTATION: world.name}}
                 key = _key(NAMESPACES, namespace.name, "")
-                await self._release(NAMESPACES, key, namespace.resource_version, metadata)
+                await self._release(world, NAMESPACES, key, namespace.resource_version, metadata)
             case Retention.DELETE:
                 if await self.usage.namespace(namespace.name) is Usage.UNUSED:
-                    await self._delete_namespace(namespace, _PRUNED)
+                    await self._delete_namespace(world, namespace, _PRUNED)
 
     async def delete_objects(self, world: World, plan: DeleteObjects, failed: FailedDeletions) -> None:
         """Delete group after group. Counts in `failed` what the API server refuses to delete, and raises Waiting that names it,
         unless it is abandoned.
         """
         for group in plan.groups:
-            deletions = {entry.uid: (str(entry.key), self._delete_entry(entry, _FINALIZED)) for entry in group}
+            deletions = {entry.uid: (str(entry.key), self._delete_entry(world, entry, _FINALIZED)) for entry in group}
             await self._try(deletions, world, failed)
 
     async def leave_namespaces(self, world: World, plan: LeaveNamespaces, failed: FailedDeletions) -> None:
@@ -135,7 +136,7 @@ class Deleter:
         for namespace in plan.leave:
             await self._leave(world, namespace)
         deletions = {
-            namespace.uid: (f"Namespace {namespace.name}", self._delete_namespace(namespace, _FINALIZED))
+            namespace.uid: (f"Namespace {namespace.name}", self._delete_namespace(world, namespace, _FINALIZED))
             for namespace in plan.delete
         }
         await self._try(deletions, world, failed)
@@ -162,7 +163,8 @@ class Deleter:
         identity = {"name": namespace.name, "uid": namespace.uid, "resourceVersion": namespace.resource_version}
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": identity}
         with suppress(Conflict, NotFound, Invalid):
-            self.informers.namespaces.record_write(await self.client.apply(NAMESPACES, body, manager_name(world.name)))
+            left = await self.identities.own.apply(NAMESPACES, body, manager_name(world.name))
+            self.informers.namespaces.record_write(left)
             log.info("left %s (others use it, or it existed before)", _key(NAMESPACES, namespace.name, ""))
 
     async def _release_entry(self, entry: LabeledObject, world: World) -> None:
@@ -172,33 +174,40 @@ class Deleter:
             metadata["annotations"] = {RELEASED_ANNOTATION: world.name}
         kind = self.rest_mapper.storage_kind(entry.key[:2])
         if kind is not None:
-            await self._release(kind, entry.key, entry.resource_version, metadata)
+            await self._release(world, kind, entry.key, entry.resource_version, metadata)
 
-    async def _release(self, kind: Kind, key: ObjectKey, resource_version: str, metadata: Mapping[str, Any]) -> None:
+    async def _release(
+        self, world: World, kind: Kind, key: ObjectKey, resource_version: str, metadata: Mapping[str, Any]
+    ) -> None:
         body = {"metadata": {"resourceVersion": resource_version, **metadata}}
         with suppress(Conflict, NotFound):
             async with self.limit:
-                await self.client.patch(kind, key.name, body, key.namespace or None)
+                client = self.identities.of_object(world, key)
+                await client.patch(kind, key.name, body, key.namespace or None)
             log.info("released %s: it stays without an owner", key)
 
     async def _delete_entry(
-        self, entry: LabeledObject | CustomResource, why: str, resource_version: str | None = None
+        self, world: World, entry: LabeledObject | CustomResource, why: str, resource_version: str | None = None
     ) -> None:
-        kind = self.rest_mapper.storage_kind(entry.key[:2])
+        kind, client = self.rest_mapper.storage_kind(entry.key[:2]), self.identities.of(world)
         if kind is not None:
-            await self._delete(kind, entry.key.name, entry.key.namespace, entry.uid, resource_version, why=why)
+            await self._delete(client, kind, entry.key, entry.uid, resource_version, why)
 
-    async def _delete_namespace(self, namespace: NamespaceInfo, why: str) -> None:
-        await self._delete(NAMESPACES, namespace.name, "", namespace.uid, namespace.resource_version, why=why)
+    async def _delete_namespace(self, world: World, namespace: NamespaceInfo, why: str) -> None:
+        key, version = _key(NAMESPACES, namespace.name, ""), namespace.resource_version
+        await self._delete(self.identities.of(world), NAMESPACES, key, namespace.uid, version, why)
+
+    async def _delete_bundle(self, name: str, uid: str, why: str) -> None:
+        await self._delete(self.identities.own, bundles.KIND, _key(bundles.KIND, name, ""), uid, None, why)
 
     async def _delete(
-        self, kind: Kind, name: str, namespace: str, uid: str, resource_version: str | None = None, *, why: str
+        self, client: Client, kind: Kind, key: ObjectKey, uid: str, resource_version: str | None, why: str
     ) -> None:
         with suppress(Conflict, NotFound):
             async with self.limit:
-                await self.client.delete(kind, name, namespace or None, uid=uid, resource_version=resource_version)
+                await client.delete(kind, key.name, key.namespace or None, uid=uid, resource_version=resource_version)
             self.informers.pending_deletions.add(uid)
-            log.info("deleted %s (%s)", _key(kind, name, namespace), why)
+            log.info("deleted %s (%s)", key, why)
 
 
 def _key(kind: Kind, name: str, namespace: str) -> ObjectKey:

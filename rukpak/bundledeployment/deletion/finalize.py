@@ -1,6 +1,7 @@
 """The next step for a BundleDeployment that is being deleted.
 
     the annotation that holds the deletion: nothing is deleted before it is removed
+    the account with whose permissions objects are deleted: nothing is deleted before it exists
     objects, in the order of rukpak.bundledeployment.deletion.deletion_order
     Namespaces: left or deleted, see rukpak.bundledeployment.deletion.retention; objects in them that the bundle did not bring are
     reported first
@@ -22,6 +23,7 @@ from http import HTTPStatus
 from olmkit.api.bundledeployments import ABANDON_ANNOTATION, FINALIZER, Reason
 from olmkit.errors import ApiError, Unavailable, Waiting
 from olmkit.stored_times import has_passed
+from rukpak.bundledeployment.account_rules import await_account_to_delete, leaves_everything
 from rukpak.bundledeployment.announcements import is_announced
 from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.delays import (
@@ -60,6 +62,9 @@ def finalize(world: World, evaluation: Evaluation) -> Plan:
     if FINALIZER not in world.deployment.metadata.finalizers:
         return Keep()
     _require_no_hold(evaluation)
+    await_account_to_delete(world)
+    if leaves_everything(world):
+        return RemoveFinalizer()
     _require_known(world)
     objects = _delete_objects(world) or _release_objects(world)
     return objects or _remove_namespaces(world, evaluation) or RemoveFinalizer()

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import accumulate, count
-from typing import Any
+from typing import Any, TypeGuard
 
 from olmkit.api.bundledeployments import (
     MAX_OLDER_INSTALL_BYTES,
@@ -106,7 +106,12 @@ def _has_begun(world: World, outcome: Outcome) -> bool:
     """Report whether an object of the target was, or was to be, written."""
     if isinstance(outcome, Done):
         return isinstance(outcome.plan, BeginRevision) or (bool(outcome.applied) and world.active_bundle is None)
-    return world.active_bundle is None and (bool(world.owned) or isinstance(outcome, ApplyRejected))
+    return world.active_bundle is None and (bool(world.owned) or _is_refused(outcome))
+
+
+def _is_refused(outcome: Outcome) -> TypeGuard[ApplyRejected]:
+    """Report whether an object was refused. Permissions that an account lacks before anything is applied are no failure."""
+    return isinstance(outcome, ApplyRejected) and not outcome.missing
 
 
 def _new(world: World, revisions: Sequence[Revision]) -> Revision:
@@ -190,7 +195,7 @@ def _failure(
     world: World, revision: Revision, outcome: Outcome, healthy: DesiredCondition | None, *, is_installed: bool
 ) -> str:
     """Explain why it has failed; empty if it has not."""
-    if isinstance(outcome, Blocked | ApplyRejected):
+    if isinstance(outcome, Blocked) or _is_refused(outcome):
         return outcome.message
     deadline = world.progress_deadline
     if healthy is not None and is_installed and deadline is None:

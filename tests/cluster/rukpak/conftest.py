@@ -12,6 +12,7 @@ from devcluster.cluster import Cluster
 from olmkit.runtime.client import Client
 from tests.cluster.rukpak.harness import Harness, harbour, rukpak
 from tests.cluster.rukpak.shared_process import SharedRukpak
+from tests.cluster.rukpak.tenants import Tenant
 from tests.cluster.rukpak.webhook_server import reachable_address
 
 
@@ -20,6 +21,14 @@ async def at(definitions: Cluster) -> AsyncIterator[Harness]:
     """The cluster's side of a test; whatever it makes goes with it."""
     async with harbour(definitions) as ours:
         yield ours
+
+
+@pytest.fixture
+async def tenant(at: Harness) -> Tenant:
+    """An account in a namespace of its own."""
+    made = Tenant(at)
+    await made.settle()
+    return made
 
 
 IN_PROCESS = {"caplog", "monkeypatch"}

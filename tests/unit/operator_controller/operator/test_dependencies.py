@@ -10,7 +10,7 @@ import pytest
 
 from olmkit.api import operators
 from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION
-from olmkit.api.operators import INSTALLED_FOR_LABEL, Operator
+from olmkit.api.operators import INSTALLED_FOR_LABEL, Operator, OperatorSpec
 from olmkit.errors import OlmError, Waiting
 from operator_controller.operator.decide import decide
 from operator_controller.operator.dependencies import count_request, deletion_hold, is_unused
@@ -50,6 +50,20 @@ def test_an_operator_for_a_missing_dependency_is_created_first() -> None:
     assert isinstance(plan, CreateDependency)
     assert plan.operator["metadata"] == {"name": "q", "labels": {INSTALLED_FOR_LABEL: ""}, "resourceVersion": "1"}
     assert plan.operator["spec"] == {"packageName": "q"}
+
+
+def test_a_dependency_has_the_account_of_the_operator_that_requires_it() -> None:
+    for install, account in (
+        ({"serviceAccount": {"name": "installer"}, "namespace": "team"}, {"name": "installer", "namespace": "team"}),
+        (
+            {"serviceAccount": {"name": "installer", "namespace": "other"}, "namespace": "team"},
+            {"name": "installer", "namespace": "other"},
+        ),
+    ):
+        spec = OperatorSpec.load({**MISSING.operator.spec.dump(), "install": install})
+        plan = decide(replace(MISSING, operator=MISSING.operator.model_copy(update={"spec": spec}))).plan
+        assert isinstance(plan, CreateDependency)
+        assert plan.operator["spec"] == {"packageName": "q", "install": {"serviceAccount": account}}
 
 
 def test_the_status_names_the_dependencies() -> None:

@@ -1,0 +1,185 @@
+"""What the account of a BundleDeployment lacks, as the API server says it before anything is applied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from olmkit.api import bundledeployments
+from olmkit.runtime.client import Client
+from rukpak.bundledeployment.cluster.rest_mapper import NAMESPACES
+from tests.cluster.rukpak.harness import (
+    CLUSTER_ROLES,
+    CONFIG_MAPS,
+    READY,
+    Harness,
+    cluster_role,
+    config_map,
+    namespace,
+    rukpak,
+    says,
+)
+from tests.cluster.rukpak.tenants import ROLE_BINDINGS, ROLES, Tenant
+
+Object = dict[str, Any]
+PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}
+LACKING = says("Stalled", "True", "Blocked", "lacks permissions to install the bundle, so that nothing is applied")
+
+
+def role(name: str, inside: str, *rules: Object) -> Object:
+    head = {"apiVersion": ROLES.api_version, "kind": "Role", "metadata": {"name": name, "namespace": inside}}
+    return {**head, "rules": list(rules)}
+
+
+def role_binding(name: str, inside: str, kind: str, to: str) -> Object:
+    subject = {"kind": "ServiceAccount", "name": "default", "namespace": inside}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": to}
+    metadata = {"name": name, "namespace": inside}
+    head = {"apiVersion": ROLE_BINDINGS.api_version, "kind": "RoleBinding", "metadata": metadata}
+    return {**head, "subjects": [subject], "roleRef": reference}
+
+
+def missing(raw: Object) -> list[Object]:
+    return list(raw["status"]["missingPermissions"]["rules"])
+
+
+def roles_of(rules: list[Object], name: str) -> list[Object]:
+    """Roles of rules as a person pastes them."""
+    made: dict[str, Object] = {}
+    for each in rules:
+        inside = each.get("namespace", "")
+        metadata = {"name": name, **({"namespace": inside} if inside else {})}
+        kind = "Role" if inside else "ClusterRole"
+        body = {"apiVersion": ROLES.api_version, "kind": kind, "metadata": metadata, "rules": []}
+        made.setdefault(inside, body)["rules"].append({key: each[key] for key in each if key != "namespace"})
+    return list(made.values())
+
+
+async def grant(tenant: Tenant, rules: list[Object], name: str) -> None:
+    """Give the account these rules."""
+    for body in roles_of(rules, name):
+        inside = body["metadata"].get("namespace", "")
+        await tenant.at.create(ROLES if inside else CLUSTER_ROLES, body)
+        await tenant.bind(name, inside, kind=body["kind"])
+
+
+async def test_all_missing_rules_are_named_at_once_and_are_all_that_is_needed(
+    at: Harness, tenant: Tenant, running: Client
+) -> None:
+    other = f"{at.name}-new"
+    objects = (
+        namespace(other),
+        config_map("log", tenant.namespace),
+        config_map("log", other),
+        cluster_role(at.name, rules=[PODS]),
+        role("inner", tenant.namespace, {**PODS, "verbs": ["watch"]}),
+        role_binding("inner", tenant.namespace, "Role", "inner"),
+    )
+    await tenant.install(objects)
+    raw = await at.until(LACKING)
+    assert raw["status"]["missingPermissions"]["serviceAccount"] == f"{tenant.namespace}/installer"
+    assert await at.find(NAMESPACES, other) is None, "nothing is half applied"
+    assert await at.find(CONFIG_MAPS, "log", tenant.namespace) is None
+    await grant(tenant, missing(raw), f"{at.name}-pasted")
+    raw = await at.until(READY)
+    assert "missingPermissions" not in raw["status"]
+    await at.remove()
+    await at.until(lambda raw: raw is None)
+    assert await at.find(NAMESPACES, other) is None, "what was pasted permits the deletion too"
+
+
+async def test_the_rules_of_a_role_are_missing_one_by_one(at: Harness, tenant: Tenant, running: Client) -> None:
+    await tenant.bind("admin", tenant.namespace)
+    wide = {"apiGroups": ["", "apps"], "resources": ["pods", "nodes"], "verbs": ["get", "list"]}
+    await tenant.install((role("wide", tenant.namespace, wide),))
+    raw = await at.until(LACKING)
+    # admin may get and list pods in its namespace; of the group apps it may neither, and nodes are of nobody.
+    assert missing(raw) == [
+        {"namespace": tenant.namespace, "apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list"]},
+        {
+            "namespace": tenant.namespace,
+            "apiGroups": ["apps"],
+            "resources": ["nodes", "pods"],
+            "verbs": ["get", "list"],
+        },
+    ]
+    assert await at.find(ROLES, "wide", tenant.namespace) is None
+    escalate = {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles"], "verbs": ["escalate"]}
+    await grant(tenant, [{"namespace": tenant.namespace, **escalate}], f"{at.name}-escalate")
+    await at.until(READY)
+
+
+async def test_a_binding_of_a_role_outside_of_the_bundle(at: Harness, tenant: Tenant, running: Client) -> None:
+    await tenant.bind("admin", tenant.namespace)
+    bindings = (
+        role_binding("low", tenant.namespace, "ClusterRole", "view"),
+        role_binding("high", tenant.namespace, "ClusterRole", "cluster-admin"),
+        role_binding("none", tenant.namespace, "ClusterRole", f"{at.name}-absent"),
+    )
+    await tenant.install(bindings)
+    rules = missing(await at.until(LACKING))
+    assert {"namespace": tenant.namespace, "apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]} in rules
+    bind = {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"], "verbs": ["bind"]}
+    assert {"namespace": tenant.namespace, **bind, "resourceNames": [f"{at.name}-absent"]} in rules
+    assert "view" not in yaml.safe_dump(rules)
+    assert await at.find(ROLE_BINDINGS, "low", tenant.namespace) is None
+    assert await at.find(ROLE_BINDINGS, "high", tenant.namespace) is None
+
+
+async def test_rights_by_the_name_of_an_object_suffice(at: Harness, tenant: Tenant, running: Client) -> None:
+    named = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["log"]}
+    verbs = ["create", "delete", "get", "patch"]
+    read = {"apiGroups": [""], "resources": ["namespaces"], "resourceNames": [tenant.namespace], "verbs": ["get"]}
+    rules = [{**each, "namespace": tenant.namespace} for each in ({**named, "verbs": verbs}, read)]
+    await grant(tenant, rules, f"{at.name}-named")
+    await tenant.install((config_map("log", tenant.namespace), config_map("other", tenant.namespace)))
+    raw = await at.until(LACKING)
+    assert [each["resourceNames"] for each in missing(raw)] == [["other"]]
+    await tenant.install((config_map("log", tenant.namespace),), "v2")
+    await at.until(READY)
+
+
+async def test_a_right_that_is_taken_away_later_is_reported(at: Harness, tenant: Tenant, tmp_path: Path) -> None:
+    await tenant.bind("admin", tenant.namespace)
+    async with rukpak(at.cluster, tmp_path):
+        await tenant.install((config_map("log", tenant.namespace, a="1"),))
+        await at.until(READY)
+        await at.client.delete(ROLE_BINDINGS, f"{at.name}-admin", tenant.namespace)
+        await at.client.patch(CONFIG_MAPS, "log", {"data": {"a": "2"}}, tenant.namespace)
+        raw = await at.until(lambda raw: LACKING(raw) and "missingPermissions" in (raw or {})["status"])
+        assert {"configmaps", "namespaces"} == {name for each in missing(raw) for name in each["resources"]}
+        assert says("Installed", "True")(raw)
+        before = raw["metadata"]["resourceVersion"]
+        await tenant.bind("admin", tenant.namespace)
+        raw = await at.until(READY)
+        assert before != raw["metadata"]["resourceVersion"]
+        assert (await at.client.get(CONFIG_MAPS, "log", tenant.namespace))["data"] == {"a": "1"}
+
+
+@pytest.mark.parametrize("kind", ["Role", "ClusterRole"])
+async def test_an_upgrade_that_needs_more_leaves_what_runs(
+    at: Harness, tenant: Tenant, running: Client, kind: str
+) -> None:
+    await tenant.bind("admin", tenant.namespace)
+    await tenant.install((config_map("log", tenant.namespace, a="1"),))
+    await at.until(READY)
+    more = role("more", tenant.namespace, {**PODS, "verbs": ["*"]})
+    more = more if kind == "Role" else cluster_role(at.name, rules=[PODS])
+    await tenant.install((config_map("log", tenant.namespace, a="2"), more), "v2")
+    raw = await at.until(LACKING)
+    assert says("Installed", "True")(raw)
+    assert (await at.client.get(CONFIG_MAPS, "log", tenant.namespace))["data"] == {"a": "1"}
+
+
+async def test_the_account_stays_that_of_spec_when_it_is_replaced(at: Harness, tenant: Tenant, running: Client) -> None:
+    await tenant.bind("admin", tenant.namespace)
+    await tenant.install((config_map("log", tenant.namespace, a="1"),))
+    await at.until(READY)
+    other = {"spec": {"serviceAccount": {"name": "default", "namespace": tenant.namespace}}}
+    await at.client.patch(bundledeployments.KIND, at.name, other)
+    await at.client.patch(CONFIG_MAPS, "log", {"data": {"a": "2"}}, tenant.namespace)
+    raw = await at.until(lambda raw: LACKING(raw) and "missingPermissions" in (raw or {})["status"])
+    assert raw["status"]["missingPermissions"]["serviceAccount"] == f"{tenant.namespace}/default"
