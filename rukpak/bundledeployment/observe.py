@@ -393,14 +393,15 @@ class Observer:
         )
 
     async def _with_custom_resources(self, world: World, memory: Memory) -> World:
-        """The World with the custom resources that are deleted with its CRDs. They are listed in each pass until there are
-        none."""
+        """The World with the custom resources that are deleted with its CRDs, of those CRDs that are not kept. They are listed in
+        each pass until there are none."""
         if memory.has_no_custom_resources or world.deletion_policy != "Cascade":
             return replace(world, custom_resources=())
         found: list[CustomResource] = []
         for crd in installed_definitions(self.informers.crds, world.uid, world.name):
             kind = self.rest_mapper.storage_kind(crd.group_kind)
-            if kind is None:
+            definition = world.owned.get(ObjectKey(*CRD, "", crd.name))
+            if kind is None or (definition is not None and world.is_kept(definition)):
                 continue
             try:
                 objects, _ = await self.client.list(kind, metadata_only=True)

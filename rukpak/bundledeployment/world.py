@@ -26,6 +26,7 @@ from olmkit.api.impersonation import Account
 from olmkit.api.install_settings import DeletionPolicy
 from olmkit.api.meta import Kind
 from olmkit.api.ownership import manager_name
+from olmkit.api.provisioner_classes import HELM
 from olmkit.errors import ApiError, Waiting
 from olmkit.gocompat.text import parse_duration
 from rukpak.bundledeployment.bundle_info import BundleInfo, record_of
@@ -109,6 +110,8 @@ class LabeledObject:
     is_scaled_by_others: bool = False
     """True if another field manager owns spec.replicas."""
     health: Health | None = None
+    is_kept: bool = False
+    """True if an annotation of Helm asks to keep it when its chart is removed."""
     pod_selector: str = ""
     """The label selector of the pods of a workload that is not healthy; empty for other objects."""
 
@@ -435,6 +438,11 @@ class World:
         labels to Endpoints."""
         manager = manager_name(self.name)
         return {key: member for key, member in self.labeled.items() if manager in member.applied_fields}
+
+    def is_kept(self, entry: LabeledObject) -> bool:
+        """Report whether an object of a chart stays, without an owner, when it is no longer in the chart or the chart is removed.
+        In bundles of other formats the annotation means nothing."""
+        return entry.is_kept and self.deployment.spec.template.spec.provisioner_class_name == HELM
 
     def is_deleting(self, key: ObjectKey) -> bool:
         """Report whether the object is being deleted."""

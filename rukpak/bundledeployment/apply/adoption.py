@@ -79,7 +79,8 @@ class Adoption:
         if found.is_left and key[:2] == CRD:
             # Observed as released, it is compared with that of the bundle before it is replaced.
             raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)
-        if found.is_left or (self.adopts and not found.owner) or self._has_lost_label(uid, key, live, found):
+        is_own = self._has_lost_label(uid, key, live, found) or (not found.owner and self._was_kept(uid, key, live))
+        if found.is_left or (self.adopts and not found.owner) or is_own:
             return unchanged_precondition(live)
         claim, by = next((item for item in found.claims.items() if item[0].tool == found.owner), (None, None))
         conflicting = {ConflictingObject(kind, key.namespace, key.name), *((by,) if by is not None else ())}
@@ -95,6 +96,15 @@ class Adoption:
         back: what replaces it would have to be compared with it first."""
         is_nobodys = not found.owner and found.departed is None and key[:2] != CRD
         return is_nobodys and has_applied_since(live, manager_name(self.holder(uid)), self.since)
+
+    def _was_kept(self, uid: str, key: ObjectKey, live: Object) -> bool:
+        """Report whether a BundleDeployment of this name has applied the object, and kept it when its chart lost it or was
+        removed."""
+        name = self.holder(uid)
+        released_by = (live["metadata"].get("annotations") or {}).get(RELEASED_ANNOTATION)
+        is_unlabeled = OWNER_UID_LABEL not in (live["metadata"].get("labels") or {})
+        was_applied = has_applied_since(live, manager_name(name), "0")  # at any time
+        return key[:2] != CRD and is_unlabeled and released_by == name and was_applied
 
     def _ownership(
         self, key: ObjectKey, metadata: Object, found: Ownership, claim: Claim | None, by: ConflictingObject | None

@@ -27,6 +27,9 @@ from rukpak.bundledeployment.health.workload_health import WORKLOAD_RULES
 from rukpak.bundledeployment.world import CustomResource, LabeledObject
 from rukpak.format.objects import ObjectKey, group_of
 
+RESOURCE_POLICY_ANNOTATION = "helm.sh/resource-policy"
+"""Helm's annotation of objects that stay when their chart is removed; the value is "keep"."""
+
 
 def applied_fields(obj: Mapping[str, Any]) -> dict[str, str]:
     """Field manager -> hash of the fields it applied, and of the time of the last apply that changed something, of rukpak's
@@ -81,9 +84,15 @@ def labeled_object(obj: Object) -> Object:
         finalizers=tuple(metadata.get("finalizers") or ()),
         is_scaled_by_others=_is_scaled(obj),
         health=state,
+        is_kept=_is_kept(metadata),
         pod_selector=_pod_selector(obj) if key[:2] in WORKLOAD_RULES and state not in (None, HEALTHY) else "",
     )
     return {"metadata": _identity(metadata), "labeled": value}
+
+
+def _is_kept(metadata: Mapping[str, Any]) -> bool:
+    policy = (metadata.get("annotations") or {}).get(RESOURCE_POLICY_ANNOTATION)
+    return isinstance(policy, str) and policy.strip().lower() == "keep"
 
 
 def _identity(metadata: Mapping[str, Any]) -> dict[str, Any]:

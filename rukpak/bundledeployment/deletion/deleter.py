@@ -168,9 +168,10 @@ class Deleter:
             log.info("left %s (others use it, or it existed before)", _key(NAMESPACES, namespace.name, ""))
 
     async def _release_entry(self, entry: LabeledObject, world: World) -> None:
-        """Remove the label. Another BundleDeployment may take over a CRD that has the annotation."""
+        """Remove the label. Another BundleDeployment may take over a CRD that has the annotation, and one of this name an object
+        of a chart."""
         metadata: dict[str, Any] = {"labels": {OWNER_UID_LABEL: None}}
-        if entry.key[:2] == CRDS.group_kind:
+        if entry.key[:2] == CRDS.group_kind or world.is_kept(entry):
             metadata["annotations"] = {RELEASED_ANNOTATION: world.name}
         kind = self.rest_mapper.storage_kind(entry.key[:2])
         if kind is not None:

@@ -7,6 +7,8 @@
     reported first
     the finalizer
 
+Objects of a chart that Helm would keep stay too, with their Namespace.
+
 With the deletion policy KeepCRDs the CRDs, their custom resources and Namespaces with objects of others stay, with Orphan all
 objects do: their labels are removed.
 
@@ -36,7 +38,7 @@ from rukpak.bundledeployment.delays import (
 )
 from rukpak.bundledeployment.deletion.deletion_order import DELETE_BATCH, Entry, in_order, waves
 from rukpak.bundledeployment.deletion.prune import prune_namespaces, release_namespaces, require_settled
-from rukpak.bundledeployment.deletion.retention import Retention, finalized_namespace_retention
+from rukpak.bundledeployment.deletion.retention import Retention, finalized_namespace_retention, is_only_member
 from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.plan import (
     Announce,
@@ -44,11 +46,20 @@ from rukpak.bundledeployment.plan import (
     Keep,
     LeaveNamespaces,
     ListForeignObjects,
+    NamespaceRemoval,
     Plan,
     Prune,
     RemoveFinalizer,
 )
-from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, CustomResource, ListFailure, World
+from rukpak.bundledeployment.world import (
+    CRD,
+    NAMESPACE,
+    BriefWait,
+    CustomResource,
+    LabeledObject,
+    ListFailure,
+    World,
+)
 from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names
 
@@ -66,7 +77,7 @@ def finalize(world: World, evaluation: Evaluation) -> Plan:
     if leaves_everything(world):
         return RemoveFinalizer()
     _require_known(world)
-    objects = _delete_objects(world) or _release_objects(world)
+    objects = _delete_objects(world) or _release_kept(world) or _release_objects(world)
     return objects or _remove_namespaces(world, evaluation) or RemoveFinalizer()
 
 
@@ -110,8 +121,9 @@ def _delete_objects(world: World) -> Plan | None:
     if world.deletion_policy == "Orphan":
         return None
     resources = {entry.key: entry for entry in world.custom_resources or ()}
-    remaining: list[Entry] = [*resources.values()]
-    remaining += [entry for key, entry in world.owned.items() if key not in resources]
+    kept = _kept(world)
+    remaining: list[Entry] = [entry for key, entry in resources.items() if key not in kept]
+    remaining += [entry for key, entry in world.owned.items() if key not in resources and key not in kept]
     if world.deletion_policy == "KeepCRDs":
         remaining = [entry for entry in remaining if entry.key[:2] != CRD]
     for wave in waves(remaining, world.webhooks_without_endpoints):
@@ -119,6 +131,23 @@ def _delete_objects(world: World) -> Plan | None:
         if plan is not None:
             return plan
     return None
+
+
+def _kept(world: World) -> dict[ObjectKey, LabeledObject]:
+    """The objects of a chart that are kept."""
+    return {key: entry for key, entry in sorted(world.owned.items()) if world.is_kept(entry)}
+
+
+def _release_kept(world: World) -> Plan | None:
+    """Release the objects of a chart that are kept; before them their Namespaces, which would be deleted with them."""
+    kept = [entry for entry in _kept(world).values() if entry.deletion_timestamp is None]
+    if not kept or world.deletion_policy == "Orphan":
+        return None
+    holding = [entry for entry in _members(world) if entry.name in {one.key.namespace for one in kept}]
+    require_settled(world, holding)
+    if own := [NamespaceRemoval(entry, Retention.RELEASE) for entry in holding if is_only_member(entry)]:
+        return Prune(namespaces=tuple(own))
+    return Prune(release=tuple(kept[:DELETE_BATCH]))
 
 
 def _release_objects(world: World) -> Plan | None:

@@ -40,6 +40,8 @@ def prune(world: World, content: RenderedBundle) -> ReadUsage | Prune | None:
     obsolete = obsolete_objects(world, content)
     if not obsolete:
         return prune_namespaces(world, _obsolete_namespaces(world, content))
+    if kept := tuple(entry for entry in _remaining(obsolete) if world.is_kept(entry)):
+        return Prune(release=kept)
     if others := _other_objects(obsolete):
         return Prune(delete=others)
     return _prune_crds(world, _remaining(obsolete))

@@ -15,14 +15,18 @@ from tests.cluster.rukpak.bundledeployment.charts.conftest import Charts
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
     DEPLOYMENTS,
+    OWNER,
     READY,
     Harness,
     config_map,
     data,
     definition,
     gone,
+    kind_of,
+    namespace,
     rukpak,
     says,
+    thing,
     version_of,
 )
 from tests.conditions import triple
@@ -159,6 +163,45 @@ async def test_definitions_come_before_their_objects(at: Harness, charts: Charts
     await at.remove()
     await at.until(gone)
     assert await at.find(CRDS, "boats.charts.example.com") is None
+
+
+async def test_a_definition_that_helm_keeps_is_kept_with_its_custom_resources(at: Harness, charts: Charts) -> None:
+    crd = definition(at.group)
+    crd["metadata"]["annotations"] = {"helm.sh/resource-policy": "keep"}
+    await charts.install(small_chart({"crd.yaml": json.dumps(crd)}))
+    await at.until(READY)
+    boats = kind_of(at.group)
+    await at.create(NAMESPACES, namespace(at.name))
+    await at.create(boats, thing(boats, "dinghy", at.name))
+    await at.remove()
+    await at.until(gone)
+    assert await at.find(boats, "dinghy", at.name) is not None
+
+
+async def test_what_helm_keeps_is_kept_with_its_namespace_and_taken_over_again(at: Harness, charts: Charts) -> None:
+    await charts.install("kept")
+    await at.until(READY)
+    await charts.install("kept", {"data": False})
+    await at.until(lambda raw: READY(raw) and (raw or {})["status"]["revision"] == 2)
+    name = f"{at.name}-data"
+    left = await at.find(CONFIG_MAPS, name, charts.namespace)
+    assert left is not None
+    assert OWNER not in (left["metadata"].get("labels") or {})
+    await charts.install("kept")
+    await at.until(lambda raw: READY(raw) and (raw or {})["status"]["revision"] == 3)
+    assert OWNER in (await at.find(CONFIG_MAPS, name, charts.namespace) or {})["metadata"]["labels"]
+
+    await at.remove()
+    await at.until(gone)
+    after = await at.find(CONFIG_MAPS, name, charts.namespace)
+    assert after is not None
+    assert after["metadata"]["uid"] == left["metadata"]["uid"]
+    assert await at.find(CONFIG_MAPS, f"{at.name}-other", charts.namespace) is None
+    await charts.install("kept")
+    await at.until(READY)
+    again = await at.find(CONFIG_MAPS, name, charts.namespace)
+    assert again is not None
+    assert again["metadata"]["uid"] == left["metadata"]["uid"]
 
 
 async def test_hooks_are_refused_by_name_before_anything_is_applied(at: Harness, charts: Charts) -> None:
