@@ -114,6 +114,13 @@ VALUES_SCHEMA = {
 }
 
 
+VALUES_RULE = "!has(self.serviceAccount) || !has(self.config) || !has(self.config.valuesFrom)"
+VALUES_WITH_ACCOUNT = (
+    "config.valuesFrom names objects of the suite's namespace, which an installation with serviceAccount may not read: use"
+    " config.values"
+)
+
+
 class ConditionType(DescribedEnum):
     """The condition types of a BundleDeployment. Stalled is the only one with negative polarity."""
 

@@ -155,6 +155,7 @@ CRD_DEFINITIONS = (
             MESSAGE,
         ),
         name_limit=bundledeployments.MAX_NAME_LENGTH,
+        spec_rules=((bundledeployments.VALUES_RULE, bundledeployments.VALUES_WITH_ACCOUNT),),
         source_rules=BUNDLE_SOURCE_RULES,
     ),
 )

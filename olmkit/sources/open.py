@@ -31,7 +31,7 @@ from olmkit.sources.access import Access
 from olmkit.sources.content_limits import CATALOG_LIMITS, ContentLimits
 from olmkit.sources.errors import BadContent, SourceReason
 from olmkit.sources.oci import image
-from olmkit.sources.oci.image import FromLabel
+from olmkit.sources.oci.image import AnyChart, FromLabel
 from olmkit.sources.oci.layers import member_path
 from olmkit.sources.oci.registries_conf import Registries
 from olmkit.sources.resolved_source import (
@@ -58,7 +58,7 @@ from olmkit.sources.tree import Tree, TreeError
 from olmkit.sources.tree_storage import TreeStorage
 from olmkit.store.disk_errors import UNPACKED_CONTENT, disk_errors_as_waiting
 
-PathSelection: TypeAlias = str | Sequence[str] | FromLabel | None
+PathSelection: TypeAlias = str | Sequence[str] | FromLabel | AnyChart | None
 Progress: TypeAlias = Callable[[str], None]
 
 
@@ -359,7 +359,7 @@ def _unpack_files(facts: Mapping[str, Any], into: Path | TreeStorage, limits: Co
 
 def _paths(only: PathSelection) -> list[str]:
     """The selected paths of content that has no labels; empty for all."""
-    return [] if only is None or isinstance(only, str | FromLabel) else list(only)
+    return [] if only is None or isinstance(only, str | FromLabel | AnyChart) else list(only)
 
 
 def _root(into: Path | TreeStorage) -> Path:

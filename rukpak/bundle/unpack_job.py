@@ -19,6 +19,7 @@ from olmkit.jobs.job import Job, JobContext
 from olmkit.jobs.job_functions import implement
 from olmkit.sources.content_limits import BUNDLE_LIMITS
 from olmkit.sources.errors import CONTENT_RETRY_DELAY, BadContent, SourceReason
+from olmkit.sources.oci.image import AnyChart
 from olmkit.sources.open import Fetched, open_source
 from olmkit.sources.open import unpack as unpack_source
 from olmkit.sources.reachability import verify_reachable
@@ -43,8 +44,11 @@ NOT_REGISTRY = (
 UNPACKED = "unpacked"
 """The directory below that of the job in which the source is unpacked, at the paths of its repository."""
 
-_DIRECTORIES: Mapping[str, tuple[str, ...]] = {REGISTRY: ("manifests", "metadata"), PLAIN: ("manifests",), HELM: ()}
-"""The paths that are unpacked; none stands for all."""
+_DIRECTORIES: Mapping[str, tuple[str, ...] | AnyChart] = {
+    REGISTRY: ("manifests", "metadata"),
+    PLAIN: ("manifests",),
+    HELM: AnyChart(),
+}
 _READERS: Mapping[str, Callable[[Mapping[str, bytes]], Bundle]] = {REGISTRY: read_registry, PLAIN: read_plain}
 
 

@@ -205,7 +205,7 @@ class Observer:
             if bundle is not None and bundle.is_chart and bundle.digest and bundle.unpack_state is UnpackState.DONE:
                 is_later = world.is_later(revision)
                 inputs = self.charts.inputs(world.name, name, bundle.digest, options, is_upgrade=is_later)
-                found[role] = self.charts.state(inputs)
+                found[role] = self.charts.state(inputs, has_account=world.account is not None)
         return found
 
     async def _fallback_content(

@@ -136,6 +136,11 @@ class FromLabel:
     name: str
 
 
+@dataclass(frozen=True)
+class AnyChart:
+    """Selects everything of an image that contains a Helm chart, or of a chart that is an artifact."""
+
+
 async def resolve(ref: str, registries: Registries) -> ResolvedImage:
     """Resolve a tag to a digest at the registry. A reference by digest needs no request.
 
@@ -202,7 +207,7 @@ async def fetch(
     directory: Path,
     registries: Registries,
     *,
-    only: str | Sequence[str] | FromLabel | None = None,
+    only: str | Sequence[str] | FromLabel | AnyChart | None = None,
     limits: ContentLimits = CATALOG_LIMITS,
     progress: Callable[[str], None] = lambda line: None,
 ) -> FetchedImage:
@@ -214,7 +219,7 @@ async def fetch(
     async with Transport(registries) as transport:
         source = Endpoints(transport, registries, reference)
         progress("reading the manifest")
-        found = await source.find()
+        found = await source.find(is_chart_wanted=isinstance(only, AnyChart))
         selection, sizes = _selected_paths(found, only), tuple(layer.size for layer in found.manifest.layers)
         if sum(sizes) > limits.bytes:
             words = f"is {sum(sizes):,} bytes compressed; at most {limits.bytes:,} are read"
@@ -302,13 +307,13 @@ class Endpoints:
         """The index of the manifests that refer to this digest; None if no registry has the API. Raises Waiting."""
         return await self._if_found(lambda registry: registry.referrers(digest))
 
-    async def find(self) -> _FoundImage:
-        """The manifest for this machine's platform, and its labels."""
+    async def find(self, *, is_chart_wanted: bool = False) -> _FoundImage:
+        """The manifest for this machine's platform, and its labels; with `is_chart_wanted`, also that of a Helm chart."""
         data, kind = await self.first(lambda registry: registry.manifest(self._reference.version))
         digest = self._reference.digest or f"sha256:{hashlib.sha256(data).hexdigest()}"
         ref = self._reference.by_digest(digest)
         try:
-            document = manifests.parse(data, kind)
+            document = manifests.parse(data, kind, is_chart_wanted=is_chart_wanted)
             for _ in range(manifests.MAX_INDEX_DEPTH):
                 if isinstance(document, Manifest):
                     break
@@ -477,8 +482,10 @@ def _content_error(ref: str, reason: SourceReason, words: str) -> BadContent:
     return BadContent(reason, f"image {ref} {words}", ref)
 
 
-def _selected_paths(found: _FoundImage, only: str | Sequence[str] | FromLabel | None) -> tuple[str, ...]:
+def _selected_paths(found: _FoundImage, only: str | Sequence[str] | FromLabel | AnyChart | None) -> tuple[str, ...]:
     """The selected paths, without leading and trailing slashes."""
+    if isinstance(only, AnyChart):
+        return ("",)
     if isinstance(only, FromLabel):
         if not found.labels.get(only.name):
             text = f'catalog image "{found.ref}" is missing the required label "{only.name}"'

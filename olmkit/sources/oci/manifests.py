@@ -41,6 +41,9 @@ FOREIGN_LAYER_MEDIA_TYPES = (
 CONFIG_MEDIA_TYPES = frozenset(
     {"application/vnd.oci.image.config.v1+json", "application/vnd.docker.container.image.v1+json"}
 )
+CHART_CONFIG_MEDIA_TYPE = "application/vnd.cncf.helm.config.v1+json"
+CHART_MEDIA_TYPES = frozenset({"application/vnd.cncf.helm.chart.content.v1.tar+gzip", "application/tar+gzip"})
+"""The layer of a chart, as Helm pushes it and as older versions did. Others, such as its provenance, are left out."""
 ARCHITECTURES: Mapping[str, str] = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
 """The machine of os.uname() to the architecture of image indexes; others have the same name (ppc64le, s390x, riscv64)."""
 MAX_LAYERS = 500
@@ -78,8 +81,9 @@ class Index:
     entries: tuple[Descriptor, ...]
 
 
-def parse(data: bytes, content_type: str) -> Manifest | Index:
-    """Parse a manifest or an index; its own media type takes precedence over the header. Raises InvalidManifest."""
+def parse(data: bytes, content_type: str, *, is_chart_wanted: bool = False) -> Manifest | Index:
+    """Parse a manifest or an index; its own media type takes precedence over the header. With `is_chart_wanted`, also that of a
+    Helm chart, an artifact with the packed chart as its only layer. Raises InvalidManifest."""
     document = _object(data, "has a manifest that")
     own_type = document.get("mediaType")
     kind = own_type if isinstance(own_type, str) and own_type else content_type
@@ -88,7 +92,7 @@ def parse(data: bytes, content_type: str) -> Manifest | Index:
     if kind in INDEX_MEDIA_TYPES or (kind not in MANIFEST_MEDIA_TYPES and "manifests" in document):
         return Index(tuple(descriptor(each) for each in _list(document, "manifests")))
     if kind in MANIFEST_MEDIA_TYPES or "layers" in document:
-        return _manifest(document)
+        return _manifest(document, is_chart_wanted=is_chart_wanted)
     if document.get("schemaVersion") == 1:
         raise InvalidManifest("is in Docker's old format, schema 1: push it as an OCI or a Docker v2 image")
     raise InvalidManifest(f"has a manifest of type {quoted(kind)}: push it as an OCI or a Docker v2 image")
@@ -145,8 +149,14 @@ def _list(document: Mapping[str, Any], key: str) -> Sequence[Any]:
     return value
 
 
-def _manifest(document: Mapping[str, Any]) -> Manifest:
+def _manifest(document: Mapping[str, Any], *, is_chart_wanted: bool) -> Manifest:
     config = descriptor(document.get("config"))
+    if is_chart_wanted and config.media_type == CHART_CONFIG_MEDIA_TYPE:
+        found = [descriptor(each) for each in _list(document, "layers")]
+        charts = tuple(each for each in found if each.media_type in CHART_MEDIA_TYPES)
+        if len(charts) != 1:
+            raise InvalidManifest(f"is a Helm chart with {len(charts)} layers of charts; it has to have one")
+        return Manifest(config, charts)
     if config.media_type not in CONFIG_MEDIA_TYPES:
         kind = document.get("artifactType") or config.media_type
         raise InvalidManifest(f"is not an image but an artifact of the type {quoted(str(kind))}")

@@ -19,7 +19,7 @@ from typing import Any
 
 import orjson
 
-from olmkit.api.bundledeployments import ValuesFrom
+from olmkit.api.bundledeployments import VALUES_WITH_ACCOUNT, ValuesFrom
 from olmkit.errors import Blocked, NotFound, OlmError
 from olmkit.jobs.job import Task
 from olmkit.jobs.scheduler import Jobs
@@ -93,10 +93,13 @@ class ChartRenderer:
             return inputs
         return replace(inputs, api_versions=_digest(self.rest_mapper.api_versions()))
 
-    def state(self, inputs: ChartInputs) -> ChartState:
-        """The state of a chart with these inputs."""
+    def state(self, inputs: ChartInputs, *, has_account: bool) -> ChartState:
+        """The state of a chart with these inputs. `has_account`: it is installed with the permissions of a ServiceAccount, which
+        may not read what the suite may."""
         latest = self._latest.get(inputs.place)
         state = ChartState(inputs, latest.digest if latest else "", latest is not None and latest.inputs == inputs)
+        if has_account and inputs.options.values_from:
+            return replace(state, error=BadBundle(INVALID_CONFIGURATION, VALUES_WITH_ACCOUNT))
         if state.is_current:
             return state
         if (problem := self._problem(inputs)) is not None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest_asyncio
 
-from olmkit.sources.source import ConfigMapsSource, HttpSource
+from olmkit.sources.access import Access
+from olmkit.sources.source import ConfigMapsSource, HttpSource, ImageSource
 from rukpak.bundle.storage import stored_type
-from tests.chart_files import chart_files, packed_chart, small_chart
+from tests.chart_files import CHARTS, chart_files, packed_chart, small_chart
 from tests.images import digest_of, file, link, tar
 from tests.integration.rukpak.bundle.source_unpacker import SourceUnpacker
+from tests.servers.local_registry import LocalRegistry
 from tests.servers.web_server import WebServer
 
 HELM = "helm"
@@ -47,6 +50,26 @@ async def test_a_packed_chart_is_stored_without_its_directory(unpacker: ChartUnp
     assert stored_type(unpacker.store, result.digest) == HELM
     stored = [path for path in unpacker.files(result) if path.startswith("files/")]
     assert stored == sorted(f"files/{path}" for path in files)
+
+
+async def test_a_chart_that_helm_has_pushed_is_read_from_the_registry(
+    helm_program: Path, local_registry: LocalRegistry, tmp_path: Path
+) -> None:
+    def helm(*arguments: str) -> None:
+        subprocess.run([helm_program, *arguments], check=True, capture_output=True, env={"HOME": str(tmp_path)})
+
+    helm("package", str(CHARTS / "web"), "--destination", str(tmp_path))
+    helm("push", str(tmp_path / "web-1.2.0.tgz"), f"oci://{local_registry.address}/charts", "--plain-http")
+    access = Access(allowed_cidrs=("127.0.0.0/8",), registries_conf=local_registry.registries_conf)
+    unpacker = SourceUnpacker(tmp_path, access)
+    source = ImageSource(f"{local_registry.address}/charts/web:1.2.0")
+    result = await unpacker.unpack(source, HELM)
+    assert not result.problem
+    expected = {f"files/{path}" for path in chart_files("web") if path != "README.md"}
+    assert {path for path in unpacker.files(result) if path.startswith("files/")} == expected
+    plain = await unpacker.unpack(ImageSource(f"{local_registry.address}/charts/web:1.2.0"))
+    assert not plain.problem, "it is stored as a chart, which the controller reports as a conflict"
+    await unpacker.jobs.close()
 
 
 async def test_a_chart_of_config_maps_is_at_the_root(unpacker: ChartUnpacker) -> None:

@@ -7,7 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from olmkit.api import bundledeployments
 from olmkit.api.meta import Kind
+from olmkit.errors import Invalid
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
 from tests.chart_files import small_chart
@@ -226,6 +230,13 @@ async def test_options_of_other_bundles_are_refused(at: Harness, charts: Charts)
     await at.until(says("Stalled", "True", "Blocked", "config.env changes the Deployments of a registry+v1 bundle"))
     await charts.install("web", ["a"])
     await at.until(says("Stalled", "True", "Blocked", "config.values has to be an object, or a string of YAML"))
+
+
+async def test_values_of_the_suite_are_not_for_installations_with_an_account(at: Harness, charts: Charts) -> None:
+    await charts.install("web", valuesFrom=[{"kind": "Secret", "name": "any"}])
+    account = {"spec": {"serviceAccount": {"name": "tenant", "namespace": charts.namespace}}}
+    with pytest.raises(Invalid, match="an installation with serviceAccount may not read"):
+        await at.client.patch(bundledeployments.KIND, at.name, account)
 
 
 async def test_without_helm_the_status_says_so(at: Harness, tmp_path: Path) -> None:

@@ -119,6 +119,25 @@ def test_without_a_suitable_platform_the_available_ones_are_named() -> None:
     assert str(raised.value) == 'has no image for linux, only for "darwin/arm64, windows/amd64"'
 
 
+CHART = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+CHART_CONFIG = blob("c", "application/vnd.cncf.helm.config.v1+json")
+
+
+@pytest.mark.parametrize("kind", [CHART, "application/tar+gzip"])
+def test_a_chart_is_read_where_it_is_wanted_without_its_provenance(kind: str) -> None:
+    provenance = blob("2", "application/vnd.cncf.helm.chart.provenance.v1.prov")
+    data = orjson.dumps(image(config=CHART_CONFIG, layers=[blob("1", kind), provenance]))
+    found = manifests.parse(data, "text/plain", is_chart_wanted=True)
+    assert isinstance(found, Manifest)
+    assert [layer.media_type for layer in found.layers] == [kind]
+
+
+@pytest.mark.parametrize("layers", [[], [blob("1", CHART), blob("2", CHART)]])
+def test_a_chart_has_one_layer(layers: list[Any]) -> None:
+    with pytest.raises(manifests.InvalidManifest, match="layers of charts; it has to have one"):
+        manifests.parse(orjson.dumps(image(config=CHART_CONFIG, layers=layers)), "text/plain", is_chart_wanted=True)
+
+
 @pytest.mark.parametrize(
     ("data", "why"),
     [
