@@ -26,6 +26,8 @@ MAX_LIST_BYTES = 24 * 1024**2
 IS_ENCRYPTED = 0x1
 """The flag of a member that needs a password."""
 _UNIX_MODE_SHIFT = 16
+_UNIX_SYSTEMS = frozenset({3, 19})
+"""The systems, as a member names its own, whose file names may contain a backslash: Unix and macOS."""
 _INVALID: tuple[type[Exception], ...] = (
     *(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, struct.error),
     *(ValueError, RuntimeError, OverflowError),  # of names that are no UTF-8, and of offsets outside the archive
@@ -38,12 +40,20 @@ def unpack(archive: IO[bytes], tree: Tree, budget: Budget) -> None:
         with zipfile.ZipFile(_Reader(archive)) as opened:
             for info in opened.infolist():
                 budget.take_file()
+                _check_separators(info)
                 path = member_path(info.filename, tree)
                 if path and (tree.selects(path) or tree.leads_to_selection(path)):
                     check_text(info.orig_filename)  # zipfile cuts the other name at a NUL
                     _add_member(opened, info, path, tree, budget)
     except _INVALID as error:
         raise TreeError(SourceReason.UNSUPPORTED, f"is not a complete zip archive: {error}") from error
+
+
+def _check_separators(info: zipfile.ZipInfo) -> None:
+    """Raises TreeError for a path with the separators of Windows, which would be one name of a file. On Unix it may be one."""
+    if "\\" in info.orig_filename and info.create_system not in _UNIX_SYSTEMS:
+        words = f"contains {quoted(info.orig_filename)}, a path with backslashes: archive it with a program that writes slashes"
+        raise TreeError(SourceReason.UNSUPPORTED, words)
 
 
 def _add_member(opened: zipfile.ZipFile, info: zipfile.ZipInfo, path: str, tree: Tree, budget: Budget) -> None:

@@ -33,6 +33,13 @@ def info(name: str, mode: int = 0o100644) -> zipfile.ZipInfo:
     return made
 
 
+def of_windows(name: str) -> zipfile.ZipInfo:
+    """A member that a program on Windows wrote: it has backslashes where a zip archive has slashes."""
+    made = info(name, 0)
+    made.create_system = 0
+    return made
+
+
 def packed(members: Sequence[tuple[zipfile.ZipInfo | str, bytes]], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     whole = io.BytesIO()
     with warnings.catch_warnings(), zipfile.ZipFile(whole, "w", method) as archive:
@@ -73,6 +80,7 @@ def of_git(directory: Path) -> bytes:
         pytest.param(ARCHIVE, id="deflated"),
         pytest.param(packed([*FILES.items()], zipfile.ZIP_STORED), id="stored"),
         pytest.param(packed([("d/", b""), *FILES.items()]), id="with a directory"),
+        pytest.param(packed([(of_windows(path), data) for path, data in FILES.items()]), id="of Windows, with slashes"),
         pytest.param(packed([("a", b"older"), *FILES.items()]), id="of a file twice, the last one counts"),
     ],
 )
@@ -130,6 +138,12 @@ def changed(data: bytes, offset: int, value: bytes) -> bytes:
             id="compressed with another method",
         ),
         pytest.param(packed([("../a", b"x")]), "UnsafeContent", "a path outside the archive", id="a path outside"),
+        pytest.param(
+            packed([(of_windows("manifests\\a.yaml"), b"x")]),
+            "UnsupportedContent",
+            r'"manifests\a.yaml", a path with backslashes: archive it with a program that writes slashes',
+            id="backslashes of Windows",
+        ),
         pytest.param(packed([("/etc/a", b"x")]), "UnsafeContent", "an absolute path", id="an absolute path"),
         pytest.param(
             packed([("a_b", b"x")]).replace(b"a_b", b"a\0b"),
