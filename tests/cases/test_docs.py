@@ -307,3 +307,31 @@ def _phrases(text: str) -> list[str]:
     """Each three words in sequence: a value may stand anywhere in a message, and ends a string of the code."""
     words = text.split()
     return [" ".join(words[start : start + 3]) for start in range(len(words) - 2)]
+
+
+_ATTACK_ROW = re.compile(r"^\| (?!what somebody can try)([^|]+) \| [^|]+ \| ([^|]+) \|$", re.MULTILINE)
+_ATTACKS = [
+    pytest.param(re.findall(r"`([^`]+)`", tests), id=attack)
+    for attack, tests in _ATTACK_ROW.findall((REPOSITORY / "docs" / "security.md").read_text())
+]
+
+
+@pytest.mark.parametrize("tests", _ATTACKS)
+def test_what_somebody_can_try_is_tried_by_tests(tests: list[str]) -> None:
+    assert tests != []
+    for test in tests:
+        path, _, name = test.partition("::")
+        text = (REPOSITORY / "tests" / path).read_text()
+        assert not name or re.search(rf"^(async )?def {name}\(", text, re.MULTILINE), test
+
+
+def test_the_page_about_security_names_every_file_of_hostile_tests() -> None:
+    page = (REPOSITORY / "docs" / "security.md").read_text()
+    rows = re.findall(r"^\| what somebody can try \|.*$", page, re.MULTILINE)
+    assert set(rows) == {"| what somebody can try | what stops it | shown by |"}
+    tests = REPOSITORY / "tests"
+    hostile = {
+        path for path in tests.rglob("test_*.py") if "hostile" in path.stem or "mark.hostile" in path.read_text()
+    }
+    hostile -= {Path(__file__), tests / "cluster/rukpak/bundledeployment/test_reconciler_hostile.py"}  # of odd objects
+    assert [path for path in sorted(hostile) if path.relative_to(tests).as_posix() not in page] == []
