@@ -8,7 +8,7 @@ TEST_CLUSTER := $(if $(filter command line,$(origin KUBECONFIG)),$(KUBECONFIG),$
 # Processes share the test files in the order of their collection (tests/conftest.py), each with its own cluster; with TEST_CLUSTER one.
 workers = $(if $(TEST_CLUSTER),,-n $(1) --dist loadfile --no-loadscope-reorder)
 # Tiers with programs of their own: directories of tests. `make test` leaves them out.
-OWN_TIERS := alerts certmanager gitops image node release
+OWN_TIERS := alerts certmanager gitops image node release signatures
 # Long proofs of promises that shorter tests prove too: marked tests, wherever they are. Only their own targets run them.
 LONG_TIERS := crash hostile scale
 SHORT := -m "not (crash or hostile or scale)"
@@ -143,6 +143,9 @@ alerts: setup ## check the alerts and the dashboard with promtool and Prometheus
 
 certmanager: setup ## cert-manager issues and renews the certificates of a bundle on a local cluster (the first build takes five minutes)
 	$(BIN)/pytest tests/certmanager
+
+signatures: setup ## images that cosign signs are verified (the first build of cosign takes four minutes)
+	$(BIN)/pytest tests/signatures
 
 image: setup ## build the image without a Docker engine and run it; REFRESH=1 looks for newer Debian packages
 	$(BIN)/python -m release.image $(if $(REFRESH),--refresh)

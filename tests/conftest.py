@@ -97,6 +97,7 @@ def _program_fixture(name: str) -> Callable[..., object]:
 
 cert_manager_program = _program_fixture("cert-manager")
 coredns_program = _program_fixture("coredns")
+cosign_program = _program_fixture("cosign")
 argocd_program = _program_fixture("argocd")
 helm_program = _program_fixture("helm")
 kustomize_controller_program = _program_fixture("kustomize-controller")

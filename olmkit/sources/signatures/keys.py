@@ -62,6 +62,10 @@ def _load(block: str, origin: str) -> Key:
         loaded = load_pem_public_key(block.encode())
     except (ValueError, UnsupportedAlgorithm):
         raise invalid_policy(origin, "has a public key that cannot be read") from None
+    if isinstance(loaded, ed25519.Ed25519PublicKey):
+        raise invalid_policy(
+            origin, "has an Ed25519 key: cosign signs with Ed25519ph, which is not verified; use ECDSA or RSA"
+        )
     try:
         return Key(key_id(loaded), checked(loaded))
     except ValueError as error:

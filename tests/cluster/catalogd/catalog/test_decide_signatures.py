@@ -16,7 +16,7 @@ from olmkit.errors import ApiError, NotFound
 from tests.cluster.catalogd.conftest import NAMESPACE, Object, World, lines, package, running
 from tests.conditions import triple
 from tests.servers.registry_proxy import status
-from tests.signatures import PrivateKey, classic, key_id, new_key, payload_of, public_pem, push_classic
+from tests.signing import PrivateKey, classic, key_id, new_key, payload_of, public_pem, push_classic
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
 

@@ -23,7 +23,7 @@ from olmkit.sources.signatures.verify import verify
 from tests import images
 from tests.images import tar
 from tests.servers.local_registry import LocalRegistry
-from tests.signatures import PrivateKey, Referrers, TestAuthority, TestLog, payload_of, public_pem
+from tests.signing import PrivateKey, Referrers, TestAuthority, TestLog, payload_of, public_pem
 
 NUMBERS = itertools.count()
 ISSUER = "https://issuer.example"

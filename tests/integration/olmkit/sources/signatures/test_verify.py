@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
@@ -11,14 +14,15 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from olmkit.errors import Blocked, Waiting
 from olmkit.sources.oci.registries_conf import Registries, parse
-from olmkit.sources.signatures.policy import Identity, KeylessAuthority, NamedText
-from tests import images, signatures
+from olmkit.sources.signatures.policy import Authority, Identity, KeylessAuthority, NamedText, SignaturePolicy
+from olmkit.sources.signatures.verify import verify
+from tests import images, registry_content, signing
 from tests.images import tar
 from tests.integration.olmkit.sources.proxied_image import insecure_rule
 from tests.integration.olmkit.sources.signatures.signed_image import ISSUER, SignedImage, by_identity, by_keys
 from tests.servers.local_registry import LocalRegistry
 from tests.servers.registry_proxy import RegistryProxy, status
-from tests.signatures import (
+from tests.signing import (
     TestAuthority,
     TestLog,
     bundle_by_certificate,
@@ -40,7 +44,7 @@ def image(local_registry: LocalRegistry) -> SignedImage:
     return SignedImage(local_registry)
 
 
-def sign_classic(image: SignedImage, *found: signatures.ClassicSignature) -> None:
+def sign_classic(image: SignedImage, *found: signing.ClassicSignature) -> None:
     push_classic(image.address, image.name, image.digest, *found)
 
 
@@ -54,10 +58,9 @@ def sign_classic(image: SignedImage, *found: signatures.ClassicSignature) -> Non
         pytest.param(ec.generate_private_key(ec.SECP384R1()), id="ECDSA P-384, with SHA-256 as cosign"),
         pytest.param(ec.generate_private_key(ec.SECP521R1()), id="ECDSA P-521"),
         pytest.param(rsa.generate_private_key(65537, 2048), id="RSA 2048"),
-        pytest.param(ed25519.Ed25519PrivateKey.generate(), id="Ed25519"),
     ],
 )
-async def test_a_signature_by_a_key(image: SignedImage, key: signatures.PrivateKey) -> None:
+async def test_a_signature_by_a_key(image: SignedImage, key: signing.PrivateKey) -> None:
     sign_classic(image, classic(key, image.payload))
     assert await image.signed_by(by_keys(key)) == {"key": key_id(key)}
 
@@ -91,6 +94,32 @@ async def test_an_image_without_signatures(image: SignedImage) -> None:
     assert error.message == (
         f"image {ref} has no signature: sign it with `cosign sign {ref}`, or copy its signatures too (cosign copy)"
     )
+
+
+# --- what cosign itself signed
+
+COSIGN = json.loads((Path(__file__).parent / "cosign.json").read_text())
+"""Written by tests/signatures/fixtures.py."""
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["title"]) for case in COSIGN["cases"]])
+async def test_signatures_of_cosign(local_registry: LocalRegistry, case: dict[str, Any]) -> None:
+    name = f"cosign/{os.getpid()}/{COSIGN['cases'].index(case)}"
+    registry_content.put(local_registry.address, name, case)
+    location = insecure_rule(f"{local_registry.address}/{name}", COSIGN["repository"])
+
+    async def signed_by(authority: Authority, digest: str = case["digest"]) -> dict[str, str]:
+        registries, ref = Registries(parse(location)), f"{COSIGN['repository']}:v1"
+        return await verify(ref, digest, registries, SignaturePolicy((authority,)))
+
+    if "key" in case:
+        assert (await signed_by(by_keys(case["key"])))["key"].startswith("sha256:")
+    else:
+        trust = NamedText("certificates", case["certificates"])
+        mine = KeylessAuthority(trust, False, (Identity("", "", r"releases@.*"),), False)
+        assert await signed_by(mine) == {"subject": "releases@olm-suite.example"}
+    with pytest.raises(Waiting, match="has no valid signature"):
+        await signed_by(by_keys(new_key()))
 
 
 # --- what was signed
@@ -167,7 +196,7 @@ async def test_payloads_that_are_refused(image: SignedImage, change: object, wor
 async def test_a_payload_that_was_changed_after_it_was_signed(image: SignedImage) -> None:
     key = new_key()
     signed = classic(key, image.payload)
-    sign_classic(image, signatures.ClassicSignature(image.payload + b" ", signed.annotations))
+    sign_classic(image, signing.ClassicSignature(image.payload + b" ", signed.annotations))
     assert f"is not by key {key_id(key)}" in await image.problem(by_keys(key))
 
 
@@ -220,14 +249,19 @@ async def test_many_failures_are_counted(image: SignedImage) -> None:
     [
         pytest.param("", "key 0 has no public key in PEM (BEGIN PUBLIC KEY)", id="no key"),
         pytest.param(
-            signatures.public_pem(rsa.generate_private_key(65537, 1024)),
+            signing.public_pem(rsa.generate_private_key(65537, 1024)),
             "key 0 has an RSA key of 1024 bits: at least 2048 and at most 8192 are required",
             id="RSA 1024",
         ),
         pytest.param(
-            signatures.public_pem(ec.generate_private_key(ec.SECP256K1())),
+            signing.public_pem(ec.generate_private_key(ec.SECP256K1())),
             "key 0 has a key of the curve secp256k1: P-256, P-384 and P-521 are accepted",
             id="another curve",
+        ),
+        pytest.param(
+            signing.public_pem(ed25519.Ed25519PrivateKey.generate()),
+            "key 0 has an Ed25519 key: cosign signs with Ed25519ph, which is not verified; use ECDSA or RSA",
+            id="Ed25519",
         ),
         pytest.param(
             "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----",
@@ -345,7 +379,7 @@ async def test_a_certificate_beside_the_signature_of_another_key(image: SignedIm
     leaf = authority.leaf(ANNA, ISSUER)
     made = classic_by_certificate(leaf, image.payload, log)
     other = classic(new_key(), image.payload)
-    sign_classic(image, signatures.ClassicSignature(image.payload, {**made.annotations, **other.annotations}))
+    sign_classic(image, signing.ClassicSignature(image.payload, {**made.annotations, **other.annotations}))
     assert "is not by the key of its certificate" in await image.problem(by_identity(authority, ANNA, log))
 
 

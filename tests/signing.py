@@ -1,6 +1,6 @@
 """Signs images for tests as cosign does, with keys, authorities and logs of its own, and pushes the signatures to a registry.
 
-Also makes what no signer makes: entries, certificates and payloads of attacks. tests/signatures proves against cosign itself that
+Also makes what no signer makes: entries, certificates and payloads of attacks. tests/signatures proves with cosign itself that
 these forms are those of cosign.
 """
 
@@ -96,9 +96,9 @@ class TestAuthority:
 
     __test__ = False
 
-    def __init__(self, name: str = "test") -> None:
+    def __init__(self, name: str = "test", end: datetime | None = None) -> None:
         now = datetime.now(UTC)
-        self.start, self.end = now - timedelta(days=1000), now + timedelta(days=1000)
+        self.start, self.end = now - timedelta(days=1000), end or now + timedelta(days=1000)
         self.root_key, self.key = new_key(), new_key()
         self.root = self._authority(f"{name} root", self.root_key, f"{name} root", self.root_key)
         self.intermediate = self._authority(f"{name} intermediate", self.key, f"{name} root", self.root_key)
@@ -145,8 +145,9 @@ class TestAuthority:
         signs = x509.KeyUsage(True, False, False, False, False, False, False, False, False)
         builder = builder.add_extension(signs, critical=True)
         if issuer:
-            oid = ObjectIdentifier("1.3.6.1.4.1.57264.1.8")
-            builder = builder.add_extension(x509.UnrecognizedExtension(oid, _utf8_string(issuer)), critical=False)
+            for oid, value in (("1.8", _utf8_string(issuer)), ("1.1", issuer.encode())):
+                extension = x509.UnrecognizedExtension(ObjectIdentifier(f"1.3.6.1.4.1.57264.{oid}"), value)
+                builder = builder.add_extension(extension, critical=False)
         return Leaf(key, builder.sign(self.key, SHA256()))
 
     @property
