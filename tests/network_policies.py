@@ -79,8 +79,11 @@ def _is_peer(selected: Object, peer: Endpoint) -> bool:
     _check(selected, "ipBlock", "namespaceSelector")
     if "ipBlock" in selected:
         block = selected["ipBlock"]
-        return _contains(block["cidr"], peer.address) and not any(
-            _contains(each, peer.address) for each in block.get("except", ())
+        is_outside = not peer.namespace  # many networks know pods by their labels alone
+        return (
+            is_outside
+            and _contains(block["cidr"], peer.address)
+            and not any(_contains(each, peer.address) for each in block.get("except", ()))
         )
     return bool(peer.namespace) and _selects(selected["namespaceSelector"], peer.namespace_labels)
 

@@ -71,6 +71,27 @@ def test_the_configmap_of_a_bundle_that_waits_for_other_files_is_deleted() -> No
     assert created == Denial(REFERENCED.format("files", "a"))
 
 
+@pytest.mark.parametrize(
+    ("user", "is_asked"),
+    [
+        ("jane", True),
+        ("system:admin", True),
+        ("system:serviceaccount:team:rukpak", True),
+        ("system:serviceaccount:olm-suite-system:catalogd", False),
+        ("system:serviceaccount:kube-system:root-ca-cert-publisher", False),
+        ("system:serviceaccount:kube-system:namespace-controller", False),
+        ("system:kube-controller-manager", False),
+    ],
+)
+def test_a_bundle_keeps_no_controller_from_its_configmaps(user: str, is_asked: bool) -> None:
+    """The CAs of the suite and of the cluster are mutable, and a Bundle may have any name of a ConfigMap."""
+    obj = config_map("files")
+    obj["metadata"]["namespace"] = "olm-suite-system"
+    created = validate_config_map(AdmissionRequest("u", obj, user=user), BUNDLES)
+    deleted = validate_config_map(AdmissionRequest("u", old=obj, user=user), BUNDLES)
+    assert [denial is not None for denial in (created, deleted)] == [is_asked, is_asked]
+
+
 def test_a_change_is_left_to_the_api_server() -> None:
     """It refuses each change of an immutable ConfigMap; a mutable one may become immutable."""
     old, new = config_map("files"), config_map("files", immutable=True)
