@@ -305,7 +305,7 @@ async def test_nothing_is_collected_while_a_job_may_be_publishing(
             second = await stage.create(f"slow.example.com/bundles/{stage.name}:slow", suffix="-slow")
             await requested.wait()
             await stage.delete(first)
-            await stage.when(await stage.create(stage.image(), "core-rukpak-io-helm", suffix="-other"), "Failing")
+            await stage.when(await stage.create(stage.image(), "core-rukpak-io-other", suffix="-other"), "Failing")
             assert store.path(digest) is not None
             released.set()
             await stage.when(second, "Unpacked")
@@ -477,10 +477,10 @@ async def test_a_provisioner_class_that_does_not_exist_is_reported(
     cluster: Cluster, stage: Stage, tmp_path: Path
 ) -> None:
     async with unpacking(cluster, tmp_path):
-        found = await stage.when(await stage.create(stage.image(), "core-rukpak-io-helm"), "Failing")
+        found = await stage.when(await stage.create(stage.image(), "core-rukpak-io-other"), "Failing")
     status, _, message = triple(found, "Stalled")
     assert status == "True"
-    assert "core-rukpak-io-helm" in message
+    assert "core-rukpak-io-other" in message
     assert REGISTRY in message
 
 
