@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from olmctl.cli.options import Directory, ObjectName, connection_options, timeout_option
+from olmctl.cli.options import Directory, ObjectName, connection_options, image_options, timeout_option
 from olmctl.commands import SETTINGS, reports_errors
 
 CERTIFICATE_MODES = ("self", "cert-manager", "none")
@@ -129,5 +129,43 @@ def content(**given: Any) -> int:
     user who may read the Bundle's files (ClusterRole olm-suite-bundle-reader).
     """
     from olmctl.bundle.content import content as work
+
+    return work(**given)
+
+
+@bundle.command("permissions", context_settings=SETTINGS)
+@click.argument("source", type=Directory(), metavar="NAME|IMAGE|DIRECTORY")
+@click.option(
+    "--install-namespace",
+    "--namespace",
+    "namespace",
+    metavar="NS",
+    help="The install namespace of an IMAGE or a DIRECTORY.  [default: the one that the bundle suggests]",
+)
+@click.option(
+    "--namespace-exists",
+    "exists",
+    is_flag=True,
+    help="The install namespace exists, and is not created by the account.",
+)
+@click.option(
+    "--service-account",
+    metavar="[NS/]NAME",
+    help="Print bindings of the roles to this ServiceAccount too.  [default: that of the BundleDeployment NAME]",
+)
+@click.option(
+    "-o", "--output", type=click.Choice(("yaml", "json")), default="yaml", help="Output format.  [default: yaml]"
+)
+@image_options
+@connection_options
+@reports_errors
+def permissions(**given: Any) -> int:
+    """Print the permissions that a bundle needs.
+
+    A ServiceAccount installs it with a ClusterRole and the Roles of the namespaces: what the objects of the bundle need, and
+    what its roles give, which the account has to have itself. The bundle of a DIRECTORY or an IMAGE is rendered without a
+    cluster. NAME is a BundleDeployment, which has the name of its Operator.
+    """
+    from olmctl.bundle.permissions import permissions as work
 
     return work(**given)

@@ -12,7 +12,7 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from olmkit.api.bundledeployments import ABANDON_ANNOTATION, Reason
@@ -23,7 +23,8 @@ from rukpak.bundledeployment.apply.install import needs_write
 from rukpak.bundledeployment.delays import MAX_RETRY_DELAY, SYNC_POLL_DELAY, WATCHED_RETRY_DELAY
 from rukpak.bundledeployment.plan import CheckPermissions
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
-from rukpak.bundledeployment.world import ApplyRejected, BriefWait, World
+from rukpak.bundledeployment.world import ApplyRejected, BriefWait, ExistingObjects, World
+from rukpak.crd_safety.problem import InvalidObject
 from rukpak.permissions.missing import sentence
 from rukpak.permissions.needed import namespace_rights
 from rukpak.permissions.rules import Right, compact, placed_in
@@ -60,6 +61,22 @@ def require_account(world: World) -> None:
     """Raise Blocked if nothing may be done with the account that spec names, or names not."""
     if world.account_refusal:
         raise Blocked(Reason.BLOCKED, world.account_refusal, [str(world.account or "")])
+
+
+def shown_to(world: World, checked: ExistingObjects | None) -> ExistingObjects | None:
+    """The check of custom resources as the status may show it: with an account without the names of custom resources, which may
+    be in any namespace."""
+    if checked is None or world.account is None:
+        return checked
+    evidence = {
+        form: replace(found, invalid=_nameless(found.invalid), lossy=_nameless(found.lossy))
+        for form, found in checked.evidence.items()
+    }
+    return replace(checked, evidence=evidence)
+
+
+def _nameless(objects: Iterable[InvalidObject]) -> tuple[InvalidObject, ...]:
+    return tuple(InvalidObject("", "a custom resource", each.problem) for each in objects)
 
 
 def await_account(world: World) -> None:

@@ -23,12 +23,13 @@ from datetime import UTC, datetime, timedelta
 from olmkit.api import operators
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment
 from olmkit.api.customresourcedefinitions import definition_of
+from olmkit.api.impersonation import Account
 from olmkit.api.meta import Object
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.stored_times import time_left
 from rukpak.admission.probe import AdmissionProbe
-from rukpak.bundledeployment.account_rules import AccountPolicy
+from rukpak.bundledeployment.account_rules import AccountPolicy, shown_to
 from rukpak.bundledeployment.act import Memory
 from rukpak.bundledeployment.apply.certificate_rotation import with_certificates
 from rukpak.bundledeployment.apply.certificate_secrets import CertificateSecrets
@@ -73,6 +74,7 @@ from rukpak.bundledeployment.events import (
     controller_references,
     recorded_namespaces,
 )
+from rukpak.bundledeployment.identity import Identities
 from rukpak.bundledeployment.render_cache import RenderCache
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle, UnrenderedChart
 from rukpak.bundledeployment.revisions.bundle_bodies import derive_record
@@ -153,6 +155,10 @@ class Observer:
         known = await self._with_objects(await self._with_record(await self._with_bundles(start)))
         rendered = await self._with_contents(known)
         return await self._with_state(await self._with_definitions(rendered), memory)
+
+    def _as_account(self, world: World) -> Client | None:
+        """The client of the account; None without one."""
+        return Identities(self.client).of(world) if world.account is not None else None
 
     async def _with_account(self, world: World) -> World:
         """The World with the state of the account. A refused one is not watched."""
@@ -258,7 +264,7 @@ class Observer:
             unreachable_kinds=owned.unreachable,
             namespaces=namespaces,
             crds=crds,
-            namespace_blockers=await self._namespace_blockers(namespaces.values()),
+            namespace_blockers=await self._namespace_blockers(namespaces.values(), world.account),
         )
 
     async def _with_contents(self, world: World) -> World:
@@ -279,7 +285,7 @@ class Observer:
             world,
             crd_problems=await self.crd_changes.problems(world, crd_gate.candidates(world)),
             conversion_problems=await self.conversions.problems(world),
-            existing_objects=self.existing_objects.state(world.name),
+            existing_objects=shown_to(world, self.existing_objects.state(world.name)),
         )
 
     def _taken(self, world: World) -> frozenset[ObjectKey]:
@@ -302,7 +308,7 @@ class Observer:
             endpoint_problems={name: state.problem for name, state in endpoints.items()},
             refused_since={name: each for name, each in {**memory.refused_since, **refused}.items() if each},
             unhealthy_since=since,
-            pod_problems=await self.pods.problems(world.name, unhealthy if is_read else {}),
+            pod_problems=await self.pods.problems(world.name, unhealthy if is_read else {}, self._as_account(world)),
             custom_resource_counts=await self._counts(world, memory.custom_resource_counts),
         )
 
@@ -356,10 +362,14 @@ class Observer:
         by_uid = {raw["metadata"]["uid"]: raw for raw in found}
         return [raw for uid, raw in by_uid.items() if uid != world.uid]
 
-    async def _namespace_blockers(self, namespaces: Iterable[NamespaceInfo]) -> dict[str, NamespaceBlockers]:
+    async def _namespace_blockers(
+        self, namespaces: Iterable[NamespaceInfo], account: Account | None
+    ) -> dict[str, NamespaceBlockers]:
+        """The blockers of the Namespaces that are being deleted; with an account without the names of objects in them."""
         deleting = [namespace.name for namespace in namespaces if namespace.deletion_timestamp is not None]
         kinds = self.rest_mapper.listable_kinds() if deleting else ()
-        return {name: await read_blockers(self.client, kinds, name) for name in deleting}
+        found = {name: await read_blockers(self.client, kinds, name) for name in deleting}
+        return found if account is None else {name: replace(each, finalizers={}) for name, each in found.items()}
 
     def _bundle(self, raw: Object) -> BundleInfo:
         bundle = transforms.bundle_info(raw)
@@ -398,13 +408,14 @@ class Observer:
         if memory.has_no_custom_resources or world.deletion_policy != "Cascade":
             return replace(world, custom_resources=())
         found: list[CustomResource] = []
+        client = Identities(self.client).of(world)
         for crd in installed_definitions(self.informers.crds, world.uid, world.name):
             kind = self.rest_mapper.storage_kind(crd.group_kind)
             definition = world.owned.get(ObjectKey(*CRD, "", crd.name))
             if kind is None or (definition is not None and world.is_kept(definition)):
                 continue
             try:
-                objects, _ = await self.client.list(kind, metadata_only=True)
+                objects, _ = await client.list(kind, metadata_only=True)
             except NotFound:
                 continue
             except ApiError as error:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from olmkit.api.impersonation import Account
 from olmkit.api.permissions import MAX_MISSING_BYTES, MAX_MISSING_RULES, MissingRule
 from rukpak.format.text import list_names
 from rukpak.permissions.rules import PlacedRule, Right, Rule, compact
+from rukpak.render.rbac import RBAC_GROUP
 
 MAX_RULES_SHOWN = 3
 """Rules in a sentence."""
@@ -54,13 +56,25 @@ def _missing_rule(placed: PlacedRule) -> MissingRule:
     )
 
 
+def bindings(roles: Iterable[Mapping[str, Any]], account: Account) -> Iterator[dict[str, Any]]:
+    """The bindings of these roles to the account, with their names."""
+    for role in roles:
+        yield {
+            "apiVersion": role["apiVersion"],
+            "kind": f"{role['kind']}Binding",
+            "metadata": role["metadata"],
+            "subjects": [{"kind": "ServiceAccount", **account._asdict()}],
+            "roleRef": {"apiGroup": RBAC_GROUP, "kind": role["kind"], "name": role["metadata"]["name"]},
+        }
+
+
 def roles(rights: Iterable[Right], name: str) -> Iterator[dict[str, Any]]:
     """The ClusterRole and the Roles of this name that give these rights, sorted by namespace."""
     placed = compact(rights)
     for namespace in sorted({each.namespace for each in placed}):
         rules: Sequence[Rule] = [each.rule for each in placed if each.namespace == namespace]
         yield {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "apiVersion": f"{RBAC_GROUP}/v1",
             "kind": "Role" if namespace else "ClusterRole",
             "metadata": {"name": name, **({"namespace": namespace} if namespace else {})},
             "rules": [rule.body() for rule in rules],

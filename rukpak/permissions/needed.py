@@ -1,6 +1,7 @@
 """The permissions that an account needs to install a bundle, from its objects.
 
     each object                    get, create, patch and delete it: a server-side apply patches, and creates by name
+    each kind that it defines      list and delete its custom resources, when the bundle is removed
     a Role of the bundle           what its rules give, or the verb escalate on it
     a binding of the bundle        what the rules of its role give where it binds, or the verb bind on the role
     the Secret of a certificate    as each object
@@ -56,6 +57,8 @@ class NeededPermissions:
     resources: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """The plural name of each kind."""
     grants: tuple[Grant, ...] = ()
+    defined: tuple[tuple[str, str], ...] = ()
+    """Group and plural name of the kinds that it defines: their custom resources are deleted before their definition."""
 
     @cached_property
     def digest(self) -> str:
@@ -63,8 +66,18 @@ class NeededPermissions:
         return hashlib.sha256(repr((sorted(self.keys), self.grants)).encode()).hexdigest()[:16]
 
     def rights(self) -> Iterator[Right]:
-        """The rights on the objects, each by its name."""
-        return (right for key in self.keys for right in _object_rights(key, self.resources[key[:2]]))
+        """The rights on the objects, each by its name, and on the custom resources of the kinds that the bundle defines."""
+        yield from (right for key in self.keys for right in _object_rights(key, self.resources[key[:2]]))
+        for group, resource in self.defined:
+            yield from (Right("", group, resource, "", verb) for verb in ("delete", "list"))
+
+    def held_rights(self) -> Iterator[Right]:
+        """The rights that an account has to hold to give them to others, if it may neither escalate nor bind; and to bind the
+        roles that are not in the bundle."""
+        for grant in self.grants:
+            if grant.rules is None:
+                yield grant.instead
+            yield from (right for rule in grant.rules or () for right in rule.rights(grant.namespace))
 
 
 def needed_permissions(
@@ -76,7 +89,8 @@ def needed_permissions(
     resources = {
         kind: defined.get(kind) or resource_of(kind) or plural_of(kind[1]) for kind in {key[:2] for key in keys}
     }
-    return NeededPermissions(keys, resources, tuple(_grants(objects)))
+    kinds = sorted((group, plural) for (group, _), plural in defined.items())
+    return NeededPermissions(keys, resources, tuple(_grants(objects)), tuple(kinds))
 
 
 def _object_rights(key: ObjectKey, resource: str) -> Iterator[Right]:

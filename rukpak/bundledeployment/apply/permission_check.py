@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from olmkit.api.meta import Kind
 from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, Forbidden, NotFound
 from olmkit.runtime.client import Client
+from rukpak.bundledeployment.cluster.access_reviews import may, rules_in
 from rukpak.bundledeployment.identity import Identities
 from rukpak.bundledeployment.world import World
 from rukpak.format.objects import mappings
@@ -24,13 +25,8 @@ from rukpak.permissions.needed import RESOURCES, Grant, NeededPermissions
 from rukpak.permissions.rules import EVERY_RULE, Right, Rule
 from rukpak.render.rbac import RBAC_GROUP
 
-_GROUP = "authorization.k8s.io"
-ACCESS_REVIEWS = Kind(_GROUP, "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews")
-RULES_REVIEWS = Kind(_GROUP, "v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews")
 _ESCALATES = "attempting to grant RBAC permissions not currently held"
 """The words in which the API server refuses a role that gives more than its author has."""
-NO_NAMESPACE = "-"
-"""The name of no Namespace: its rules are those of the whole cluster."""
 
 
 @dataclass(frozen=True)
@@ -111,17 +107,9 @@ class PermissionChecker:
         return dict(zip(names, found, strict=True))
 
     async def _rules_in(self, client: Client, namespace: str) -> tuple[Rule, ...]:
-        body = _review(RULES_REVIEWS, {"namespace": namespace or NO_NAMESPACE})
         async with self.limit:
-            status = (await client.create(RULES_REVIEWS, body)).get("status") or {}
-        found = (*mappings(status.get("resourceRules")), *mappings(status.get("nonResourceRules")))
-        return tuple(Rule.load(each) for each in found)
+            return await rules_in(client, namespace)
 
     async def _may(self, client: Client, right: Right) -> bool:
         async with self.limit:
-            answer = await client.create(ACCESS_REVIEWS, _review(ACCESS_REVIEWS, right.attributes()))
-        return bool((answer.get("status") or {}).get("allowed"))
-
-
-def _review(kind: Kind, spec: Mapping[str, object]) -> dict[str, object]:
-    return {"apiVersion": kind.api_version, "kind": kind.kind, "spec": spec}
+            return await may(client, right)

@@ -14,10 +14,12 @@ from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change, Informer
+from rukpak.bundledeployment.cluster.access_reviews import may
 from rukpak.bundledeployment.cluster.inventory import InformerFactory
 from rukpak.bundledeployment.cluster.shared_watches import SharedWatches
 from rukpak.bundledeployment.health.pod_problems import Crash, Explanation, PodProblem, pod_problem
 from rukpak.format.objects import ObjectKey
+from rukpak.permissions.rules import Right
 
 PODS = Kind("", "v1", "Pod", "pods", namespaced=True)
 LOG_TIMEOUT_SECONDS = 2.0
@@ -40,15 +42,22 @@ class PodWatch:
         self._client = client
         self._changed = changed
         self._watches = SharedWatches(informers, self._start)
-        self._last_lines: dict[Pods, tuple[Crash, str]] = {}
-        """The line that was read last, and of which end of a container."""
+        self._last_lines: dict[tuple[str, Pods], tuple[Crash, str]] = {}
+        """The line that was read last for a BundleDeployment, and of which end of a container."""
 
-    async def problems(self, name: str, workloads: Mapping[ObjectKey, str]) -> dict[ObjectKey, Explanation]:
-        """One for each workload, given with its selector, that has a pod with a problem. Watches these, and no others."""
+    async def problems(
+        self, name: str, workloads: Mapping[ObjectKey, str], as_account: Client | None = None
+    ) -> dict[ObjectKey, Explanation]:
+        """One for each workload, given with its selector, that has a pod with a problem. Watches these, and no others. With an
+        account, only those that it may read itself; it also reads the log."""
         wanted = {key: Pods(key.namespace, selector) for key, selector in workloads.items()}
+        if as_account is not None:
+            wanted = {key: pods for key, pods in wanted.items() if await _may_read(as_account, pods)}
         watched = await self._watches.watch(name, wanted.values())
         self._drop_lines()
-        found = await asyncio.gather(*(self._explanation(pods, watched[pods]) for pods in wanted.values()))
+        found = await asyncio.gather(
+            *(self._explanation(name, pods, watched[pods], as_account) for pods in wanted.values())
+        )
         return {key: explanation for key, explanation in zip(wanted, found, strict=True) if explanation is not None}
 
     async def forget(self, name: str) -> None:
@@ -58,9 +67,15 @@ class PodWatch:
 
     def _drop_lines(self) -> None:
         """Forget those of pods that are not watched any more."""
-        self._last_lines = {pods: line for pods, line in self._last_lines.items() if self._watches.names_of(pods)}
+        self._last_lines = {
+            (name, pods): line
+            for (name, pods), line in self._last_lines.items()
+            if name in self._watches.names_of(pods)
+        }
 
-    async def _explanation(self, pods: Pods, informer: Informer) -> Explanation | None:
+    async def _explanation(
+        self, name: str, pods: Pods, informer: Informer, as_account: Client | None
+    ) -> Explanation | None:
         """The problem of the pod that crashes, else of the first one by name; None if there is none."""
         problems: list[PodProblem] = [
             problem for obj in informer.objects.values() if (problem := obj.get("problem")) is not None
@@ -70,12 +85,13 @@ class PodWatch:
         chosen = min(problems, key=lambda problem: (problem.crash is None, problem.pod))
         if chosen.crash is None:
             return chosen.explained()
-        last = self._last_lines.get(pods)
+        last = self._last_lines.get((name, pods))
         if last is None or last[0] != chosen.crash:
-            last = self._last_lines[pods] = (chosen.crash, await self._last_line(chosen.crash))
+            line = await self._last_line(chosen.crash, as_account or self._client)
+            last = self._last_lines[name, pods] = (chosen.crash, line)
         return chosen.explained(last[1])
 
-    async def _last_line(self, crash: Crash) -> str:
+    async def _last_line(self, crash: Crash, client: Client) -> str:
         """The last line of the container that ended: of its termination message, else of its log; empty if it cannot be read."""
         text = crash.message
         if not text.strip():
@@ -88,7 +104,7 @@ class PodWatch:
             path = f"{PODS.path(crash.namespace, crash.pod)}/log"
             try:
                 async with asyncio.timeout(LOG_TIMEOUT_SECONDS):
-                    text = await self._client.read_text(path, query)
+                    text = await client.read_text(path, query)
             except (ApiError, TimeoutError):
                 return ""
         lines = text.strip().splitlines()
@@ -108,6 +124,13 @@ class PodWatch:
 
         informer.subscribe(on_change)
         return informer
+
+
+async def _may_read(client: Client, pods: Pods) -> bool:
+    try:
+        return await may(client, Right(pods.namespace, "", PODS.plural, "", "list"))
+    except ApiError:
+        return False
 
 
 def _problem_of(obj: Object) -> Object:

@@ -151,7 +151,8 @@ class UsageReader:
             async with self.limit:
                 async for objects, _ in self.client.pages(kind, namespace, metadata_only=True):
                     keys = (transforms.object_key(obj) for obj in objects if not self._is_incidental(kind, obj))
-                    names = [str(key) for key in keys if key not in world.owned]
+                    others = [key for key in keys if key not in world.owned]
+                    names = [str(key) if world.account is None else f"{key.kind} (name hidden)" for key in others]
                     count += len(names)
                     found = heapq.nsmallest(MAX_NAMES_SHOWN, found + names)
         except ApiError as error:

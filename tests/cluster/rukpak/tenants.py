@@ -7,6 +7,7 @@ from typing import Any
 
 from olmkit.api import bundledeployments
 from olmkit.api.meta import Kind
+from olmkit.api.provisioner_classes import PLAIN
 from rukpak.bundledeployment.cluster.account_watch import SERVICE_ACCOUNTS
 from rukpak.bundledeployment.cluster.rest_mapper import NAMESPACES
 from tests.cluster.rukpak.harness import CLUSTER_ROLE_BINDINGS, Harness, namespace, plain
@@ -47,9 +48,11 @@ class Tenant:
         """Ask for a plain bundle of these objects as the account."""
         await self.install_files(plain(*objects), tag, **spec)
 
-    async def install_files(self, files: Mapping[str, bytes], tag: str = "v1", **spec: Any) -> None:
+    async def install_files(
+        self, files: Mapping[str, bytes], tag: str = "v1", provisioner: str = PLAIN, **spec: Any
+    ) -> None:
         """Ask for a bundle of these files as the account."""
         account = {"name": ACCOUNT, "namespace": self.namespace}
-        body = self.at.body(self.at.push(files, tag))
+        body = self.at.body(self.at.push(files, tag), provisioner=provisioner)
         body["spec"] |= {"serviceAccount": account, "installNamespace": self.namespace, **spec}
         await self.at.client.apply(bundledeployments.KIND, body, "test")

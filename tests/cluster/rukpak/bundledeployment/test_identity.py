@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import re
 from collections.abc import AsyncIterator
@@ -15,9 +16,11 @@ from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.cluster.account_watch import SERVICE_ACCOUNTS
 from rukpak.bundledeployment.cluster.rest_mapper import NAMESPACES
+from rukpak.bundledeployment.observe import PODS_READ_AFTER
 from tests.cluster.proxy import run_as
 from tests.cluster.recording_proxy import RecordingProxy
 from tests.cluster.rukpak.harness import (
+    CLUSTER_ROLES,
     CONFIG_MAPS,
     READY,
     Harness,
@@ -25,6 +28,7 @@ from tests.cluster.rukpak.harness import (
     config_map,
     data,
     definition,
+    deployment,
     gone,
     kind_of,
     namespace,
@@ -189,3 +193,25 @@ async def test_nothing_is_installed_or_deleted_without_an_account_where_one_is_r
         await at.client.patch(bundledeployments.KIND, at.name, {"spec": {"serviceAccount": account}})
         await at.until(gone)
         assert await at.find(CONFIG_MAPS, "log", tenant.namespace) is None
+
+
+async def test_pods_are_explained_to_an_account_that_may_list_them(
+    at: Harness, tenant: Tenant, running: Client
+) -> None:
+    verbs = ["get", "create", "patch", "delete"]
+    rules = [{"apiGroups": ["", "apps"], "resources": ["deployments", "namespaces"], "verbs": verbs}]
+    await at.create(CLUSTER_ROLES, cluster_role(f"{at.name}-blind", rules=rules))
+    await tenant.bind(f"{at.name}-blind", tenant.namespace)
+    engine = deployment("engine", tenant.namespace)
+    engine["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "nowhere"}
+    await tenant.install((engine,))
+    await at.until(says("Ready", "False", "Progressing"))
+    await asyncio.sleep(PODS_READ_AFTER.total_seconds() + 2)
+    annotate = {"metadata": {"annotations": {"seen": "1"}}}
+    await at.client.patch(bundledeployments.KIND, at.name, annotate)
+    await asyncio.sleep(1)
+    assert "Unschedulable" not in str(at.deployments.get(at.name))
+    await tenant.bind("admin", tenant.namespace)
+    await asyncio.sleep(1)  # no event says that the API server has read a binding
+    await at.client.patch(bundledeployments.KIND, at.name, {"metadata": {"annotations": {"seen": "2"}}})
+    await at.until(says("Ready", "False", "Progressing", "is not running: Unschedulable"))

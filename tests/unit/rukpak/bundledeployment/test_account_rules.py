@@ -11,12 +11,20 @@ import pytest
 from olmkit.api.bundledeployments import ABANDON_ANNOTATION, BundleDeployment, Reason
 from olmkit.api.impersonation import Account
 from olmkit.errors import Blocked, Waiting
-from rukpak.bundledeployment.account_rules import AccountPolicy, lacking_permissions, namespace_permissions
+from rukpak.bundledeployment.account_rules import (
+    AccountPolicy,
+    lacking_permissions,
+    namespace_permissions,
+    shown_to,
+)
 from rukpak.bundledeployment.decide import decide
 from rukpak.bundledeployment.plan import CheckPermissions, DeleteObjects, Done, Keep, RemoveFinalizer
-from rukpak.bundledeployment.world import ApplyRejected, BriefWait, World
+from rukpak.bundledeployment.world import ApplyRejected, BriefWait, ExistingObjects, World
+from rukpak.crd_safety.evidence import Evidence, Form
+from rukpak.crd_safety.problem import InvalidObject
 from rukpak.permissions.rules import Right
 from tests.unit.rukpak.bundledeployment.worlds import (
+    NOW,
     NS,
     deleting,
     installed,
@@ -150,3 +158,14 @@ def test_a_deletion_waits_for_the_account_or_leaves_everything_behind() -> None:
     abandoned = with_account(deleting(installed(), annotations={ABANDON_ANNOTATION: "true"}), account_exists=False)
     assert isinstance(plan_of(abandoned), RemoveFinalizer)
     assert isinstance(plan_of(replace(abandoned, account_exists=True)), DeleteObjects)
+
+
+def test_custom_resources_in_any_namespace_have_no_names_in_the_status_of_an_account() -> None:
+    found = InvalidObject("secret-project", "launch", "spec.size: maximum")
+    checked = ExistingObjects("x", NOW, evidence={Form("boats", "v1", "v2"): Evidence(1, (found,), 1, (found,), 1)})
+    assert shown_to(world(), checked) is checked
+    shown = shown_to(with_account(world()), checked)
+    assert shown is not None
+    (evidence,) = shown.evidence.values()
+    assert [str(each) for each in (*evidence.invalid, *evidence.lossy)] == ["a custom resource: spec.size: maximum"] * 2
+    assert (evidence.count, evidence.invalid_count) == (1, 1)

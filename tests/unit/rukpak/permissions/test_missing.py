@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from olmkit.api.impersonation import Account
 from olmkit.api.permissions import MAX_MISSING_BYTES, MAX_MISSING_RULES
-from rukpak.permissions.missing import missing_rules, roles, sentence
+from rukpak.permissions.missing import bindings, missing_rules, roles, sentence
 from rukpak.permissions.rules import Right
 
 ROLES = [Right("", "apps", "deployments", "", verb) for verb in ("get", "patch")]
@@ -44,3 +45,12 @@ def test_roles_have_the_rules_of_their_namespace() -> None:
     assert inside["rules"] == [
         {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["x", "y"], "verbs": ["get"]}
     ]
+
+
+def test_each_role_is_bound_to_the_account() -> None:
+    made = list(roles([*ROLES, *NAMED], "ship"))
+    cluster, inside = bindings(made, Account("team", "installer"))
+    assert (cluster["kind"], inside["kind"]) == ("ClusterRoleBinding", "RoleBinding")
+    assert [each["metadata"] for each in (cluster, inside)] == [each["metadata"] for each in made]
+    assert inside["subjects"] == [{"kind": "ServiceAccount", "namespace": "team", "name": "installer"}]
+    assert inside["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "ship"}

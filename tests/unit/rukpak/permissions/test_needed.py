@@ -48,6 +48,8 @@ def test_each_object_is_read_created_patched_and_deleted_by_its_name() -> None:
         *rights("example.com", "mice", "jerry", "a"),
         *rights("other.example.com", "widgetry", "w"),
         *rights("", "secrets", "cert", "a"),
+        Right("", "example.com", "mice", "", "list"),
+        Right("", "example.com", "mice", "", "delete"),
     }
     assert needed.grants == ()
 
@@ -96,6 +98,13 @@ def test_what_roles_and_bindings_give(objects: list[BundleObject], expected: lis
         (one.namespace, one.instead.resource, one.instead.name, one.instead.verb, one.rules) for one in found
     ] == expected
     assert all(isinstance(one, Grant) and one.instead.namespace == one.namespace for one in found)
+
+
+def test_what_is_given_to_others_has_to_be_held_or_bound() -> None:
+    bound = binding("RoleBinding", "b", "ClusterRole", "admin", "a")
+    needed = needed_permissions([made("Role", "r", "a", RBAC, rules=[PODS]), bound], (), lambda _: "")
+    bind = Right("a", RBAC, "clusterroles", "admin", "bind")
+    assert set(needed.held_rights()) == {Right("a", "", "pods", "", "get"), bind}
 
 
 def test_the_digest_depends_on_the_objects_and_on_the_rules() -> None:

@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
+from devcluster.processes import REPOSITORY
+from olmctl.bundle.permissions import permissions
 from olmkit.api import bundledeployments
+from olmkit.api.meta import Kind
+from olmkit.api.provisioner_classes import REGISTRY
 from olmkit.runtime.client import Client
-from rukpak.bundledeployment.cluster.rest_mapper import NAMESPACES
+from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
 from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     CONFIG_MAPS,
@@ -183,3 +187,44 @@ async def test_the_account_stays_that_of_spec_when_it_is_replaced(at: Harness, t
     await at.client.patch(CONFIG_MAPS, "log", {"data": {"a": "2"}}, tenant.namespace)
     raw = await at.until(lambda raw: LACKING(raw) and "missingPermissions" in (raw or {})["status"])
     assert raw["status"]["missingPermissions"]["serviceAccount"] == f"{tenant.namespace}/default"
+
+
+HELLO = REPOSITORY / "config" / "samples" / "bundles" / "hello-operator"
+NO_IMAGE_OPTIONS: dict[str, Any] = {"registries_conf": None, "pull_cas_dir": None, "allow_source_cidr": ()}
+
+
+async def test_what_olm_prints_before_is_enough_for_a_registry_bundle(
+    at: Harness, tenant: Tenant, running: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {
+        path.relative_to(HELLO / "0.1.0").as_posix(): path.read_bytes() for path in (HELLO / "0.1.0").rglob("*.yaml")
+    }
+    await tenant.install_files(files, provisioner=REGISTRY)
+    raw = await at.until(LACKING)
+    assert await at.find(CRDS, "greetings.hello.example.com") is None
+    account = f"{tenant.namespace}/installer"
+    options: dict[str, Any] = {"namespace": tenant.namespace, "exists": True, **NO_IMAGE_OPTIONS}
+    assert permissions(str(HELLO / "0.1.0"), service_account=account, output="yaml", **options) == 0
+    printed = list(yaml.safe_load_all(capsys.readouterr().out))
+    assert {each["kind"] for each in printed} == {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
+    for each in printed:
+        each["metadata"]["name"] = f"{at.name}-printed"
+        if "roleRef" in each:
+            each["roleRef"]["name"] = f"{at.name}-printed"
+        kind = Kind(
+            "rbac.authorization.k8s.io", "v1", each["kind"], f"{each['kind'].lower()}s", "namespace" in each["metadata"]
+        )
+        await at.create(kind, each)
+    raw = await at.until(says("Installed", "True"))
+    assert "missingPermissions" not in raw["status"]
+    await at.remove()
+    await at.until(lambda raw: raw is None)
+    assert await at.find(CRDS, "greetings.hello.example.com") is None
+
+
+def test_a_json_list_has_the_roles_without_bindings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert permissions(str(HELLO / "0.1.0"), None, None, "json", exists=False, **NO_IMAGE_OPTIONS) == 0
+    found = yaml.safe_load(capsys.readouterr().out)
+    assert [each["kind"] for each in found["items"]] == ["ClusterRole"], (
+        "of a Namespace that does not exist nobody has a Role"
+    )
