@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import copy
+import io
 import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
@@ -33,6 +34,8 @@ MAX_CONNECTIONS = 1000
 """Concurrent connections to the API server: each watch holds one."""
 CONNECT_TIMEOUT_SECONDS = 5.0
 REQUEST_TIMEOUT_SECONDS = 30.0
+WHOLE_BODY_BYTES = 512 * 1024
+"""Bytes of a body that is sent at once: a longer one is sent in parts, so that other tasks run in between."""
 WATCH_IDLE_TIMEOUT_SECONDS = 90.0
 """A watch that receives nothing for this long is closed: bookmarks arrive every minute."""
 NO_ANSWER = "NoAnswer"
@@ -396,7 +399,7 @@ class Client:
             response = await self._shared.session.request(
                 method,
                 self._shared.base + url,
-                data=data,
+                data=io.BytesIO(data) if data is not None and len(data) > WHOLE_BODY_BYTES else data,
                 headers={
                     "Accept-Encoding": "identity",
                     **headers,

@@ -230,6 +230,20 @@ class Harness:
                 pytest.fail(f"not within {WITHIN:g} s: no such {kind.kind} in {namespace}")
             return found[0]
 
+    async def when_none(self, kind: Kind, namespace: str, so: Callable[[Object], object]) -> None:
+        """Return as soon as no object of a kind in a namespace is so."""
+        informer = Informer(self.client, kind, namespace=namespace)
+        changed = asyncio.Event()
+        informer.subscribe(lambda _: changed.set())
+        async with running_informers(informer):
+            try:
+                async with asyncio.timeout(WITHIN):
+                    while found := [name for (_, name), obj in informer.objects.items() if so(obj)]:
+                        changed.clear()
+                        await changed.wait()
+            except TimeoutError:
+                pytest.fail(f"not within {WITHIN:g} s: {kind.kind} {found} remain in {namespace}")
+
     async def owned(self, uid: str, kinds: Sequence[Kind]) -> dict[str, Object]:
         """What bears the owner-uid label of a BundleDeployment, as `Kind name`."""
         found: dict[str, Object] = {}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scheduler import Jobs
 from olmkit.jobs.staging import Staging
 from olmkit.sources.access import Access
-from olmkit.sources.source import Source, server_of
+from olmkit.sources.source import UPLOAD_FILE, Source, server_of
 from olmkit.store.store import Store
 from rukpak.bundle.storage import load, publish_job_output
 from rukpak.bundle.unpack_request import UNPACK, UnpackRequest
@@ -37,12 +39,20 @@ class SourceUnpacker:
         sandbox = Sandbox(reads=(self.directory, *self.access.config_files()))
         self.jobs = Jobs[UnpackResult](self.ends.put_nowait, preload=[UNPACK.module], sandbox=sandbox)
 
-    async def unpack(self, source: Source, content_type: str = PLAIN) -> UnpackResult:
-        """The result of one job. Raises its error."""
+    async def unpack(self, source: Source, content_type: str = PLAIN, upload: bytes = b"") -> UnpackResult:
+        """The result of one job, with the bytes of an upload in its directory if there are any. Raises its error."""
+
+        @contextmanager
+        def stage() -> Iterator[Path]:
+            with self.store.stage() as directory:
+                if upload:
+                    (directory / UPLOAD_FILE).write_bytes(upload)
+                yield directory
+
         self.jobs.forget("one")
         request = UnpackRequest(source, content_type, self.directory, self.access)
         finish = partial(publish_job_output, self.store, request, "")
-        staging = Staging(self.store.stage, finish)
+        staging = Staging(stage, finish)
         self.jobs.ensure("one", "1", Task(UNPACK, request, source=server_of(source), staging=staging))
         return await next_result(self.jobs, self.ends)
 

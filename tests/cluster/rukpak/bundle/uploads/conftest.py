@@ -82,8 +82,9 @@ class Uploader:
         url = self.url(name or self.name, address)
         if token:
             headers["Authorization"] = f"Bearer {token}"
+        body = io.BytesIO(data) if isinstance(data, bytes) else data
         async with self.http.put(
-            url, data=data, params={k: v for k, v in query.items() if v}, headers=headers
+            url, data=body, params={k: v for k, v in query.items() if v}, headers=headers
         ) as answer:
             return answer.status, await answer.text()
 

@@ -98,6 +98,22 @@ async def test_a_body_that_never_ends_is_refused(uploads: Uploader, size: int | 
     assert (await uploads.put(archive))[0] == 201
 
 
+async def test_of_a_body_that_is_cut_nothing_is_stored(uploads: Uploader) -> None:
+    archive = uploads.archive()
+    await uploads.create(digest_of(archive))
+
+    async def cut() -> Any:
+        yield archive[:-1]
+        raise ConnectionError("the network is gone")
+
+    with pytest.raises(OSError, match="Can not write request body"):
+        await uploads.put(cut(), digest_of(archive), **{"Content-Length": str(len(archive))})
+    status, text = await uploads.put(archive[:-1], digest_of(archive))
+    assert (status, "and the request names" in text) == (400, True)
+    assert await uploads.stored() == {}
+    assert (await uploads.put(archive))[0] == 201
+
+
 async def test_a_replica_that_does_not_lead_takes_an_upload(place: Place) -> None:
     elected: dict[str, Any] = {"leader_elect": True}
     behind = free_address()

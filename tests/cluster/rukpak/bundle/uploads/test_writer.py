@@ -1,0 +1,122 @@
+"""Archives of several parts: interrupted, sent at the same time, and for Bundles that go away meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+import pytest
+
+from olmkit.api import bundles
+from olmkit.api.meta import Kind
+from olmkit.runtime.client import Client
+from rukpak.bundle.uploads.stored_upload import CONFIG_MAPS, PART_BYTES, role_of
+from tests.cluster.rukpak.admission.conftest import Place
+from tests.cluster.rukpak.bundle.uploads.conftest import Uploader, digest_of, packed, uploader
+from tests.cluster.rukpak.bundle.uploads.test_routes import token_of
+from tests.cluster.rukpak.harness import Object, config_map, namespace, plain
+
+PARTS = 3
+
+
+def large(uploads: Uploader, seed: int = 1) -> bytes:
+    """An archive of PARTS parts."""
+    noise = random.Random(seed).randbytes(int((PARTS - 0.5) * PART_BYTES))
+    return packed({**plain(namespace(uploads.name), config_map("log", uploads.name)), "noise": noise})
+
+
+class HaltingClient(Client):
+    """Stops before the second part of an upload, until it may go on."""
+
+    halted: asyncio.Event
+    may_go_on: asyncio.Event
+
+    async def create(self, kind: Kind, obj: Object, namespace: str | None = None) -> Object:
+        if kind == CONFIG_MAPS and obj["metadata"]["name"].endswith("-001"):
+            type(self).halted.set()
+            await type(self).may_go_on.wait()
+        return await super().create(kind, obj, namespace)
+
+
+@pytest.fixture
+def halting() -> type[HaltingClient]:
+    HaltingClient.halted, HaltingClient.may_go_on = asyncio.Event(), asyncio.Event()
+    return HaltingClient
+
+
+async def test_an_upload_that_was_interrupted_is_continued(place: Place, halting: type[HaltingClient]) -> None:
+    """rukpak ends between two parts, as if it was killed; the next one takes the rest."""
+    async with place.rukpak(make=halting), uploader(place) as uploads:
+        archive = large(uploads)
+        await uploads.create(digest_of(archive))
+        sending = asyncio.create_task(uploads.put(archive))
+        await halting.halted.wait()
+        sending.cancel()
+        await asyncio.wait([sending])
+    assert sorted((await uploads.stored()).values()) == ["part"], "nobody sees it"
+    async with place.rukpak("b"), uploader(place) as uploads:
+        found = await uploads.says("waiting for bundle to be uploaded")
+        assert found["status"]["phase"] == "Pending"
+        before, _ = await place.at.client.list(CONFIG_MAPS, place.system, "core.rukpak.io/upload", metadata_only=True)
+        assert (await uploads.put(archive))[0] == 201
+        await uploads.unpacked()
+        assert sorted((await uploads.stored()).values()) == ["index", *["part"] * PARTS]
+        after = await place.at.client.get(CONFIG_MAPS, before[0]["metadata"]["name"], place.system)
+        assert after["metadata"]["uid"] == before[0]["metadata"]["uid"], "the part that was there is kept"
+
+
+async def test_a_bundle_that_is_deleted_meanwhile_gets_nothing(place: Place, halting: type[HaltingClient]) -> None:
+    async with place.rukpak(make=halting), uploader(place) as uploads:
+        archive = large(uploads)
+        await uploads.create(digest_of(archive))
+        sending = asyncio.create_task(uploads.put(archive))
+        await halting.halted.wait()
+        await place.at.client.delete(bundles.KIND, uploads.name)
+        halting.may_go_on.set()
+        status, text = await sending
+        assert (status, "no Bundle of this name waits for this archive" in text) == (404, True)
+        await place.at.when_none(CONFIG_MAPS, place.system, role_of)
+
+
+async def test_the_same_archive_at_the_same_time_is_stored_once(uploads: Uploader) -> None:
+    archive = large(uploads)
+    await uploads.create(digest_of(archive))
+    statuses = sorted([status for status, _ in await asyncio.gather(*(uploads.put(archive) for _ in range(3)))])
+    assert statuses[0] == 201
+    assert set(statuses) <= {201, 204}
+    await uploads.unpacked()
+    assert sorted((await uploads.stored()).values()) == ["index", *["part"] * PARTS]
+
+
+async def test_of_two_archives_for_one_bundle_the_first_is_kept_and_the_other_removed(uploads: Uploader) -> None:
+    await uploads.create()
+    token = await token_of(uploads.place, "author", "update")
+    archives = [large(uploads, seed) for seed in (1, 2)]
+    answers = await asyncio.gather(*(uploads.put(each, "", token) for each in archives))
+    statuses = [status for status, _ in answers]
+    assert sorted(statuses) == [201, 409]
+    found = await uploads.unpacked()
+    kept = digest_of(archives[statuses.index(201)])
+    assert found["status"]["resolvedSource"]["upload"]["digest"] == kept
+
+    def is_loose(config_map: Object) -> bool:
+        return role_of(config_map) != "" and kept not in config_map["metadata"]["annotations"].values()
+
+    await uploads.place.at.when_none(CONFIG_MAPS, uploads.place.system, is_loose)
+    assert sorted((await uploads.stored()).values()) == ["index", *["part"] * PARTS]
+
+
+async def test_a_damaged_part_is_replaced_by_the_next_upload(place: Place) -> None:
+    """Somebody has created a ConfigMap of its name with other bytes: the Bundle says so, and the upload repairs it."""
+    async with place.rukpak(), uploader(place) as uploads:
+        archive = uploads.archive()
+        found = await uploads.create(digest_of(archive))
+        name = f"upload-{found['metadata']['uid']}-{digest_of(archive)[7:23]}-000"
+    client = place.at.client
+    body: dict[str, Any] = {"metadata": {"name": name, "namespace": place.system}, "binaryData": {"archive": "AAAA"}}
+    async with place.rukpak(), uploader(place) as uploads:
+        await client.create(CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", **body})
+        assert (await uploads.put(archive))[0] == 201, "it was replaced before anybody read it"
+        await uploads.unpacked()
+        assert (await uploads.put(archive))[0] == 204
