@@ -1,7 +1,8 @@
 """`make image`, or `python -m release.image`: builds the image of the suite without a Docker engine, as an OCI archive.
 
-mmdebstrap downloads the packages of the base, pip the wheels, and buildah runs the Dockerfile on them. One commit, one set of
-packages and one set of wheels give one digest. The programs are installed from Debian if they are missing, which needs root.
+mmdebstrap downloads the packages of the base, pip the wheels, Go builds helm, and buildah runs the Dockerfile on them. One
+commit, one set of packages and wheels, and one version of Go give one digest. The programs are installed from Debian if they are
+missing, which needs root.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +24,7 @@ from devcluster.cache import cache_directory, publish_once
 from devcluster.errors import DevclusterError
 from devcluster.images import Registry
 from devcluster.processes import REPOSITORY
-from release import base, debian_packages, sources, wheels
+from release import base, debian_packages, helm, sources, wheels
 from release.archive import Image, write_archive
 from release.runtime_lock import INSTALLERS, NOT_IN_IMAGE, versions
 from release.sbom import make_sbom
@@ -59,18 +60,22 @@ def build(
     directory.mkdir(parents=True, exist_ok=True)
     archive, sbom = _files(directory, version, target)
     with tempfile.TemporaryDirectory(prefix="olm-suite-image-") as scratch:
+        charts = Path(scratch) / "helm"
+        charts.mkdir()
+        helm.fill(charts, report)
+        modules = helm.modules(charts / helm.PROGRAM)
         engine = _Engine(program, Path(scratch))
         report("Making the base out of Debian packages ...")
         engine.base(packages, development=target == DEVELOPMENT)
         report("Building the image ...")
-        layout = engine.image(found, version, commit, target)
+        layout = engine.image({"wheels": found, "helm": charts}, version, commit, target)
         write_archive(layout, archive, _tags(version, target), commit.time)
     digest = Image(archive).digest
     absent = NOT_IN_IMAGE if target == RUNTIME else INSTALLERS
     installed = {name: each for name, each in versions(lock).items() if name not in absent} | {SUITE: version}
     time = datetime.fromtimestamp(commit.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     contained = [each for each in packages if target == DEVELOPMENT or each.name != debian_packages.SHELL]
-    document = make_sbom(version, digest, time, contained, installed)
+    document = make_sbom(version, digest, time, contained, installed, modules)
     sbom.write_text(json.dumps(document, indent=1) + "\n")
     return built_in(directory, target)
 
@@ -137,13 +142,14 @@ class _Engine:
         (context / "Dockerfile").write_text("FROM scratch\nADD base.tar /\n")
         self._build(context, time, "--tag", BASE_NAME)
 
-    def image(self, found: Path, version: str, commit: sources.Commit, target: str) -> Path:
-        """Run the Dockerfile and return the directory of the image's layout."""
+    def image(self, stages: Mapping[str, Path], version: str, commit: sources.Commit, target: str) -> Path:
+        """Run the Dockerfile and return the directory of the image's layout. `stages` are directories in the place of stages."""
         context, layout = self._directory / "sources", self._directory / "layout"
         sources.export(context)
         name = f"localhost/{SUITE}:built"
         self._build(
-            *(context, commit.time, "--tag", name, "--build-context", f"wheels={found}"),
+            *(context, commit.time, "--tag", name),
+            *(each for stage, path in stages.items() for each in ("--build-context", f"{stage}={path}")),
             *("--build-arg", f"BASE={BASE_NAME}", "--build-arg", f"VERSION={version}"),
             *("--build-arg", f"REVISION={commit.revision}", "--build-arg", f"DEVELOPMENT_BASE={BASE_NAME}"),
             *(("--target", target) if target != RUNTIME else ()),

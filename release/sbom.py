@@ -1,4 +1,4 @@
-"""The bill of materials of the image: its Debian packages and wheels, as CycloneDX 1.6. Pure."""
+"""The bill of materials of the image: its Debian packages, wheels and Go modules, as CycloneDX 1.6. Pure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,18 @@ from release.suite import SUITE
 
 
 def make_sbom(
-    version: str, digest: str, time: str, packages: Iterable[DebianPackage], wheels: Mapping[str, str]
+    version: str,
+    digest: str,
+    time: str,
+    packages: Iterable[DebianPackage],
+    wheels: Mapping[str, str],
+    modules: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The document for the image with this digest (`sha256:...`), made at `time` (RFC 3339). `wheels`: name -> version."""
+    """The document for the image with this digest (`sha256:...`), made at `time` (RFC 3339). `wheels`: name -> version;
+    `modules`: path of a Go module -> version."""
     image_reference = f"pkg:oci/{SUITE}@{quote(digest, safe='')}?tag={quote(version)}"
     components = [_debian(package) for package in packages] + [_wheel(*each) for each in sorted(wheels.items())]
+    components += [_module(*each) for each in sorted(modules.items())]
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
@@ -55,3 +62,8 @@ def _debian(package: DebianPackage) -> dict[str, Any]:
 def _wheel(name: str, version: str) -> dict[str, Any]:
     purl = f"pkg:pypi/{name}@{quote(version)}"
     return {"type": "library", "bom-ref": purl, "name": name, "version": version, "purl": purl}
+
+
+def _module(path: str, version: str) -> dict[str, Any]:
+    purl = f"pkg:golang/{path}@{quote(version)}"
+    return {"type": "library", "bom-ref": purl, "name": path, "version": version, "purl": purl}

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from devcluster.optional_programs import HELM
 from devcluster.processes import REPOSITORY
-from release import image, wheels
+from release import helm, image, wheels
 from release.runtime_lock import NOT_IN_IMAGE, versions
 from release.suite import suite_version
 from tests.image.conftest import Run, Unpacked
@@ -61,6 +62,7 @@ def test_there_is_no_shell_and_no_program_but_python_and_the_suite(unpacked: Unp
         "kubectl_complete-olm",
         "python",
         "python3",
+        "helm",
     )
     assert found == {"usr/bin/python3", "usr/bin/python3.11", *(f"app/bin/{name}" for name in own)}
 
@@ -124,7 +126,10 @@ def test_the_bill_of_materials_names_each_package_and_each_wheel(unpacked: Unpac
     debian = {path.name for path in (unpacked.tree / "var/lib/dpkg/status.d").iterdir()}
     listed = {each["name"] for each in document["components"]}
     locked = set(versions(wheels.read_runtime_lock(REPOSITORY))) - NOT_IN_IMAGE
-    assert listed == debian | locked | {"olm-suite"}
+    modules = helm.modules(unpacked.tree / "app/bin/helm")
+    assert modules[helm.MODULE] == HELM.version
+    assert listed == debian | locked | {"olm-suite"} | modules.keys()
+    assert "Apache License" in (unpacked.tree / "app/share/licenses/helm/LICENSE").read_text()
     assert document["metadata"]["component"]["hashes"][0]["content"] == unpacked.built.digest.removeprefix("sha256:")
 
 

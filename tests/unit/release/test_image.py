@@ -7,6 +7,7 @@ import re
 import pytest
 import yaml
 
+from devcluster.optional_programs import HELM
 from devcluster.processes import REPOSITORY
 from devcluster.suite import COMPONENTS
 from release.base import USER
@@ -25,6 +26,13 @@ def test_the_image_is_the_last_stage_and_runs_nothing_while_it_is_built() -> Non
 def test_the_stage_that_make_image_replaces_is_named_wheels() -> None:
     assert re.search(r"(?m)^FROM python:[0-9.]+\S* AS wheels$", DOCKERFILE)
     assert f"FROM python:{PYTHON_VERSION}-" in DOCKERFILE
+
+
+def test_the_stage_of_helm_builds_the_program_of_the_tests() -> None:
+    (stage,) = re.findall(r"(?ms)^FROM golang:\S+ AS helm$(.*?)^FROM ", DOCKERFILE)
+    assert f"{HELM.package}@{HELM.version} " in stage
+    assert f'-ldflags="{HELM.ldflags}"' in " ".join(stage.replace("\\\n", " ").split())
+    assert f"FROM golang:{HELM.go}-" in DOCKERFILE
 
 
 def test_no_stage_on_the_base_needs_a_shell() -> None:

@@ -12,7 +12,9 @@ PACKAGES = [
     DebianPackage(Path("z.deb"), "zlib1g", "1:1.2.13.dfsg-1", "amd64", "zlib", "cd" * 32),
     DebianPackage(Path("t.deb"), "tzdata", "2026f-0+deb12u1", "all", "tzdata", "ef" * 32),
 ]
-DOCUMENT = make_sbom("0.1.0", DIGEST, "2026-01-01T00:00:00Z", PACKAGES, {"pyyaml": "6.0.3", "aiohttp": "3.14.5"})
+WHEELS = {"pyyaml": "6.0.3", "aiohttp": "3.14.5"}
+MODULES = {"helm.sh/helm/v3": "v3.22.0", "github.com/old/module": "v2.0.0+incompatible"}
+DOCUMENT = make_sbom("0.1.0", DIGEST, "2026-01-01T00:00:00Z", PACKAGES, WHEELS, MODULES)
 
 
 def test_each_component_has_a_package_url() -> None:
@@ -21,6 +23,8 @@ def test_each_component_has_a_package_url() -> None:
         "pkg:deb/debian/tzdata@2026f-0%2Bdeb12u1?arch=all&distro=bookworm",
         "pkg:pypi/aiohttp@3.14.5",
         "pkg:pypi/pyyaml@6.0.3",
+        "pkg:golang/github.com/old/module@v2.0.0%2Bincompatible",
+        "pkg:golang/helm.sh/helm/v3@v3.22.0",
     ]
 
 
@@ -32,7 +36,7 @@ def test_references_are_unique_and_the_image_depends_on_all() -> None:
 
 
 def test_one_image_has_one_serial_number() -> None:
-    other = make_sbom("0.1.0", "sha256:" + "00" * 32, "2026-01-01T00:00:00Z", PACKAGES, {})
-    same = make_sbom("0.1.0", DIGEST, "2026-01-01T00:00:00Z", [], {})
+    other = make_sbom("0.1.0", "sha256:" + "00" * 32, "2026-01-01T00:00:00Z", PACKAGES, {}, {})
+    same = make_sbom("0.1.0", DIGEST, "2026-01-01T00:00:00Z", [], {}, {})
     assert DOCUMENT["serialNumber"] == same["serialNumber"] != other["serialNumber"]
     assert (DOCUMENT["bomFormat"], DOCUMENT["specVersion"]) == ("CycloneDX", "1.6")
