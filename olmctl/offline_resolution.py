@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from olmkit.gocompat.text import quoted
+from olmkit.gocompat.version_range import EXAMPLES, MastermindsRange
 from olmkit.gocompat.versions import BadRange, BadVersion, parse_bundle_version
 from operator_controller.resolve.answers.answer import Answer, Member
 from operator_controller.resolve.answers.component_solver import solve_components
@@ -30,7 +31,6 @@ from operator_controller.resolve.documents.document_reader import (
 from operator_controller.resolve.explain.statements import Statement, StatementKind
 from operator_controller.resolve.formatting import format_versions
 from operator_controller.resolve.package.package_content import GroupKind, PackageTooLarge
-from operator_controller.resolve.package.version_range import EXAMPLES, MastermindsRange
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
 from operator_controller.resolve.snapshot.cluster_snapshot import (
     CatalogSource,

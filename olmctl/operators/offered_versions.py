@@ -17,13 +17,13 @@ from olmctl.operators.session import Session
 from olmkit.api.meta import Object
 from olmkit.api.package_annotations import VERSIONS_ANNOTATION
 from olmkit.gocompat.text import quoted
+from olmkit.gocompat.version_range import MastermindsRange
 from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_bundle_version, parse_version
 from operator_controller.resolve.documents.document_reader import InvalidDocument, read_package
 from operator_controller.resolve.explain.suggestions import unreadable_skip_ranges
 from operator_controller.resolve.formatting import format_versions
 from operator_controller.resolve.package.package_content import PackageTooLarge
 from operator_controller.resolve.package.upgrade_graph import UpgradeStart, direct_upgrades
-from operator_controller.resolve.package.version_range import MastermindsRange
 from operator_controller.resolve.selection.catalog_and_bundle_choice import selected_channels
 from operator_controller.resolve.snapshot.package_snapshot import PackageRequest
 

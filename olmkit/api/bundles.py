@@ -10,6 +10,7 @@ from olmkit.api.content import (
     CHECKSUM_RULES,
     PULL_SECRET_DESCRIPTION,
     ArchiveLocation,
+    ChartSource,
     Checksum,
     ConfigMapSource,
     GitSource,
@@ -104,7 +105,7 @@ class UploadSource(Model):
 class BundleSource(Model):
     """The source of the content: exactly the field that type names."""
 
-    type: SourceType = Field(description="Kind of source: image, git, http, configMaps or upload.")
+    type: SourceType = Field(description="Kind of source: image, git, http, configMaps, upload or chart.")
     image: ImageSource | None = Field(default=None, description="The bundle image.")
     git: GitSource | None = Field(
         default=None,
@@ -134,6 +135,9 @@ class BundleSource(Model):
             "An archive that is uploaded: `olm bundle upload`. It contains manifests, and metadata for registry+v1, at its root"
             " or in the only directory there."
         ),
+    )
+    chart: ChartSource | None = Field(
+        default=None, description="A Helm chart of a repository, for the class core-rukpak-io-helm."
     )
 
 

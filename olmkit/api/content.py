@@ -8,7 +8,17 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 from olmkit.api.meta import Model
-from olmkit.api.patterns import CHECKSUM, COMMIT, OBJECT_NAME, REF_NAME, RELATIVE_PATH, REPOSITORY, URL
+from olmkit.api.patterns import (
+    CHART_NAME,
+    CHART_REPOSITORY,
+    CHECKSUM,
+    COMMIT,
+    OBJECT_NAME,
+    REF_NAME,
+    RELATIVE_PATH,
+    REPOSITORY,
+    URL,
+)
 
 
 def _rules(*rules: tuple[str, str]) -> dict[str, Any]:
@@ -47,6 +57,7 @@ class SourceType(StrEnum):
     HTTP = "http"
     CONFIG_MAPS = "configMaps"
     UPLOAD = "upload"
+    CHART = "chart"
 
 
 def source_rules(*members: SourceType) -> tuple[tuple[str, str], ...]:
@@ -169,6 +180,31 @@ class HttpSource(ArchiveLocation):
     )
 
 
+class ChartSource(Model):
+    """A Helm chart of a repository."""
+
+    repository: Annotated[str, Field(min_length=1, max_length=2000)] = Field(
+        description=(
+            "Address of the repository: https://host/path or http://host/path, where index.yaml is, or oci://host/path, below"
+            " which the chart is pushed. Username and password belong in a Secret."
+        ),
+        json_schema_extra=_matches(
+            CHART_REPOSITORY,
+            "must be https://host/path, http://host/path or oci://host/path; user and password belong in the Secret that"
+            " auth.secret.name names",
+        ),
+    )
+    name: Annotated[str, Field(max_length=253, pattern=CHART_NAME)] = Field(description="Name of the chart.")
+    version: Annotated[str, Field(max_length=512)] | None = Field(
+        default=None,
+        description=(
+            "A version, or a range such as 1.x or >=1.2.0 <2.0.0. The newest version that matches is chosen once and kept."
+            " Default: the newest that is no prerelease."
+        ),
+    )
+    auth: SourceAuth | None = Field(default=None, description="The login.")
+
+
 class ConfigMapReference(Model):
     """A ConfigMap in the suite's namespace."""
 
@@ -225,6 +261,16 @@ class ResolvedConfigMaps(Model):
     digest: str = Field(description="sha256 over the paths and contents of all files.")
 
 
+class ResolvedChart(Model):
+    """The version of a chart that was unpacked."""
+
+    repository: str = Field(description="Address of the repository, without a query.")
+    name: str = Field(description="Name of the chart.")
+    version: str = Field(description="Its version.")
+    url: str = Field(description="Address of the archive, or of the chart in its registry, without a query.")
+    digest: str = Field(description="sha256 of the archive, or digest of the manifest in the registry.")
+
+
 class ResolvedUpload(Model):
     """The archive that was uploaded."""
 
@@ -240,3 +286,4 @@ class ResolvedSource(Model):
     http: ResolvedHttp | None = Field(default=None, description="The archive.")
     config_maps: ResolvedConfigMaps | None = Field(default=None, description="The ConfigMaps.")
     upload: ResolvedUpload | None = Field(default=None, description="The archive that was uploaded.")
+    chart: ResolvedChart | None = Field(default=None, description="The version of the chart.")

@@ -57,7 +57,7 @@ _BUILD = "[0-9A-Za-z-]+"
 _VERSION = rf"v?{_PART}(\.{_PART}){{0,2}}(-{_WORD}(\.{_WORD})*)?(\+{_BUILD}(\.{_BUILD})*)?"
 _BOUND = rf"(=|!=|>|<|>=|=>|<=|=<|~|~>|\^)? *{_VERSION}"
 VERSION_PATTERN = rf"^ *{_BOUND}(( *(,|\|\|) *| +){_BOUND})* *$"
-"""The ranges of operator_controller/resolve/package/version_range.py, except hyphen ranges and leading zeros, which the API of
+"""The ranges of olmkit/gocompat/version_range.py, except hyphen ranges and leading zeros, which the API of
 OpenShift 4.14 refuses too. What matches and is not a valid range (a number of more than 64 bits) is reported in the status."""
 VERSION_HINT = 'a version is "1.2.3", a range is ">=1.2.0 <2.0.0", "~1.4" or "1.x"'
 VERSION_RULE: JsonDict = {

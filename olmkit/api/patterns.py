@@ -36,6 +36,9 @@ REPOSITORY = (
 )
 """http(s)://host/path, ssh://user@host/path or user@host:path; no password, no query, nothing that git would execute."""
 URL = rf"^https?://{HOST}{PORT}/[^\s#\x00-\x1f\x7f]*$"
+CHART_REPOSITORY = rf"^(https?|oci)://{HOST}{PORT}(/[^\s#\x00-\x1f\x7f]*)?$"
+"""The address of a repository of charts."""
+CHART_NAME = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
 REF_NAME = r"^[^\x00-\x20\x7f~^:?*\[\\/.-][^\x00-\x20\x7f~^:?*\[\\]*$"
 """git-check-ref-format(1), except what a regular expression cannot express; olmkit.api.content has CEL rules for that."""
 COMMIT = r"^([0-9a-f]{40}|[0-9a-f]{64})$"

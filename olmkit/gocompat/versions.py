@@ -1,7 +1,7 @@
 """Versions and the ranges that catalogs are written in: semantic versions with releases, and blang's grammar of ranges.
 
 The library semantic_version parses versions; ranges, and the words of errors, are those of the Go library blang/semver, which opm
-uses (docs/decisions/0029). The grammar of an Operator's spec.version is in operator_controller/resolve/package/version_range.py.
+uses (docs/decisions/0029). The grammar of an Operator's spec.version is in olmkit/gocompat/version_range.py.
 Text that cannot be read raises BadVersion or BadRange and nothing else. Pure.
 """
 

@@ -26,7 +26,7 @@ from typing import IO, Any, TypeAlias
 
 from olmkit.errors import Blocked
 from olmkit.jobs import codec
-from olmkit.sources import http
+from olmkit.sources import charts, http
 from olmkit.sources.access import Access
 from olmkit.sources.content_limits import CATALOG_LIMITS, ContentLimits
 from olmkit.sources.errors import BadContent, SourceReason
@@ -38,6 +38,7 @@ from olmkit.sources.resolved_source import (
     content_digest,
     content_name,
     resolved_archive,
+    resolved_chart,
     resolved_files,
     resolved_git,
     resolved_image,
@@ -47,6 +48,7 @@ from olmkit.sources.signatures.policy import SignedBy
 from olmkit.sources.source import (
     CONTENT_NOUNS,
     UPLOAD_FILE,
+    ChartSource,
     ConfigMapsSource,
     GitSource,
     HttpSource,
@@ -145,6 +147,10 @@ async def open_source(
             case HttpSource():
                 found = await _download(source, access, known_validator, scratch, limits, progress)
                 yield _Http(source, access, found, stack, scratch)
+            case ChartSource() if charts.is_oci(source):
+                yield await _open_pushed_chart(source, access, stack)
+            case ChartSource():
+                yield await _open_packed_chart(source, access, stack, scratch)
             case ConfigMapsSource():
                 yield _ConfigMaps(source)
             case UploadSource():
@@ -169,17 +175,46 @@ class _Image(OpenedSource):
     def __init__(self, found: image.ResolvedImage, registries: Registries, stack: ExitStack) -> None:
         self._registries = registries
         self._stack = stack
+        self._image = found.ref_by_digest
         self.digest = found.digest
         self.ref = found.ref_by_digest
         self.resolved = resolved_image(self.ref)
 
     async def _verify_access(self, limits: ContentLimits, progress: Progress) -> None:
-        await image.verify_access(self.ref, self._registries)
+        await image.verify_access(self._image, self._registries)
 
     async def _fetch(self, directory: Path, only: PathSelection, limits: ContentLimits, progress: Progress) -> Fetched:
-        found = await image.fetch(self.ref, directory, self._registries, only=only, limits=limits, progress=progress)
+        found = await image.fetch(self._image, directory, self._registries, only=only, limits=limits, progress=progress)
         self._stack.enter_context(found.blob)
         return Fetched({"type": "image", "image": found.facts()}, (found.blob,))
+
+
+async def _open_pushed_chart(source: ChartSource, access: Access, stack: ExitStack) -> OpenedSource:
+    """A chart of a registry, in the version that was chosen, or in the newest that matches."""
+    version, ref = source.version, f"{charts.image_name(source)}@{source.digest}"
+    if not source.digest:
+        if not charts.is_version(version):
+            tags = await image.tags(charts.image_name(source), access.registries())
+            where = f"the registry of {source.repository}"
+            version = charts.newest(source, [tag.replace("_", "+") for tag in tags], where)
+        ref = charts.image_source(source, version).ref
+    opened = await _open_image(ImageSource(ref), access, stack)
+    return _as_chart(opened, source, version, f"{charts.OCI}{charts.image_name(source)}", opened.digest)
+
+
+async def _open_packed_chart(
+    source: ChartSource, access: Access, stack: ExitStack, scratch: Path | None
+) -> OpenedSource:
+    """A chart of an http(s) repository, whose version has been chosen from its index."""
+    archive = charts.archive_source(source)
+    opened = _Http(archive, access, http.Download(None, source.digest, ""), stack, scratch)
+    return _as_chart(opened, source, source.version, source.url, source.digest)
+
+
+def _as_chart(opened: OpenedSource, source: ChartSource, version: str, url: str, digest: str) -> OpenedSource:
+    opened.resolved = resolved_chart(source, version, url, digest)
+    opened.digest, opened.ref = content_digest(opened.resolved), content_name(opened.resolved)
+    return opened
 
 
 async def _open_git(source: GitSource, access: Access, stack: ExitStack) -> OpenedSource:

@@ -9,12 +9,20 @@ from __future__ import annotations
 from yarl import URL
 
 from olmkit.errors import Waiting
-from olmkit.sources import http
+from olmkit.sources import charts, http
 from olmkit.sources.access import Access
 from olmkit.sources.addresses import AddressRefused
 from olmkit.sources.http_auth import endpoint, network, source_reasons
 from olmkit.sources.oci import image
-from olmkit.sources.source import ConfigMapsSource, GitSource, HttpSource, ImageSource, Source, UploadSource
+from olmkit.sources.source import (
+    ChartSource,
+    ConfigMapsSource,
+    GitSource,
+    HttpSource,
+    ImageSource,
+    Source,
+    UploadSource,
+)
 from olmkit.sources.transport import NoResponse, Transport
 
 
@@ -29,6 +37,8 @@ async def verify_reachable(source: Source, access: Access) -> None:
                 await _reach_git(source, access)
             case HttpSource():
                 await _reach(http.check(source), "web server", access, insecure=source.insecure_skip_verify)
+            case ChartSource():
+                await _reach_repository(source, access)
             case ConfigMapsSource() | UploadSource():
                 pass  # the controller has read the content
     except NoResponse as error:
@@ -39,6 +49,15 @@ async def verify_reachable(source: Source, access: Access) -> None:
         raise
     except Waiting:
         return  # an answer, of which the job reports what is wrong
+
+
+async def _reach_repository(source: ChartSource, access: Access) -> None:
+    if charts.is_oci(source):
+        tagged = charts.image_source(source, source.version if charts.is_version(source.version) else "latest")
+        await image.request_digest(tagged.ref, access.registries())
+        return
+    index = charts.index_source(source)
+    await _reach(http.check(index), "web server", access, insecure=source.insecure_skip_verify)
 
 
 async def _reach_git(source: GitSource, access: Access) -> None:

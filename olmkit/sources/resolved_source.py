@@ -5,6 +5,7 @@
     {"type": "http", "http": {"url": …, "digest": …}}                       the URL without its query
     {"type": "configMaps", "configMaps": {"digest": …}}
     {"type": "upload", "upload": {"digest": …}}
+    {"type": "chart", "chart": {"repository": …, "name": …, "version": …, "url": …, "digest": …}}   the URLs without their query
 
 Values of JSON, because jobs return them and controllers read them in statuses. Pure.
 """
@@ -24,6 +25,7 @@ from olmkit.errors import Blocked
 from olmkit.sources.errors import SourceReason
 from olmkit.sources.oci.reference import parse
 from olmkit.sources.source import (
+    ChartSource,
     ConfigMapsSource,
     GitReference,
     GitSource,
@@ -66,6 +68,12 @@ def resolved_upload(digest: str) -> dict[str, Any]:
     return {"type": "upload", "upload": {"digest": digest}}
 
 
+def resolved_chart(source: ChartSource, version: str, url: str, digest: str) -> dict[str, Any]:
+    """The value for a version of a chart; `digest` is that of the archive, or of the manifest in a registry."""
+    fields = {"repository": without_query(source.repository), "name": source.name, "version": version}
+    return {"type": "chart", "chart": {**fields, "url": without_query(url), "digest": digest}}
+
+
 def content_digest(resolved: Resolved) -> str:
     """The digest by which stores have the content; "" if `resolved` names none.
 
@@ -82,6 +90,8 @@ def content_digest(resolved: Resolved) -> str:
             return digest
         case {"type": "upload", "upload": {"digest": str(digest)}}:
             return _sha256(f"upload {digest}")
+        case {"type": "chart", "chart": {"digest": str(digest)}}:
+            return _sha256(f"chart {digest}")
         case _:
             return ""
 
@@ -106,6 +116,8 @@ def content_name(resolved: Resolved) -> str:
             return f"configMaps@{digest}"
         case {"type": "upload", "upload": {"digest": str(digest)}}:
             return f"upload@{digest}"
+        case {"type": "chart", "chart": {"url": str(url), "digest": str(digest)}}:
+            return f"{url}@{digest}"
         case _:
             return ""
 
@@ -128,10 +140,21 @@ def pinned(source: Source, resolved: Resolved) -> Source:
                 )
                 raise Blocked(SourceReason.CONTENT_CHANGED, words)
             return source
+        case ChartSource(), {
+            "type": "chart",
+            "chart": {"version": str(version), "url": str(url), "digest": str(digest)},
+        }:
+            return replace(source, version=version, url=_with_query(url, source), digest=digest)
         case UploadSource(), {"type": "upload", "upload": {"digest": str(digest)}}:
             return UploadSource(digest)
         case _:
             return source
+
+
+def _with_query(url: str, source: ChartSource) -> str:
+    """The address of an archive with the query of its repository, if it is on the same server: it may be a token."""
+    host, query = url.split("/")[:3], source.repository.partition("?")[2]
+    return f"{url}?{query}" if query and host == without_query(source.repository).split("/")[:3] else url
 
 
 def check_job_result(source: Source, resolved: Resolved, digest: object) -> None:
@@ -167,6 +190,11 @@ def _expected(source: Source, resolved: Resolved, digest: str) -> Resolved | Non
             return resolved_files(source)
         case UploadSource(digest=expected):
             return resolved_upload(expected)
+        case ChartSource(url=url, digest=expected):
+            found = resolved.get("chart") or {}
+            version, address, checksum = (str(found.get(name) or "") for name in ("version", "url", "digest"))
+            is_other = (url and without_query(url) != address) or expected not in ("", checksum)
+            return None if is_other or not is_digest(checksum) else resolved_chart(source, version, address, checksum)
 
 
 def _unexpected(source: Source, found: str) -> ValueError:
@@ -185,6 +213,8 @@ def _name(source: Source) -> str:
             return "ConfigMaps"
         case UploadSource(digest):
             return f"upload@{digest}"
+        case ChartSource(repository, name):
+            return f"chart {name} of {without_query(repository)}"
 
 
 def _sha256(text: str) -> str:

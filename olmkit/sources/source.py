@@ -71,13 +71,25 @@ class ConfigMapsSource(msgspec.Struct, frozen=True, tag="configMaps"):
         return "ConfigMapsSource()"
 
 
+class ChartSource(msgspec.Struct, frozen=True, tag="chart", rename="camel"):
+    """A Helm chart of a repository. `version` is a version or a range, "" for the newest. `url` and `digest` ("sha256:<hex>") are
+    those of the version that was chosen: of its archive, or of its manifest in a registry; "" before."""
+
+    repository: str
+    name: str
+    version: str = ""
+    url: str = ""
+    digest: str = ""
+    insecure_skip_verify: bool = False
+
+
 class UploadSource(msgspec.Struct, frozen=True, tag="upload"):
     """An archive that was uploaded: "sha256:<hex>". Its bytes are in the directory of the job, in the file UPLOAD_FILE."""
 
     digest: str
 
 
-Source: TypeAlias = ImageSource | GitSource | HttpSource | ConfigMapsSource | UploadSource
+Source: TypeAlias = ImageSource | GitSource | HttpSource | ConfigMapsSource | UploadSource | ChartSource
 
 UPLOAD_FILE = "upload"
 
@@ -87,6 +99,7 @@ CONTENT_NOUNS: Mapping[str, str] = {
     "http": "archive",
     "configMaps": "set of files",
     "upload": "archive",
+    "chart": "chart",
 }
 """Type of a source -> the name of its content in messages."""
 
@@ -110,6 +123,8 @@ def identity(source: Source) -> str:
             return f"configMaps {digest_of_files(files)}"
         case UploadSource(digest):
             return f"upload {digest}"
+        case ChartSource(repository, name):
+            return f"chart {without_query(repository)} {name} {_hash_of_fields(source)}"
 
 
 def server_of(source: Source) -> str:
@@ -120,7 +135,7 @@ def server_of(source: Source) -> str:
                 return parse(ref).registry
             except BadReference:
                 return ""
-        case GitSource(repository=url) | HttpSource(url):
+        case GitSource(repository=url) | HttpSource(url) | ChartSource(repository=url):
             _, separator, rest = without_query(url).partition("://")
             return rest.partition("/")[0] if separator else url.partition(":")[0].rpartition("@")[2]
         case ConfigMapsSource() | UploadSource():

@@ -131,6 +131,8 @@ def secret_name(source: SourceSpec) -> str:
             auth = source.git.auth
         case SourceType.HTTP if source.http is not None:
             auth = source.http.auth
+        case SourceType.CHART:  # of Bundles alone
+            auth = getattr(getattr(source, "chart", None), "auth", None)
         case _:
             return ""
     return auth.secret.name if auth is not None and auth.secret is not None else ""

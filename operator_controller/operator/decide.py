@@ -23,6 +23,7 @@ from olmkit.api.conditions import Cause, ConditionValue, DesiredCondition
 from olmkit.api.meta import apply_precondition
 from olmkit.api.operators import FINALIZER, ConditionType, Reason, has_protection
 from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.gocompat.version_range import EXAMPLES, MastermindsRange
 from olmkit.gocompat.versions import BadRange
 from olmkit.runtime.reconciler import Decision
 from olmkit.stored_times import has_passed
@@ -95,7 +96,6 @@ from operator_controller.operator.world import (
     image_reference,
 )
 from operator_controller.resolve.answers.answer import Answer, AnswerState, SelectedBundle
-from operator_controller.resolve.package.version_range import EXAMPLES, MastermindsRange
 
 RESOLUTION_NOT_ATTEMPTED = "validation has not been attempted as spec is invalid"
 INSTALLATION_NOT_ATTEMPTED_INVALID = "installation has not been attempted as spec is invalid"

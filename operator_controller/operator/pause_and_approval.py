@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from olmkit.api.bundledeployments import VERSION_ANNOTATION
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, AvailableBundle, Operator, ProvidedApi, Reason
 from olmkit.gocompat.text import one_line, truncate
+from olmkit.gocompat.version_range import MastermindsRange
 from operator_controller.operator.bundle_deployment import requests_bundle
 from operator_controller.operator.running_bundle import provided_apis
 from operator_controller.operator.world import World
 from operator_controller.resolve.answers.answer import AvailableUpgrade, SelectedBundle
 from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES
-from operator_controller.resolve.package.version_range import MastermindsRange
 
 MAX_APIS_SHOWN = 3
 """The number of added or removed kinds that the message names."""

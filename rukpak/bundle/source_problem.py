@@ -19,6 +19,7 @@ def source_problem(source: BundleSource, mutable: Collection[str] = ()) -> str:
         "http": source.http,
         "configMaps": source.config_maps,
         "upload": source.upload,
+        "chart": source.chart,
     }
     if not members[source.type]:
         return f'{_field(source.type)} must be set for source type "{source.type.lower()}"'

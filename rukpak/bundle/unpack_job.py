@@ -13,17 +13,30 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from olmkit.api.provisioner_classes import PLAIN as PLAIN_PROVISIONER
 from olmkit.errors import Blocked, Waiting
 from olmkit.jobs.job import Job, JobContext
 from olmkit.jobs.job_functions import implement
+from olmkit.sources import charts, http
 from olmkit.sources.content_limits import BUNDLE_LIMITS
-from olmkit.sources.errors import CONTENT_RETRY_DELAY, BadContent, SourceReason
+from olmkit.sources.errors import CONTENT_RETRY_DELAY, BadContent, BadReference, SourceReason
 from olmkit.sources.oci.image import AnyChart
 from olmkit.sources.open import Fetched, open_source
 from olmkit.sources.open import unpack as unpack_source
 from olmkit.sources.reachability import verify_reachable
-from olmkit.sources.source import CONTENT_NOUNS, ConfigMapsSource, GitSource, HttpSource, RefKind, Source, type_of
+from olmkit.sources.resolved_source import content_digest, resolved_chart
+from olmkit.sources.source import (
+    CONTENT_NOUNS,
+    ChartSource,
+    ConfigMapsSource,
+    GitSource,
+    HttpSource,
+    RefKind,
+    Source,
+    type_of,
+)
 from olmkit.store.store import Store, fill_staging
 from rukpak.bundle.storage import BUNDLE_FILE, FILES, HELM, PLAIN, REGISTRY, TYPE_FILE, is_intact, stored_type
 from rukpak.bundle.unpack_request import UNPACK, UnpackRequest
@@ -66,6 +79,15 @@ class ReadResult:
     """The result for a bundle that could be read."""
 
 
+@dataclass(frozen=True)
+class ChooseRequest:
+    """A chart of an http(s) repository, whose index is the file of the job."""
+
+    source: ChartSource
+
+
+CHOOSE_CHART = Job(f"{__name__}:choose_chart", ChooseRequest, charts.ChosenChart, errors=(BadReference,))
+"""The job that chooses the version of a chart, in the process of the parser."""
 READ_BUNDLE = Job(f"{__name__}:read_bundle", ReadRequest, ReadResult, errors=(BadContent, BadBundle))
 """The job that unpacks and reads what was fetched, in the process of the parser."""
 
@@ -79,6 +101,8 @@ async def unpack(request: UnpackRequest, context: JobContext) -> UnpackResult:
     source that may have other content later, and Blocked for a source or a configuration that cannot be used, and for files of
     ConfigMaps that cannot.
     """
+    if isinstance(request.source, ChartSource) and not (request.source.url or charts.is_oci(request.source)):
+        return await _choose_chart(request.source, request, context)
     store, content_type = Store(request.store, create=False), request.content_type
     context.progress(f"looking up the {CONTENT_NOUNS[type_of(request.source)]}")
     opening = open_source(
@@ -106,6 +130,30 @@ async def unpack(request: UnpackRequest, context: JobContext) -> UnpackResult:
         return replace(found, staged=True)
 
 
+async def _choose_chart(source: ChartSource, request: UnpackRequest, context: JobContext) -> UnpackResult:
+    """Choose the version of a chart from the index of its repository. The content is fetched by the next job, because the index
+    is read by the process that reads content, and each job has one. Raises Waiting."""
+    context.progress("reading the index of the repository")
+    directory = context.directory
+    found = await http.download(
+        charts.index_source(source), request.access, directory, charts.MAX_INDEX_BYTES, "", context.progress
+    )
+    assert found.file is not None
+    with found.file:
+        chosen = await context.parse(CHOOSE_CHART, ChooseRequest(source), [found.file], directory)
+    archive = charts.archive_source(structs.replace(source, url=chosen.url))
+    packed = await http.download(archive, request.access, directory, charts.MAX_CHART_BYTES, "", context.progress)
+    assert packed.file is not None
+    packed.file.close()
+    resolved = resolved_chart(source, chosen.version, chosen.url, packed.digest)
+    return UnpackResult(resolved, content_digest(resolved))
+
+
+def choose_chart(request: ChooseRequest, context: JobContext) -> charts.ChosenChart:
+    """Choose the version of a chart from an index. Runs in the parser process. Raises Waiting, BadReference."""
+    return charts.choose(request.source, context.files[0])
+
+
 def _may_change(source: Source) -> bool:
     """Report whether the source may have other content later: the next commit of a branch, a tag that is set again, or another
     archive, as pages of errors are sent with the status 200 too. A tag of an image is read once, as its digest is kept."""
@@ -114,6 +162,8 @@ def _may_change(source: Source) -> bool:
             return not source.checksum
         case GitSource():
             return source.reference.kind is not RefKind.COMMIT
+        case ChartSource():
+            return not charts.is_version(source.version)
         case _:
             return False
 
@@ -208,3 +258,4 @@ def _contents(root: Path) -> Iterator[tuple[str, bytes]]:
 
 implement(UNPACK, unpack, probe=probe)
 implement(READ_BUNDLE, read_bundle)
+implement(CHOOSE_CHART, choose_chart)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from olmkit.api import bundledeployments
+from olmkit.api import bundledeployments, content
 from olmkit.api.bundles import Bundle
 from olmkit.api.content import SourceType
 from olmkit.api.provisioner_classes import HELM, PLAIN, REGISTRY
 from olmkit.errors import Waiting
 from olmkit.jobs.state import Finished, JobState
 from olmkit.sources.resolved_source import content_digest, pinned
-from olmkit.sources.source import Source, UploadSource
+from olmkit.sources.source import ChartSource, Source, UploadSource
 from olmkit.sources.spec_source import InputReference, source_of
 from rukpak.bundle.recorded_sources import pinned_source
 from rukpak.bundle.unpack_result import UnpackResult
@@ -78,6 +78,9 @@ class World:
         read when the job starts. Raises Blocked if the spec cannot be read."""
         assert self.bundle is not None
         spec = self.bundle.spec.source
+        if spec.chart is not None and spec.type == SourceType.CHART:
+            # Its version is chosen by a job of its own; the next one fetches what that has found.
+            return pinned(_chart_source(spec.chart), self.found)
         source = UploadSource(self.upload_digest) if spec.type == SourceType.UPLOAD else source_of(spec)
         return None if source is None else pinned(source, self.resolved)
 
@@ -166,6 +169,11 @@ class World:
         """True if the store has the content, unpacked as the type that the provisioner of this Bundle uses."""
         provisioner = self.bundle.spec.provisioner_class_name if self.bundle is not None else ""
         return self.stored_type != "" and self.stored_type == CONTENT_TYPES.get(provisioner)
+
+
+def _chart_source(chart: content.ChartSource) -> ChartSource:
+    is_insecure = chart.auth is not None and chart.auth.insecure_skip_verify
+    return ChartSource(chart.repository, chart.name, chart.version or "", insecure_skip_verify=is_insecure)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
+from urllib.parse import quote
 
 from yarl import URL
 
@@ -61,6 +62,7 @@ __all__ = [
 Value = TypeVar("Value")
 MEGABYTE = 1_000_000
 MAX_MANIFEST_BYTES = 4 * 1024**2
+MAX_TAG_PAGES, TAGS_PER_PAGE = 50, 1000
 
 
 WITHOUT_REFERRERS = frozenset(
@@ -164,6 +166,12 @@ async def request_digest(ref: str, registries: Registries) -> str:
     async with Transport(registries) as transport:
         source = Endpoints(transport, registries, reference)
         return await source.first(lambda registry: registry.digest(reference.version))
+
+
+async def tags(name: str, registries: Registries) -> list[str]:
+    """The tags of a repository. Raises BadReference, Waiting."""
+    async with Transport(registries) as transport:
+        return await Endpoints(transport, registries, parse(name)).first(lambda registry: registry.tags())
 
 
 async def verify_access(ref: str, registries: Registries) -> None:
@@ -387,6 +395,23 @@ class RegistryClient:
         if is_digest(version) and _digest_of(version, data) != version:
             raise self._digest_mismatch(version)
         return data, kind
+
+    async def tags(self) -> list[str]:
+        """The tags of the repository, page after page."""
+        found: list[str] = []
+        for _ in range(MAX_TAG_PAGES):
+            last = f"&last={quote(found[-1], safe='')}" if found else ""
+            async with self._get(f"tags/list?n={TAGS_PER_PAGE}{last}", {}) as response:
+                if response.status != HTTPStatus.OK:
+                    raise self._status_error(response, manifest=True)
+                data, has_more = await response.read(MAX_MANIFEST_BYTES), bool(response.header("Link"))
+            page = manifests.tags(data) if data is not None else None
+            if page is None:
+                raise unavailable(f"registry {self.host} answers with a list of tags that cannot be read")
+            found += page
+            if not has_more or not page:
+                break
+        return found
 
     async def referrers(self, digest: str) -> bytes:
         """The index of the manifests that refer to this digest. Raises ImageNotFound if the registry lacks the API."""

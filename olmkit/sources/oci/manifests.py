@@ -127,6 +127,16 @@ def labels(config: bytes) -> dict[str, str]:
     return {key: value for key, value in found.items() if isinstance(value, str)}
 
 
+def tags(data: bytes) -> list[str] | None:
+    """The tags of a list of the distribution API; None if it is none."""
+    try:
+        found = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None
+    listed = (found.get("tags") or []) if isinstance(found, dict) else None
+    return [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else None
+
+
 def _is_image(entry: Descriptor) -> bool:
     known = entry.media_type in MANIFEST_MEDIA_TYPES | INDEX_MEDIA_TYPES
     return known and not entry.attestation and (entry.platform is None or "unknown" not in entry.platform)

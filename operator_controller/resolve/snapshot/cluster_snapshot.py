@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from olmkit.gocompat.version_range import MastermindsRange
 from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_bundle_version
-from operator_controller.resolve.package.version_range import MastermindsRange
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState, PackageRequest, RunningBundle
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from olmkit.gocompat.version_range import MastermindsRange
 from olmkit.gocompat.versions import Version
 from operator_controller.resolve.package.package_content import PackageContent
-from operator_controller.resolve.package.version_range import MastermindsRange
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
 
 

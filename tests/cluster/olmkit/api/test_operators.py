@@ -9,7 +9,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
-from tests.unit.operator_controller.resolve.package.test_version_range import ADMITTED, REFUSED
+from tests.unit.olmkit.gocompat.test_version_range import ADMITTED, REFUSED
 
 
 def operators(versions: Iterable[str]) -> str:

@@ -23,7 +23,8 @@ def shared_helm(
 ) -> Iterator[SharedRukpak]:
     """rukpak with helm, for all tests of this directory."""
     directory = tmp_path_factory.mktemp("charts")
-    with SharedRukpak(definitions, directory, "--helm", str(helm_program)) as shared:
+    flags = ("--helm", str(helm_program), "--allow-source-cidr", "127.0.0.0/8")
+    with SharedRukpak(definitions, directory, *flags) as shared:
         yield shared
 
 

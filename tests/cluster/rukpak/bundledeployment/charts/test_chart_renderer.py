@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from olmkit.api import bundledeployments
+from olmkit.api import bundledeployments, bundles
 from olmkit.api.meta import Kind
+from olmkit.api.provisioner_classes import HELM
 from olmkit.errors import Invalid
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
-from tests.chart_files import small_chart
+from tests.chart_files import chart_files, packed_chart, small_chart
 from tests.cluster.rukpak.bundledeployment.charts.conftest import Charts
 from tests.cluster.rukpak.harness import (
     CONFIG_MAPS,
@@ -22,6 +23,7 @@ from tests.cluster.rukpak.harness import (
     OWNER,
     READY,
     Harness,
+    Object,
     config_map,
     data,
     definition,
@@ -34,6 +36,7 @@ from tests.cluster.rukpak.harness import (
     version_of,
 )
 from tests.conditions import triple
+from tests.servers.web_server import WebServer
 
 SECRETS = Kind("", "v1", "Secret", "secrets", namespaced=True)
 SERVICES = Kind("", "v1", "Service", "services", namespaced=True)
@@ -156,6 +159,40 @@ async def test_a_chart_follows_the_kinds_of_the_cluster(at: Harness, charts: Cha
     assert data(await at.find(CONFIG_MAPS, at.name, charts.namespace)) == {"boats": "false"}
     await at.create(CRDS, definition(at.group))
     await at.when(CONFIG_MAPS, at.name, charts.namespace, lambda raw: data(raw) == {"boats": "true"})
+
+
+async def test_a_chart_of_a_repository_is_installed_and_its_version_is_kept(
+    at: Harness, charts: Charts, tmp_path: Path
+) -> None:
+    def publish(version: str) -> None:
+        files = chart_files("kept")
+        files["Chart.yaml"] = files["Chart.yaml"].replace(b"1.0.0", version.encode())
+        (tmp_path / f"kept-{version}.tgz").write_bytes(packed_chart(files, "kept"))
+        entry = {"name": "kept", "version": version, "urls": [f"kept-{version}.tgz"]}
+        (tmp_path / "index.yaml").write_text(json.dumps({"apiVersion": "v1", "entries": {"kept": [entry]}}))
+
+    publish("1.4.0")
+    async with WebServer(tmp_path) as server:
+        body = at.body("", provisioner=HELM)
+        chart = {"repository": server.url, "name": "kept", "version": "1.x"}
+        body["spec"]["template"]["spec"]["source"] = {"type": "chart", "chart": chart}
+        await at.client.apply(bundledeployments.KIND, body, "test")
+        raw = await at.until(READY)
+        resolved = raw["status"]["installed"]["resolvedSource"]["chart"]
+        assert (resolved["version"], resolved["url"]) == ("1.4.0", f"{server.url}/kept-1.4.0.tgz")
+        publish("1.5.0")
+        bundle = await at.find(bundles.KIND, raw["status"]["activeBundle"])
+        assert bundle is not None
+        assert bundle["status"]["resolvedSource"]["chart"] == resolved
+        await at.client.delete(bundles.KIND, raw["status"]["activeBundle"])
+        again = await at.when(bundles.KIND, raw["status"]["activeBundle"], "", lambda one: _phase(one) == "Unpacked")
+        assert again is not None
+        assert again["metadata"]["uid"] != bundle["metadata"]["uid"]
+        assert again["status"]["resolvedSource"]["chart"] == resolved
+
+
+def _phase(raw: Object | None) -> str:
+    return str(((raw or {}).get("status") or {}).get("phase") or "")
 
 
 async def test_definitions_come_before_their_objects(at: Harness, charts: Charts) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from olmkit.gocompat.version_range import MastermindsRange
 from operator_controller.resolve.documents.document_reader import read_package
 from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES, explain
-from operator_controller.resolve.package.version_range import MastermindsRange
 from operator_controller.resolve.selection.catalog_and_bundle_choice import is_same_bundle, permitted
 from operator_controller.resolve.selection.package_resolution import Candidate, Chosen, Kept, PackageResolution
 from operator_controller.resolve.snapshot.package_snapshot import (

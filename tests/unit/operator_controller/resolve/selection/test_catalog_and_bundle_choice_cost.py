@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from olmkit.errors import OlmError
+from olmkit.gocompat.version_range import MastermindsRange
 from olmkit.gocompat.versions import parse_version
 from operator_controller.operator.decide import decide
 from operator_controller.operator.report import report
@@ -18,7 +19,6 @@ from operator_controller.operator.world import Done
 from operator_controller.resolve.documents.document_reader import read_package
 from operator_controller.resolve.explain.explanation import explain
 from operator_controller.resolve.package.package_content import PackageContent
-from operator_controller.resolve.package.version_range import MastermindsRange
 from operator_controller.resolve.snapshot.package_snapshot import (
     CatalogOffer,
     PackageRequest,

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olmkit.api.operators import VERSION_PATTERN
+from olmkit.gocompat.version_range import MastermindsRange
 from olmkit.gocompat.versions import BadRange, BlangRange, parse_version
-from operator_controller.resolve.package.version_range import MastermindsRange
 
 RANGES: list[tuple[str, dict[str, bool]]] = [
     ("1.0.0", {"1.0.0+1": True, "1.0.1": False}),
