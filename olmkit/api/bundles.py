@@ -32,6 +32,13 @@ digest that it has to use.
 
 It is used only if one of these has the same value for this Bundle.
 """
+UPLOAD_LABEL = "core.rukpak.io/upload"
+"""On a ConfigMap of the suite's namespace: it stores a part of the archive that was uploaded for a Bundle (`part`), or says that
+the archive is complete (`index`). It is deleted with the Bundle."""
+UPLOAD_DIGEST_ANNOTATION = "core.rukpak.io/upload-digest"
+"""On such a ConfigMap: the sha256 of the archive."""
+UPLOAD_SIZE_ANNOTATION = "core.rukpak.io/upload-size"
+"""On such a ConfigMap: the bytes of the archive, or of the part."""
 RESOLVED_SOURCE_ANNOTATION = "core.rukpak.io/resolved-source"
 """The same for a Bundle of another source than an image: JSON of status.resolvedSource."""
 

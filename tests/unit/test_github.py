@@ -68,7 +68,8 @@ def test_make_test_runs_all_tests_but_those_of_these_tiers() -> None:
     """What is neither in a directory of its own nor marked is run by `make test`, wherever it is."""
     run = re.findall(r"pytest .* \$\(SHORT\) (.*)$", recipe("all-tiers"), re.MULTILINE)
     assert "all-tiers" in recipe("test")
-    assert run == ["$(foreach tier,$(OWN_TIERS),--ignore=tests/$(tier)) tests"]
+    assert run == ["$(foreach tier,audit $(OWN_TIERS),--ignore=tests/$(tier)) tests"]
+    assert "$(MAKE) --no-print-directory audit" in recipe("test"), "the audit reads what the other tests have logged"
     left_out = re.findall(r"\w+", *re.findall(r"^SHORT := -m \"not \((.*)\)\"$", MAKEFILE, re.MULTILINE))
     markers = {each.partition(":")[0] for each in PROJECT["tool"]["pytest"]["ini_options"]["markers"]}
     assert set(left_out) - {"or"} == words("LONG_TIERS") == markers - NOT_LONG

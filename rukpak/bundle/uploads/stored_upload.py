@@ -15,16 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from olmkit.api import bundles
+from olmkit.api.bundles import UPLOAD_DIGEST_ANNOTATION, UPLOAD_LABEL, UPLOAD_SIZE_ANNOTATION
 from olmkit.api.meta import Kind, Object
 from olmkit.api.names import is_digest
 
 CONFIG_MAPS = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
-LABEL = "core.rukpak.io/upload"
-"""The label of these ConfigMaps: PART or INDEX."""
 PART, INDEX = "part", "index"
-DIGEST_ANNOTATION = "core.rukpak.io/upload-digest"
-SIZE_ANNOTATION = "core.rukpak.io/upload-size"
-"""Bytes: of an index those of the archive, of a part its own."""
 KEY = "archive"
 """The key of the bytes in a part."""
 PART_BYTES = 768 * 1024
@@ -76,8 +72,8 @@ class Upload:
         metadata = {
             "name": name,
             "namespace": namespace,
-            "labels": {LABEL: role, "app.kubernetes.io/part-of": "olm-suite"},
-            "annotations": {DIGEST_ANNOTATION: self.digest, SIZE_ANNOTATION: str(size)},
+            "labels": {UPLOAD_LABEL: role, "app.kubernetes.io/part-of": "olm-suite"},
+            "annotations": {UPLOAD_DIGEST_ANNOTATION: self.digest, UPLOAD_SIZE_ANNOTATION: str(size)},
             "ownerReferences": [owner],
         }
         return {"apiVersion": "v1", "kind": CONFIG_MAPS.kind, "metadata": metadata, "immutable": True}
@@ -118,7 +114,7 @@ def is_same(stored: Object, body: Object) -> bool:
 
 def role_of(config_map: Object) -> str:
     """PART or INDEX; "" for other ConfigMaps."""
-    role = (config_map["metadata"].get("labels") or {}).get(LABEL)
+    role = (config_map["metadata"].get("labels") or {}).get(UPLOAD_LABEL)
     return role if role in (PART, INDEX) else ""
 
 
@@ -132,12 +128,12 @@ def owner_of(config_map: Object) -> tuple[str, str]:
 
 def digest_of(config_map: Object) -> str:
     """The digest of the archive that a part or an index, as read, belongs to."""
-    return str((config_map["metadata"].get("annotations") or {}).get(DIGEST_ANNOTATION, ""))
+    return str((config_map["metadata"].get("annotations") or {}).get(UPLOAD_DIGEST_ANNOTATION, ""))
 
 
 def size_of(config_map: Object) -> int:
     """The bytes that a part or an index, as read, stands for; 0 if it does not say."""
-    text = str((config_map["metadata"].get("annotations") or {}).get(SIZE_ANNOTATION, ""))
+    text = str((config_map["metadata"].get("annotations") or {}).get(UPLOAD_SIZE_ANNOTATION, ""))
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else 0
 
 

@@ -17,6 +17,7 @@ PRODUCTS = ("olmkit", "catalogd", "rukpak", "operator_controller", "olmctl")
 KEY = re.compile(r"(catalogd|core\.rukpak|olm|operators)(\.operatorframework)?\.io/[a-z-]+(\.[a-z-]+)*")
 INTERNAL = {
     "catalogd.operatorframework.io/address",  # of the lease: replicas find their leader by it
+    "core.rukpak.io/address",  # of the lease: replicas find their leader by it
     "core.rukpak.io/admission-probe",  # of the dry run that finds out whether the webhook of Bundles answers
     "core.rukpak.io/impersonated-by",  # the extra of a user, which nobody writes: docs/security.md
     "operators.operatorframework.io/display-names",  # within the annotation with the properties of a bundle

@@ -16,10 +16,11 @@ import aiohttp
 import pytest
 
 from olmkit.api import bundles
+from olmkit.api.bundles import UPLOAD_LABEL
 from olmkit.api.provisioner_classes import PLAIN
 from olmkit.tls.client_tls import client_context
 from olmkit.tls.service import RUKPAK_SERVICE
-from rukpak.bundle.uploads.stored_upload import CONFIG_MAPS, LABEL
+from rukpak.bundle.uploads.stored_upload import CONFIG_MAPS
 from tests.cluster.accounts import published_ca
 from tests.cluster.rukpak.admission.conftest import Place, place
 from tests.cluster.rukpak.harness import Object, config_map, namespace, plain
@@ -116,8 +117,8 @@ class Uploader:
 
     async def stored(self) -> dict[str, str]:
         """The ConfigMaps of uploads, name -> part or index."""
-        found, _ = await self.place.at.client.list(CONFIG_MAPS, self.place.system, LABEL, metadata_only=True)
-        return {each["metadata"]["name"]: each["metadata"]["labels"][LABEL] for each in found}
+        found, _ = await self.place.at.client.list(CONFIG_MAPS, self.place.system, UPLOAD_LABEL, metadata_only=True)
+        return {each["metadata"]["name"]: each["metadata"]["labels"][UPLOAD_LABEL] for each in found}
 
 
 @asynccontextmanager
