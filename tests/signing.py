@@ -96,18 +96,32 @@ class TestAuthority:
 
     __test__ = False
 
-    def __init__(self, name: str = "test", end: datetime | None = None) -> None:
+    def __init__(self, name: str = "test", end: datetime | None = None, path_length: int | None = None) -> None:
         now = datetime.now(UTC)
         self.start, self.end = now - timedelta(days=1000), end or now + timedelta(days=1000)
         self.root_key, self.key = new_key(), new_key()
         self.root = self._authority(f"{name} root", self.root_key, f"{name} root", self.root_key)
-        self.intermediate = self._authority(f"{name} intermediate", self.key, f"{name} root", self.root_key)
+        issued = (f"{name} intermediate", self.key, f"{name} root", self.root_key)
+        self.intermediate = self._authority(*issued, path_length)
+
+    @classmethod
+    def below(cls, issuer: TestAuthority) -> TestAuthority:
+        """An authority whose only certificate is issued by the intermediate one of another authority."""
+        made = cls("below")
+        made.root = issuer.intermediate
+        made.intermediate = made._authority("below intermediate", made.key, "test intermediate", issuer.key)
+        return made
 
     def _authority(
-        self, name: str, key: ec.EllipticCurvePrivateKey, issuer: str, issuer_key: ec.EllipticCurvePrivateKey
+        self,
+        name: str,
+        key: ec.EllipticCurvePrivateKey,
+        issuer: str,
+        issuer_key: ec.EllipticCurvePrivateKey,
+        path_length: int | None = None,
     ) -> x509.Certificate:
         builder = self._builder(name, key, issuer, self.start, self.end)
-        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=path_length), critical=True)
         usage = x509.KeyUsage(False, False, False, False, False, True, True, False, False)
         return builder.add_extension(usage, critical=True).sign(issuer_key, SHA256())
 
@@ -134,8 +148,9 @@ class TestAuthority:
         start: datetime | None = None,
         end: datetime | None = None,
         usage: ObjectIdentifier = ExtendedKeyUsageOID.CODE_SIGNING,
+        log: TestLog | None = None,
     ) -> Leaf:
-        """A certificate for an email address or URI."""
+        """A certificate for an email address or URI, with the timestamp of a log of certificates."""
         key, now = new_key(), datetime.now(UTC)
         begin, finish = start or now - timedelta(minutes=5), end or now + timedelta(minutes=5)
         builder = self._builder("", key, self.intermediate.subject.rdns[0].rfc4514_string()[3:], begin, finish)
@@ -148,7 +163,13 @@ class TestAuthority:
             for oid, value in (("1.8", _utf8_string(issuer)), ("1.1", issuer.encode())):
                 extension = x509.UnrecognizedExtension(ObjectIdentifier(f"1.3.6.1.4.1.57264.{oid}"), value)
                 builder = builder.add_extension(extension, critical=False)
-        return Leaf(key, builder.sign(self.key, SHA256()))
+        certificate = builder.sign(self.key, SHA256())
+        if log is not None:
+            stamps = log.stamps(certificate, public_der(self.key))
+            extension = x509.UnrecognizedExtension(ObjectIdentifier("1.3.6.1.4.1.11129.2.4.2"), stamps)
+            builder = builder.add_extension(extension, critical=False)
+            certificate = builder.sign(self.key, SHA256())
+        return Leaf(key, certificate)
 
     @property
     def pem(self) -> str:
@@ -205,6 +226,17 @@ class TestLog:
             "logID": self.id.hex(),
         }
         return {"SignedEntryTimestamp": base64_text(sign(self.key, compact(payload))), "Payload": payload}
+
+    def stamps(self, certificate: x509.Certificate, issuer: bytes) -> bytes:
+        """The value of the extension with one timestamp for a certificate that does not have it yet (RFC 6962)."""
+        milliseconds = int(datetime.now(UTC).timestamp() * 1000).to_bytes(8, "big")
+        body = certificate.tbs_certificate_bytes
+        signed = b"\0\0" + milliseconds + b"\0\1" + hashlib.sha256(issuer).digest()
+        signature = sign(self.key, signed + len(body).to_bytes(3, "big") + body + b"\0\0")
+        stamp = b"\0" + self.id + milliseconds + b"\0\0" + b"\4\3" + len(signature).to_bytes(2, "big") + signature
+        stamps = len(stamp).to_bytes(2, "big") + stamp
+        value = len(stamps).to_bytes(2, "big") + stamps
+        return (b"\4" if len(value) < 128 else b"\4\x81") + bytes([len(value)]) + value  # an OCTET STRING
 
     def proof(self, body: bytes, others: Sequence[bytes] = (b"one", b"two", b"three")) -> dict[str, Any]:
         """The proof that the entry is the last one of a log with three others."""

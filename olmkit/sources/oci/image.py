@@ -311,9 +311,9 @@ class Endpoints:
         found = await self._if_found(lambda registry: registry.manifest(version))
         return None if found is None else found[0]
 
-    async def referrers(self, digest: str) -> bytes | None:
-        """The index of the manifests that refer to this digest; None if no registry has the API. Raises Waiting."""
-        return await self._if_found(lambda registry: registry.referrers(digest))
+    async def referrers(self, digest: str, artifact_type: str) -> bytes | None:
+        """The index of the artifacts that refer to this digest; None if no registry has the API. Raises Waiting."""
+        return await self._if_found(lambda registry: registry.referrers(digest, artifact_type))
 
     async def find(self, *, is_chart_wanted: bool = False) -> _FoundImage:
         """The manifest for this machine's platform, and its labels; with `is_chart_wanted`, also that of a Helm chart."""
@@ -413,9 +413,11 @@ class RegistryClient:
                 break
         return found
 
-    async def referrers(self, digest: str) -> bytes:
-        """The index of the manifests that refer to this digest. Raises ImageNotFound if the registry lacks the API."""
-        async with self._get(f"referrers/{digest}", {"Accept": manifests.OCI_INDEX}) as response:
+    async def referrers(self, digest: str, artifact_type: str) -> bytes:
+        """The index of the artifacts that refer to this digest, with others if the registry does not filter. Raises ImageNotFound
+        if the registry lacks the API."""
+        path = f"referrers/{digest}?artifactType={quote(artifact_type, safe='')}"
+        async with self._get(path, {"Accept": manifests.OCI_INDEX}) as response:
             if response.status in WITHOUT_REFERRERS:
                 raise ImageNotFound(SourceReason.NOT_FOUND, f"registry {self.host} lists no referrers", RETRY_DELAY)
             if response.status != HTTPStatus.OK:

@@ -13,11 +13,20 @@ from typing import Any, TypeAlias
 
 from olmkit.sources.oci.image import Endpoints
 from olmkit.sources.oci.manifests import Descriptor, InvalidManifest, descriptor
-from olmkit.sources.signatures.found import BUNDLE_PREFIX, SIMPLE_SIGNING, Signature, bundle, classic
+from olmkit.sources.signatures.found import (
+    BUNDLE,
+    BUNDLE_PREFIX,
+    SIGN_PREDICATE,
+    SIMPLE_SIGNING,
+    Signature,
+    bundle,
+    classic,
+)
 from olmkit.sources.signatures.strict_json import Unreadable, items, member, read_object, text
 
 MAX_SIGNATURES = 64
 """Signatures of one place."""
+PREDICATE_ANNOTATION = "dev.sigstore.bundle.predicateType"
 MAX_PAYLOAD_BYTES = 64 * 1024
 MAX_BUNDLE_BYTES = 1024**2
 
@@ -56,7 +65,7 @@ async def _classic(endpoints: Endpoints, digest: str) -> AsyncIterator[FoundSign
 async def _bundles(endpoints: Endpoints, digest: str) -> AsyncIterator[FoundSignature]:
     known: set[str] = set()
     for place, data in (
-        ("the referrers", await endpoints.referrers(digest)),
+        ("the referrers", await endpoints.referrers(digest, BUNDLE)),
         (f"tag {digest.replace(':', '-')}", await endpoints.manifest(digest.replace(":", "-"))),
     ):
         if data is None:
@@ -100,7 +109,9 @@ async def _bundle(endpoints: Endpoints, entry: Any, digest: str) -> Signature | 
 
 
 def _is_bundle(entry: Any) -> bool:
-    return text(entry, "artifactType").startswith(BUNDLE_PREFIX)
+    """Report whether an entry is a bundle, without those that are known to be attestations."""
+    predicate = text(entry, "annotations", PREDICATE_ANNOTATION)
+    return text(entry, "artifactType").startswith(BUNDLE_PREFIX) and predicate in ("", SIGN_PREDICATE)
 
 
 def _list(data: bytes, name: str) -> Sequence[Any]:

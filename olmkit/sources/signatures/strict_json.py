@@ -11,8 +11,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-MAX_DEPTH = 32
-
 
 class Unreadable(ValueError):
     """The message follows the name of the signature."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from olmkit.errors import Waiting
-from olmkit.gocompat.text import printable
+from olmkit.gocompat.text import one_line, truncate
 from olmkit.sources.errors import BadReference, SourceReason, quoted
 from olmkit.sources.oci.image import endpoints_of
 from olmkit.sources.oci.reference import Reference, parse
@@ -33,6 +33,8 @@ from olmkit.sources.signatures.trust import TrustRoot, load_trust
 
 RETRY_DELAY = timedelta(seconds=30)
 """The first delay after an image was refused; olmkit.jobs doubles it, up to 5 minutes."""
+MAX_FAILURE_BYTES = 1000
+"""The bytes of the explanation of one signature, which contains texts of its signer."""
 MAX_FAILURES = 5
 """Signatures that a message explains."""
 
@@ -127,7 +129,7 @@ async def verify(ref: str, digest: str, registries: Registries, policy: Signatur
                             raise Unreadable(found.problem)
                         return verifier.signer(found.signature, reference, digest, now)
                     except (Untrusted, Unreadable) as error:
-                        failures.append(f"{found.name} {printable(str(error))}")
+                        failures.append(truncate(one_line(f"{found.name} {error}"), MAX_FAILURE_BYTES))
             except Waiting as error:
                 unreadable = unreadable or error
     if unreadable is not None:

@@ -89,3 +89,26 @@ def test_a_source_with_an_invalid_interval_is_blocked() -> None:
     spec = CatalogSource.load({"type": "image", "image": {"ref": "r/c:v1", "pollInterval": "1d"}})
     with pytest.raises(Blocked, match='"1d" is not a duration'):
         poll_interval("c", spec)
+
+
+def signed(**changes: Any) -> dict[str, Any]:
+    """The source of an image that has to be signed with the key of a ConfigMap."""
+    verify = {"authorities": [{"key": {"configMap": {"name": "keys"}}}], **changes}
+    return {"type": "image", "image": {"ref": "r/c:v1", "verify": verify}}
+
+
+def test_the_policy_for_signatures_is_part_of_the_identity() -> None:
+    def identity(source: dict[str, Any], version: str = "1") -> str:
+        found = desired_source(world(source=source, input_versions={InputReference("ConfigMap", "keys"): version}))
+        assert isinstance(found, DesiredSource)
+        assert found.has_policy == (found.identity != "r/c:v1")
+        return found.identity
+
+    first = identity(signed())
+    assert first.startswith("r/c:v1 verify@")
+    assert first == identity(signed()), "it is the same after a restart"
+    assert len({first, identity(signed(), "2"), identity(signed(authorities=[{"key": {"data": "k"}}]))}) == 3
+    assert identity({"type": "image", "image": {"ref": "r/c:v1"}}) == "r/c:v1"
+    missing = desired_source(world(source=signed(), input_versions={}))
+    assert isinstance(missing, Blocked)
+    assert missing.message.startswith('ConfigMap "keys" not found')

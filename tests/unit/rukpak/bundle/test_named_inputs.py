@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rukpak.bundle.named_inputs import named_config_maps, named_secret
+from rukpak.bundle.named_inputs import named_config_maps, named_secret, verification_inputs
 
 LOGIN = {"auth": {"secret": {"name": "login"}}}
 MEMBERS = [{"configMap": {"name": "a"}}, {"configMap": {"name": "b"}, "path": "x"}, {"configMap": {"name": "a"}}]
@@ -27,3 +27,19 @@ MEMBERS = [{"configMap": {"name": "a"}}, {"configMap": {"name": "b"}, "path": "x
 def test_names(source: dict[str, Any], secret: str | None, maps: tuple[str, ...]) -> None:
     assert named_secret(source) == secret
     assert named_config_maps(source) == frozenset(maps)
+
+
+def test_names_of_keys_and_roots() -> None:
+    authorities = [
+        {"key": {"secret": {"name": "a"}}},
+        {"key": {"configMap": {"name": "b"}}},
+        {"key": {"data": "x"}},
+        {"keyless": {"trustRoot": {"configMap": {"name": "c"}}, "identities": []}},
+        {"keyless": {"trustRoot": {"certificates": "x"}, "identities": []}},
+    ]
+    image = {"ref": "r", "verify": {"authorities": authorities}}
+    expected = {("Secret", "a"), ("ConfigMap", "b"), ("ConfigMap", "c")}
+    assert verification_inputs({"type": "image", "image": image}) == expected
+    assert verification_inputs({"type": "image", "image": {"ref": "r"}}) == frozenset()
+    assert verification_inputs({"type": "git", "image": image}) == frozenset()
+    assert named_config_maps({"type": "image", "image": image}) == frozenset(), "they may change and be deleted"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from olmkit.jobs.state import Running
+from olmkit.api.signatures import SignedBy
+from olmkit.jobs.state import Finished, Running
+from rukpak.bundle.unpack_result import UnpackResult
 from rukpak.bundle.world import UnpackState, World
 from tests.unit.rukpak.bundle.worlds import finished, of_maps, world
 
@@ -37,3 +41,20 @@ def test_a_job_is_known_by_the_spec_and_the_versions_of_its_inputs(seen: World, 
 )
 def test_which_job_is_that_of_the_bundle(job: UnpackState, is_own: bool) -> None:
     assert NAMED.is_own(job) is is_own
+
+
+def test_what_was_verified_for_a_spec_is_known_by_who_signed_it() -> None:
+    digest, signer = f"sha256:{'1' * 64}", {"key": "sha256:2"}
+    resolved = {"type": "image", "image": {"ref": f"r@{digest}"}}
+    seen = world(resolved=f"r@{digest}")
+    assert seen.bundle is not None
+    status = seen.bundle.status.model_copy(update={"signed_by": SignedBy.load(signer)})
+    verified = replace(seen, bundle=seen.bundle.model_copy(update={"status": status}))
+    assert (verified.verified_digest, dict(verified.signed_by)) == (digest, signer)
+    assert seen.verified_digest == "", "a Bundle that was created again is verified before its content is fetched again"
+    job = Finished("u/1", UnpackResult(resolved, digest, signed_by=signer))
+    assert replace(world(), job=job).verified_digest == digest
+    older = world(resolved=f"r@{digest}", observed=0)
+    assert older.bundle is not None
+    status = older.bundle.status.model_copy(update={"signed_by": SignedBy.load(signer)})
+    assert replace(older, bundle=older.bundle.model_copy(update={"status": status})).verified_digest == ""

@@ -392,6 +392,38 @@ async def test_a_trusted_root_with_logs_of_certificates_requires_their_timestamp
     assert words in await image.problem(trusted)
 
 
+async def test_a_certificate_with_the_timestamp_of_a_log_of_certificates(image: SignedImage) -> None:
+    authority, log, certificates, other = TestAuthority(), TestLog(), TestLog(), TestLog()
+    root = authority.trusted_root(log, ctlogs=[certificates.trusted(authority.start)])
+    trusted = KeylessAuthority(NamedText("trusted_root.json", root), True, (Identity(ISSUER, ANNA),), True)
+    leaf = authority.leaf(ANNA, ISSUER, log=certificates)
+    sign_classic(image, classic_by_certificate(leaf, image.payload, log))
+    assert await image.signed_by(trusted) == {"subject": ANNA, "issuer": ISSUER}
+    other.id = certificates.id
+    for wrong in (TestLog(), other):
+        leaf = authority.leaf(ANNA, ISSUER, log=wrong)
+        sign_classic(image, classic_by_certificate(leaf, image.payload, log))
+        assert "without a timestamp (SCT) of a trusted log of certificates" in await image.problem(trusted)
+
+
+async def test_an_authority_that_its_issuer_did_not_permit(image: SignedImage) -> None:
+    """The path length of an intermediate certificate, and the certificate of a signer, end the chain."""
+    authority = TestAuthority(path_length=0)
+    trust = KeylessAuthority(NamedText("pem", authority.pem), False, (Identity("", ANNA),), False)
+    below = TestAuthority.below(authority)
+    made = classic_by_certificate(below.leaf(ANNA), image.payload)
+    chain = {"dev.sigstore.cosign/chain": below.pem}
+    sign_classic(image, signing.ClassicSignature(image.payload, {**made.annotations, **chain}))
+    assert f'by "{ANNA}" ' in await image.problem(trust)
+    wide = TestAuthority()
+    below = TestAuthority.below(wide)
+    made = classic_by_certificate(below.leaf(ANNA), image.payload)
+    chain = {"dev.sigstore.cosign/chain": below.pem}
+    sign_classic(image, signing.ClassicSignature(image.payload, {**made.annotations, **chain}))
+    trust = KeylessAuthority(NamedText("pem", wide.pem), False, (Identity("", ANNA),), False)
+    assert await image.signed_by(trust) == {"subject": ANNA}
+
+
 # --- logs
 
 
