@@ -26,6 +26,14 @@ OTHER_NAME = ObjectIdentifier("1.3.6.1.4.1.57264.1.7")
 ISSUER = ObjectIdentifier("1.3.6.1.4.1.57264.1.8")
 OLD_ISSUER = ObjectIdentifier("1.3.6.1.4.1.57264.1.1")
 MAX_CHAIN_DEPTH = 8
+UNREADABLE = (
+    ValueError,
+    UnsupportedAlgorithm,
+    x509.DuplicateExtension,
+    x509.InvalidVersion,
+    x509.UnsupportedGeneralNameType,
+)
+"""The exceptions of the library for the bytes of a certificate, which anybody may have written."""
 MAX_NAME_CHARACTERS = 2048
 
 
@@ -51,7 +59,7 @@ def read_certificate(der: bytes) -> SignerCertificate:
         certificate = x509.load_der_x509_certificate(der)
         key = checked(certificate.public_key())
         return SignerCertificate(certificate, key, tuple(_subjects(certificate)), _issuer(certificate))
-    except (ValueError, UnsupportedAlgorithm):
+    except UNREADABLE:
         raise Untrusted("has a certificate that cannot be read") from None
 
 
@@ -104,7 +112,7 @@ def check_certificate(
             continue
         try:
             chain = _chain(signer.certificate, intermediates, authority, moment)
-        except (VerificationError, ValueError, UnsupportedAlgorithm) as error:
+        except (VerificationError, *UNREADABLE) as error:
             problems.append(printable(str(error))[:300])
             continue
         _check_logged(signer.certificate, chain, trust.certificate_logs)

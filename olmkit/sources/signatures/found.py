@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +27,7 @@ CHAIN_ANNOTATION = "dev.sigstore.cosign/chain"
 ENTRY_ANNOTATION = "dev.sigstore.cosign/bundle"
 TIMESTAMP_ANNOTATION = "dev.sigstore.cosign/rfc3161timestamp"
 MAX_CHAIN, MAX_ENTRIES = 8, 8
-_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----(.*?)-----END CERTIFICATE-----", re.DOTALL)
+_BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 
 
 @dataclass(frozen=True)
@@ -200,8 +199,14 @@ def _statement(payload: bytes) -> dict[str, Any]:
 
 
 def pem_certificates(pem: str) -> tuple[bytes, ...]:
-    """The certificates of a PEM text in DER. Raises Unreadable."""
-    return tuple(decoded({"certificate": "".join(match.split())}, "certificate") for match in _CERTIFICATE.findall(pem))
+    """The certificates of a PEM text in DER. Raises Unreadable. Takes time in proportion to the text, whatever it is."""
+    found: list[bytes] = []
+    position = 0
+    while (start := pem.find(_BEGIN, position)) >= 0 and (end := pem.find(_END, start)) >= 0:
+        body = "".join(pem[start + len(_BEGIN) : end].split())
+        found.append(decoded({"certificate": body}, "certificate"))
+        position = end + len(_END)
+    return tuple(found)
 
 
 def canonical_json(value: Mapping[str, Any]) -> bytes:

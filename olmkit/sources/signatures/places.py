@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from olmkit.gocompat.text import printable
 from olmkit.sources.oci.image import Endpoints
 from olmkit.sources.oci.manifests import Descriptor, InvalidManifest, descriptor
 from olmkit.sources.signatures.found import (
@@ -81,7 +82,7 @@ async def _bundles(endpoints: Endpoints, digest: str) -> AsyncIterator[FoundSign
             if manifest in known:
                 continue
             known.add(manifest)
-            name = f"bundle {manifest[:19]}"
+            name = f"bundle {printable(manifest[:19])}"
             try:
                 found = await _bundle(endpoints, entry, digest)
             except Unreadable as error:

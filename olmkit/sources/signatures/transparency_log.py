@@ -99,7 +99,7 @@ def _check_inclusion(body: bytes, proof: InclusionProof, logs: list[TrustedLog])
 def _checkpoint(note: str, logs: list[TrustedLog]) -> tuple[int, bytes]:
     """The size and root of a signed note. Raises Untrusted, Unreadable."""
     signed, separator, signatures = note.partition("\n\n")
-    data = f"{signed}\n".encode()
+    data = f"{signed}\n".encode("utf-8", "surrogatepass")  # JSON may have half of a pair, and no log signs one
     lines = [line.split(" ") for line in signatures.splitlines()[:16] if line.startswith("— ")]
     made = [decoded({"signature": line[2]}, "signature")[4:] for line in lines if len(line) == 3]
     if not separator or not any(verifies(log.key, each, data) for log in logs for each in made):

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-from cryptography.x509.oid import ExtendedKeyUsageOID
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID, NameOID, ObjectIdentifier
 
 from olmkit.errors import Blocked, Waiting
 from olmkit.sources.oci.registries_conf import Registries, parse
+from olmkit.sources.signatures.found import base64_text
 from olmkit.sources.signatures.policy import Authority, Identity, KeylessAuthority, NamedText, SignaturePolicy
 from olmkit.sources.signatures.verify import verify
 from tests import images, registry_content, signing
@@ -233,6 +238,14 @@ async def test_a_huge_payload(image: SignedImage) -> None:
     assert "; at most 65,536 are read" in await image.problem(by_keys(key))
 
 
+async def test_certificates_that_never_end_take_no_time(image: SignedImage) -> None:
+    key, began = new_key(), time.process_time()
+    endless = {"dev.sigstore.cosign/certificate": "-----BEGIN CERTIFICATE-----" * 40_000}
+    sign_classic(image, classic(new_key(), image.payload, **endless), classic(key, image.payload))
+    assert await image.signed_by(by_keys(key)) == {"key": key_id(key)}
+    assert time.process_time() - began < 10
+
+
 async def test_many_failures_are_counted(image: SignedImage) -> None:
     key = new_key()
     sign_classic(image, *(classic(new_key(), image.payload) for _ in range(8)))
@@ -374,6 +387,39 @@ async def test_a_certificate_for_servers(image: SignedImage) -> None:
     assert "not for signing code" in await image.problem(by_identity(authority, ANNA, log))
 
 
+_SUBJECT_NAMES = ExtensionOID.SUBJECT_ALTERNATIVE_NAME
+_A, _B = (x509.UnrecognizedExtension(ObjectIdentifier(f"1.2.3.{end}"), b"\x05\x00") for end in (4, 5))
+
+
+@pytest.mark.parametrize(
+    ("extensions", "change"),
+    [
+        pytest.param((_A, _B), (b"\x06\x03\x2a\x03\x05", b"\x06\x03\x2a\x03\x04"), id="an extension twice"),
+        pytest.param(
+            (x509.UnrecognizedExtension(_SUBJECT_NAMES, bytes.fromhex("3004a3023000")),),
+            (b"", b""),
+            id="an X.400 address",
+        ),
+        pytest.param((), (b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x07"), id="version 8"),
+    ],
+)
+async def test_a_certificate_that_no_library_reads_keeps_no_other_signature_from_counting(
+    image: SignedImage, extensions: tuple[x509.ExtensionType, ...], change: tuple[bytes, bytes]
+) -> None:
+    key, signer, now = new_key(), new_key(), datetime.now(UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "mallory")])
+    builder = x509.CertificateBuilder(name, name, signer.public_key(), 1, now, now + timedelta(days=1))
+    for each in extensions:
+        builder = builder.add_extension(each, critical=False)
+    der = builder.sign(signer, SHA256()).public_bytes(Encoding.DER).replace(*change)
+    pem = f"-----BEGIN CERTIFICATE-----\n{base64_text(der)}\n-----END CERTIFICATE-----"
+    bad = classic(signer, image.payload, **{"dev.sigstore.cosign/certificate": pem})
+    sign_classic(image, bad, classic(key, image.payload))
+    authorities = (by_identity(TestAuthority(), ANNA, TestLog()), by_keys(key))
+    assert await image.signed_by(*authorities) == {"key": key_id(key)}
+    assert "has a certificate that cannot be read" in await image.problem(*authorities[:1])
+
+
 async def test_a_certificate_beside_the_signature_of_another_key(image: SignedImage) -> None:
     authority, log = TestAuthority(), TestLog()
     leaf = authority.leaf(ANNA, ISSUER)
@@ -478,13 +524,14 @@ async def test_a_time_that_the_log_did_not_sign(image: SignedImage) -> None:
         pytest.param("hashes", [], "that the checkpoint of its log does not include", id="without hashes"),
         pytest.param("rootHash", "AAAA", "proof is for another checkpoint", id="another root"),
         pytest.param("checkpoint", {"envelope": "x"}, "checkpoint is not of its log", id="no checkpoint"),
+        pytest.param("checkpoint", {"envelope": "HALF\n\n— a QUFBQUFB"}, "is not of its log", id="half of a pair"),
     ],
 )
 async def test_proofs_of_inclusion_that_are_refused(image: SignedImage, part: str, value: object, words: str) -> None:
     authority, log = TestAuthority(), TestLog()
     bundle = bundle_by_certificate(authority.leaf(ANNA, ISSUER), statement_of(image.digest), log)
     bundle["verificationMaterial"]["tlogEntries"][0]["inclusionProof"][part] = value
-    image.referrers.add(bundle)
+    image.referrers.add(json.dumps(bundle).replace("HALF", "\\ud800").encode())
     assert words in await image.problem(by_identity(authority, ANNA, log))
 
 
