@@ -11,16 +11,16 @@ import pytest
 from devcluster.cluster import Cluster
 from devcluster.suite import NAMESPACE, Suite
 from olmkit.runtime.flags import Settings
-from olmkit.tls.service import CA_KEY, CATALOG_SERVICE, OPERATOR_SERVICE
+from olmkit.tls.service import CA_KEY, CATALOG_SERVICE, OPERATOR_SERVICE, RUKPAK_SERVICE
 from tests.cluster.devcluster.test_cluster import eventually
 
-CONTROLLERS = {"catalogd": CATALOG_SERVICE, "operator-controller": OPERATOR_SERVICE}
+CONTROLLERS = {"catalogd": CATALOG_SERVICE, "operator-controller": OPERATOR_SERVICE, "rukpak": RUKPAK_SERVICE}
 SPOILT = "c3BvaWx0"
 
 
 @pytest.fixture
 def suite(cluster: Cluster, tmp_path: Path) -> Iterator[Suite]:
-    """The two controllers after a first start."""
+    """The controllers after a first start."""
     with Suite(cluster, tmp_path) as running:
         running.install()
         running.start(*CONTROLLERS)
