@@ -6,6 +6,7 @@ rules are those that rukpak asks for before it applies anything. Changes nothing
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,17 +18,19 @@ from olmctl.commands import FAILED, CommandError
 from olmctl.operators.output import as_json, as_yaml, object_list
 from olmctl.operators.planned_bundle import Cluster, rendered
 from olmctl.operators.session import Session, on_cluster
+from olmctl.terminal import clean
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import BundleDeployment
 from olmkit.api.impersonation import Account
 from olmkit.api.meta import Kind, Object
 from olmkit.api.names import dns1123_subdomain_errors
+from olmkit.api.provisioner_classes import HELM
 from olmkit.errors import OlmError
 from rukpak.format import Bundle, PlainBundle
 from rukpak.format.objects import BundleObject
 from rukpak.permissions.missing import bindings, roles
 from rukpak.permissions.needed import NeededPermissions, ResourceOf, namespace_rights, needed_permissions
-from rukpak.permissions.rules import placed_in
+from rukpak.permissions.rules import Rule, placed_in
 from rukpak.render.endpoints import CertificateMode, Endpoint, endpoints_of
 from rukpak.render.namespaces import default_namespace, install_namespace
 from rukpak.render.refusals import applicable
@@ -68,6 +71,9 @@ def permissions(
     account = _account(service_account, namespace) if service_account else None
     options = {key: given.pop(key) for key in ("registries_conf", "pull_cas_dir", "allow_source_cidr")}
     try:
+        if (Path(source) / "Chart.yaml").is_file():
+            text = f"{source} is a Helm chart, which is rendered on a cluster: apply a BundleDeployment of it, and give its name"
+            raise CommandError(FAILED, text)
         if Path(source).is_dir():
             needs = _of_bundle(read_directory(Path(source)), Path(source).resolve().name, namespace, exists=exists)
         elif "/" in source or ":" in source:
@@ -76,7 +82,7 @@ def permissions(
             return _of_installed(name=source, account=account, output=output, options=options, **given)
     except OlmError as error:
         raise CommandError(FAILED, error.message) from error
-    _print(needs, account, output)
+    _print(needs.roles(), account, output)
     return 0
 
 
@@ -136,10 +142,15 @@ async def _of_installed(
     """Print those of a BundleDeployment."""
     deployment = BundleDeployment.load(await session.client.get(bundledeployments.KIND, name))
     image, cluster = deployment.spec.template.spec.source.image, await Cluster.of(session)
-    if image is None:
-        text = f"the source of {name} is no image: give a directory with its files, see olm bundle content"
-        raise CommandError(FAILED, text)
-    made = await rendered(image.ref, deployment.spec, name, cluster, options)
+    account = account or deployment.spec.account()
+    if image is None or deployment.spec.provisioner_class_name == HELM:
+        return _print_missing(
+            deployment, account, output, "its source is a chart, or no image, and is not rendered here"
+        )
+    try:
+        made = await rendered(image.ref, deployment.spec, name, cluster, options)
+    except OlmError as error:
+        return _print_missing(deployment, account, output, clean(error.message))
     kinds, found = cluster.discovery.kinds, await session.client.list(NAMESPACES, metadata_only=True)
     created = {each.name for each in deployment.status.created_namespaces or ()}
     existing = frozenset(each["metadata"]["name"] for each in found[0]) - created
@@ -150,12 +161,31 @@ async def _of_installed(
         lambda kind: kinds[kind].plural if kind in kinds else "",
         existing,
     )
-    _print(needs, account or deployment.spec.account(), output)
+    _print(needs.roles(), account, output)
     return 0
 
 
-def _print(needs: _Needs, account: Account | None, output: str) -> None:
-    made = needs.roles()
+def _print_missing(deployment: BundleDeployment, account: Account | None, output: str, why: str) -> int:
+    """Print what the status of a BundleDeployment says that its account lacks, because its bundle cannot be rendered."""
+    name, missing = deployment.metadata.name, deployment.status.missing_permissions
+    if missing is None:
+        text = (
+            f"{why}; rukpak names what the account of {name} lacks before it applies anything, and it names nothing now"
+        )
+        raise CommandError(FAILED, text)
+    print(
+        f"note: {why}; these are only the permissions that the account lacks, from the status of {name}",
+        file=sys.stderr,
+    )
+    if missing.truncated:
+        print("note: the account lacks more; rukpak names the rest when it has these", file=sys.stderr)
+    rules = [(each.namespace or "", Rule.load(each.dump())) for each in missing.rules]
+    lacking = [right for namespace, rule in rules for right in rule.rights(namespace)]
+    _print(list(roles(lacking, f"{name}-installer")), account, output)
+    return 0
+
+
+def _print(made: Sequence[Object], account: Account | None, output: str) -> None:
     bound = [*made, *(bindings(made, account) if account is not None else ())]
     if output == "json":
         print(as_json(object_list(bound)), end="")

@@ -224,7 +224,8 @@ def openapi_schema(definition: CrdDefinition) -> dict[str, Any]:
 def _add_rules(spec: dict[str, Any], definition: CrdDefinition) -> None:
     """Add the CEL rules to the spec, and to the source, which may be within a template."""
     if definition.spec_rules:
-        spec["x-kubernetes-validations"] = [{"rule": r, "message": m} for r, m in definition.spec_rules]
+        of_model = spec.get("x-kubernetes-validations", [])
+        spec["x-kubernetes-validations"] = [*of_model, *({"rule": r, "message": m} for r, m in definition.spec_rules)]
     if definition.source_rules:
         holder = spec["properties"]
         if "template" in holder:

@@ -18,6 +18,7 @@ from tests.bench import (
     catalog_rows,
     decide_rows,
     document_rows,
+    identity_rows,
     install_rows,
     many_rows,
     render_rows,
@@ -28,7 +29,7 @@ from tests.bench.figures import Figure, table
 from tests.bench.machine import description, reference_time
 
 FILE = Path(__file__).parents[2] / "docs" / "figures.md"
-GROUPS = ("render", "resolve", "solve", "decide", "catalog", "many", "install")
+GROUPS = ("render", "resolve", "solve", "decide", "identity", "catalog", "many", "install")
 
 
 def main() -> int:
@@ -70,6 +71,8 @@ def _figures(chosen: list[str], directory: Path, reference: float) -> Iterator[F
         yield from document_rows.rows()
     if "decide" in chosen:
         yield from decide_rows.rows(reference)
+    if "identity" in chosen:
+        yield from identity_rows.rows()
     groups: dict[str, Callable[[clusters.Cluster], Iterator[Figure]]] = {
         "catalog": lambda cluster: catalog_rows.rows(cluster, directory, reference),
         "many": lambda cluster: many_rows.rows(cluster, directory),

@@ -210,11 +210,18 @@ async def test_an_account_needs_a_namespace_that_no_bundle_chooses(court: Court)
     del body["spec"]["installNamespace"]
     operator = court.operator("blue")
     del operator["spec"]["install"]["namespace"]
-    for kind, obj in ((bundledeployments.KIND, body), (operators.KIND, operator)):
+    stranger = court.user("sam", "system:authenticated")
+    await until_permitted(stranger, court.deployment(), bundledeployments.KIND)
+    for kind, obj, user in (
+        (bundledeployments.KIND, body, court.admin),
+        (operators.KIND, operator, court.admin),
+        (bundledeployments.KIND, body, stranger),
+        (operators.KIND, operator, stranger),
+    ):
         with pytest.raises(
             Invalid, match=r"serviceAccount\.namespace is required unless the namespace to install into"
         ):
-            await court.admin.create(kind, obj)
+            await user.create(kind, obj)
 
 
 async def test_who_may_write_what_has_no_account_is_never_asked(court: Court) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import yaml
 
 from devcluster.processes import REPOSITORY
 from olmctl.bundle.permissions import permissions
+from olmctl.commands import CommandError
 from olmkit.api import bundledeployments
 from olmkit.api.meta import Kind
 from olmkit.api.provisioner_classes import REGISTRY
@@ -228,3 +230,31 @@ def test_a_json_list_has_the_roles_without_bindings(capsys: pytest.CaptureFixtur
     assert [each["kind"] for each in found["items"]] == ["ClusterRole"], (
         "of a Namespace that does not exist nobody has a Role"
     )
+
+
+async def test_what_cannot_be_rendered_here_is_printed_from_the_status(
+    at: Harness, tenant: Tenant, running: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await tenant.bind("view", tenant.namespace)
+    await tenant.install((config_map("log", tenant.namespace),))
+    await at.until(LACKING)
+    options: dict[str, Any] = {**NO_IMAGE_OPTIONS, "kubeconfig": str(at.cluster.kubeconfig), "system_namespace": "none"}
+    # Without the registries.conf of the cluster, its registry is not asked over plain HTTP.
+    status = await asyncio.to_thread(permissions, at.name, None, None, "yaml", exists=False, **options)
+    printed = capsys.readouterr()
+    assert (status, "these are only the permissions that the account lacks" in printed.err) == (0, True)
+    role, binding = yaml.safe_load_all(printed.out)
+    verbs = ["create", "delete", "patch"]
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["log"], "verbs": verbs}
+    assert (role["kind"], role["rules"], binding["kind"]) == ("Role", [rule], "RoleBinding")
+    for each, kind in ((role, ROLES), (binding, ROLE_BINDINGS)):
+        await at.create(kind, each)
+    await at.until(READY)
+    with pytest.raises(CommandError, match="it names nothing now"):
+        await asyncio.to_thread(permissions, at.name, None, None, "yaml", exists=False, **options)
+
+
+def test_a_chart_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "Chart.yaml").write_text("name: shop")
+    with pytest.raises(CommandError, match="is a Helm chart, which is rendered on a cluster"):
+        permissions(str(tmp_path), None, None, "yaml", exists=False, **NO_IMAGE_OPTIONS)
