@@ -60,6 +60,12 @@ OPTIONAL_PROGRAMS: Mapping[str, GoProgram] = {
 }
 
 
+def cached_program(name: str, environment: Mapping[str, str] = os.environ) -> Path | None:
+    """Return the executable `name` of OPTIONAL_PROGRAMS if it has been built."""
+    found = _target(OPTIONAL_PROGRAMS[name], environment) / name
+    return found if found.exists() else None
+
+
 def optional_program(
     name: str, report: Callable[[str], None] = print, environment: Mapping[str, str] = os.environ
 ) -> Path:
@@ -68,7 +74,7 @@ def optional_program(
     `report` gets progress messages. Raises DevclusterError if Go is missing or cannot build it.
     """
     program = OPTIONAL_PROGRAMS[name]
-    target = cache_directory(environment) / "binaries" / f"{name}-{_digest(program)[:12]}"
+    target = _target(program, environment)
     if not (target / name).exists():
         go = build.find_go(environment)
         if go is None:
@@ -81,6 +87,10 @@ def optional_program(
             lambda: report(f"Another process builds programs; {name} waits for it ..."),
         )
     return target / name
+
+
+def _target(program: GoProgram, environment: Mapping[str, str]) -> Path:
+    return cache_directory(environment) / "binaries" / f"{program.name}-{_digest(program)[:12]}"
 
 
 def _digest(program: GoProgram) -> str:

@@ -18,6 +18,7 @@ import yaml
 
 from devcluster import catalog_service
 from devcluster.cluster import Cluster
+from devcluster.optional_programs import cached_program
 from devcluster.processes import REPOSITORY, process_tree_memory, process_tree_own_memory, python_environment
 from devcluster.services import Services, answers, free_address, port_of
 
@@ -143,6 +144,8 @@ class Suite(Services):
             ]
         if addresses.debug is not None:
             arguments += ["--debug-bind-address", addresses.debug]
+        if component == "rukpak" and (helm := cached_program("helm")) is not None:
+            arguments += ["--helm", str(helm)]
         if addresses.webhooks is not None:
             arguments += ["--webhook-bind-address", addresses.webhooks if self._cluster.is_managed else "0"]
         return [*arguments, *self._more.get(component, ())]

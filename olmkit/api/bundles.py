@@ -160,6 +160,14 @@ class BundleSpec(Model):
     source: BundleSource = Field(description="The source of the content.")
 
 
+class ChartFacts(Model):
+    """The chart that a Bundle contains, from its Chart.yaml."""
+
+    name: str = Field(description="Its name.")
+    version: str = Field(description="Its version.")
+    app_version: str | None = Field(default=None, description="The version of what it installs, as it says.")
+
+
 class BundleStatus(ConditionedStatus):
     """Observed state."""
 
@@ -174,6 +182,7 @@ class BundleStatus(ConditionedStatus):
         ),
     )
     signed_by: SignedBy | None = Field(default=None, description=SIGNED_BY_DESCRIPTION)
+    chart: ChartFacts | None = Field(default=None, description="The Helm chart, if the content is one.")
     content_digest: str | None = Field(default=None, description="Digest by which the content is stored.")
     content_url: Annotated[str | None, Field(alias="contentURL")] = Field(
         default=None, description="URL of the files, as a tgz. Requires a token."

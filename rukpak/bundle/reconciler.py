@@ -25,7 +25,7 @@ from rukpak.bundle.act import BundleActions
 from rukpak.bundle.decide import decide
 from rukpak.bundle.recorded_sources import recorded_pins, resolved_digest
 from rukpak.bundle.report import report
-from rukpak.bundle.storage import intact_type
+from rukpak.bundle.storage import HELM, intact_type, load_chart
 from rukpak.bundle.uploads.stored_upload import StoredUpload, index_name, stored_upload
 from rukpak.bundle.world import CONTENT_TYPES, Done, Evaluation, Plan, World, controlling_deployment
 
@@ -71,6 +71,10 @@ class BundleReconciler:
         digest = content_digest(world.found)
         try:
             stored = await asyncio.to_thread(intact_type, self.actions.store, digest) if digest else ""
+            is_chart = stored == HELM
+            world = replace(
+                world, chart=await asyncio.to_thread(load_chart, self.actions.store, digest) if is_chart else None
+            )
         except Waiting as error:
             return replace(world, unreadable=error)
         provisioner = bundle.spec.provisioner_class_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from olmkit.api.bundles import BundleStatus, ConditionType, Reason
+from olmkit.api.bundles import BundleStatus, ChartFacts, ConditionType, Reason
 from olmkit.api.conditions import (
     Cause,
     DesiredCondition,
@@ -52,10 +52,18 @@ def report(world: World, evaluation: Evaluation | None, outcome: Done | Exceptio
         phase=phase,
         resolved_source=ResolvedSource.load(resolved) if resolved else None,
         signed_by=_signed_by(world, outcome),
+        chart=_chart(world) if phase is Phase.UNPACKED else None,
         content_digest=content_digest(resolved) or None,
         content_url=(world.content_url or None) if phase is Phase.UNPACKED else None,
     )
     return StatusReport(status, transitions, causes=causes_of(wanted))
+
+
+def _chart(world: World) -> ChartFacts | None:
+    chart = world.chart
+    if chart is None:
+        return None
+    return ChartFacts(name=chart.name, version=chart.version, app_version=chart.app_version or None)
 
 
 def _resolved(world: World, evaluation: Evaluation | None, outcome: Done | Exception) -> Mapping[str, Any]:

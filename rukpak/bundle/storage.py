@@ -13,6 +13,8 @@ from olmkit.sources.signatures.policy import check_signed
 from olmkit.store.store import Store, raise_unless_corrupt
 from rukpak.bundle.unpack_request import UnpackRequest
 from rukpak.bundle.unpack_result import UnpackResult
+from rukpak.charts.chart import Chart
+from rukpak.charts.chart import from_json as chart_from_json
 from rukpak.format import Bundle, from_json
 from rukpak.format.bundle import FORMAT_VERSION
 
@@ -46,6 +48,18 @@ def intact_type(store: Store, digest: str) -> str:
     """The same as stored_type, and "" if a byte of the content is damaged. Blocks."""
     content_type = stored_type(store, digest)
     return content_type if content_type and store.verify(digest) else ""
+
+
+def load_chart(store: Store, digest: str) -> Chart | None:
+    """The facts about the chart of this digest; None if it is missing, damaged or no chart. Blocks."""
+    try:
+        directory = store.path(digest) if stored_type(store, digest) == HELM else None
+        return chart_from_json((directory / BUNDLE_FILE).read_bytes()) if directory else None
+    except (ValueError, KeyError, TypeError):
+        return None
+    except OSError as error:
+        raise_unless_corrupt(error)
+        return None
 
 
 def load(store: Store, digest: str) -> Bundle | None:

@@ -19,6 +19,7 @@ from olmkit.sources.spec_source import InputReference, source_of
 from rukpak.bundle.recorded_sources import pinned_source
 from rukpak.bundle.unpack_result import UnpackResult
 from rukpak.bundle.uploads.stored_upload import StoredUpload
+from rukpak.charts.chart import Chart
 
 CONTENT_TYPES: Mapping[str, str] = {REGISTRY: "registry+v1", PLAIN: "plain+v0", HELM: "helm"}
 """Provisioner class -> the type of its content."""
@@ -66,6 +67,8 @@ class World:
     """The upload that is stored for this Bundle, if it is complete."""
     content_url: str = ""
     """The address at which the files of the Bundle are served once it is unpacked; "" if they are not."""
+    chart: Chart | None = None
+    """The facts about the stored content, if it is a chart."""
 
     @property
     def missing_input(self) -> InputReference | None:

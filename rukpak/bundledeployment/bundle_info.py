@@ -42,6 +42,8 @@ class BundleInfo:
     spec: Mapping[str, Any] = field(default_factory=dict)
     image: str = ""
     """The image by digest; empty before it was resolved, and for other sources."""
+    chart: tuple[str, str] = ("", "")
+    """Name and version of its chart; empty for other content."""
     resolved_source: Mapping[str, Any] = field(default_factory=dict)
     """status.resolvedSource of another source than an image; empty before it was resolved."""
 
@@ -64,5 +66,9 @@ def record_of(bundle: BundleInfo) -> BundleRecord:
 def described(bundle: BundleInfo) -> dict[str, Any]:
     """The fields of a record that describe the Bundle."""
     known = {field: bundle.annotations.get(name) or None for field, name in RECORDED_ANNOTATIONS.items()}
+    known["name"], known["version"] = (
+        known["name"] or bundle.chart[0] or None,
+        known["version"] or bundle.chart[1] or None,
+    )
     resolved = ResolvedSource.load(dict(bundle.resolved_source)) if bundle.resolved_source else None
     return {**known, "image": bundle.image or None, "resolved_source": resolved}

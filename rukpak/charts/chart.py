@@ -49,6 +49,12 @@ def to_json(chart: Chart) -> bytes:
     return orjson.dumps({"format": FORMAT_VERSION, "type": "helm", **fields})
 
 
+def from_json(data: bytes) -> Chart:
+    """The chart that `to_json` wrote. Raises ValueError, KeyError and TypeError for other data."""
+    raw = orjson.loads(data)
+    return Chart(str(raw["name"]), str(raw["version"]), str(raw["appVersion"]))
+
+
 def chart_directory(paths: Iterable[str]) -> str:
     """The directory of the chart among the files of the content: "" for the root, or a directory directly below it. Raises
     BadBundle if there is no chart, or if there are several."""

@@ -47,6 +47,8 @@ class Reference:
 
 def parse(text: str) -> Reference:
     """Parse a reference; without tag and digest the tag is latest. Raises BadReference."""
+    if text.startswith("oci://"):
+        raise _invalid(text, "leave out oci://")
     rest, at, digest = text.partition("@")
     if at and not is_digest(digest):
         raise _invalid(text, "the part after @ is not a sha256, sha384 or sha512 digest in lower-case hex")

@@ -206,12 +206,16 @@ class ChartRenderer:
         try:
             raw = await self.client.get(SECRETS if is_secret else CONFIG_MAPS, each.name, self.sources.namespace)
         except NotFound:
-            raw = {}
+            if each.optional:
+                return None
+            raise _missing(each, self.sources.namespace) from None
         data: Mapping[str, Any] = raw.get("data") or {}
         if key not in data:
             if each.optional:
                 return None
-            raise _missing(each, self.sources.namespace)
+            what = f'{each.kind} "{each.name}" in namespace "{self.sources.namespace}"'
+            problem = f"config.valuesFrom: {what} has no key {key}: add it, or name the one that it has in key"
+            raise BadBundle(INVALID_CONFIGURATION, problem, subject=[f"{each.kind} {each.name}"])
         try:
             text = base64.b64decode(data[key]).decode() if is_secret else str(data[key])
         except UnicodeDecodeError:

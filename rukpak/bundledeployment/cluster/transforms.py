@@ -208,6 +208,7 @@ def bundle_info(raw: Object) -> BundleInfo:
         annotations=metadata.annotations,
         is_deleting=metadata.deleting,
         spec=raw["spec"],
+        chart=(bundle.status.chart.name, bundle.status.chart.version) if bundle.status.chart is not None else ("", ""),
         image=source.image.ref if source is not None and source.image is not None else "",
         resolved_source=source.dump() if source is not None and source.image is None else {},
     )

@@ -53,6 +53,8 @@ async def test_a_chart_is_installed_changed_repaired_and_removed(at: Harness, ch
     assert await at.find(SERVICES, at.name, charts.namespace) is not None
     assert first["status"]["installNamespace"] == charts.namespace
     assert first["status"]["revision"] == 1
+    for record in (first["status"]["installed"], first["status"]["history"][0]):
+        assert (record["name"], record["version"]) == ("web", "1.2.0")
     await at.client.patch(CONFIG_MAPS, settings, {"data": {"color": "changed"}}, charts.namespace)
     await at.when(CONFIG_MAPS, settings, charts.namespace, lambda raw: data(raw).get("color") == "red")
 
@@ -107,7 +109,11 @@ async def test_values_come_from_secrets_and_config_maps_and_follow_them(at: Harn
     await at.create(CONFIG_MAPS, config_map(at.name, SYSTEM, **{"values.yaml": text}))
     await at.until(says("Stalled", "True", "Blocked", f'Secret "{at.name}" with the key more not found'))
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": at.name, "namespace": SYSTEM}}
-    await at.create(SECRETS, {**secret, "stringData": {"more": "settings: {color: s3cretblue}\nreplicas: wrong"}})
+    await at.create(SECRETS, {**secret, "stringData": {"values.yml": ""}})
+    words = f'Secret "{at.name}" in namespace "{SYSTEM}" has no key more: add it, or name the one that it has in key'
+    await at.until(says("Stalled", "True", "Blocked", words))
+    wrong = {"stringData": {"more": "settings: {color: s3cretblue}\nreplicas: wrong"}}
+    await at.client.patch(SECRETS, at.name, wrong, SYSTEM)
     refused = await at.until(says("Stalled", "True", "Blocked", "at '/replicas': got string, want integer"))
     assert "s3cret" not in json.dumps(refused)
     await at.client.patch(SECRETS, at.name, {"stringData": {"more": "settings: {color: s3cretblue}"}}, SYSTEM)

@@ -80,6 +80,7 @@ def test_references_are_parsed(text: str, expected: Reference) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
+        pytest.param("oci://quay.io/org/chart:1.0.0", "leave out oci://", id="the address of a chart"),
         pytest.param("", "a repository is", id="empty"),
         pytest.param(":v1", "a repository is", id="only a tag"),
         pytest.param("quay.io/Org/catalog", "a repository is", id="upper case in a repository"),
