@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import re
 import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,10 +18,12 @@ from pathlib import Path
 from olmctl.commands import FAILED, CommandError
 from olmctl.directory_files import LinkOutside, files_below
 from olmkit.api.names import pluralize
-from olmkit.api.provisioner_classes import PLAIN, REGISTRY
+from olmkit.api.provisioner_classes import HELM, PLAIN, REGISTRY
 from olmkit.sources.content_limits import MAX_UPLOAD_BYTES
 
+CHART_FILE = "Chart.yaml"
 _COMPRESSION_LEVEL = 6
+_IS_CSV = re.compile(rb"""^\s*["']?kind["']?\s*:\s*["']?ClusterServiceVersion\b""", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,9 @@ class Archive:
 
     @property
     def provisioner(self) -> str:
-        """The provisioner class that reads these files: registry+v1 if there is metadata, else plain+v0."""
+        """The provisioner class that reads these files: a Helm chart, registry+v1 if there is metadata, else plain+v0."""
+        if CHART_FILE in self.files:
+            return HELM
         return REGISTRY if any(path.startswith("metadata/") for path in self.files) else PLAIN
 
     def __str__(self) -> str:
@@ -54,15 +59,29 @@ def archive_of(path: Path) -> Archive:
     return archive
 
 
+def pack_bundle(directory: Path) -> Archive:
+    """The same as pack, without a registry+v1 bundle that lacks its metadata. Raises CommandError, OSError."""
+    archive = pack(directory)
+    manifests = (directory / path for path in archive.files if path.startswith("manifests/"))
+    if archive.provisioner == PLAIN and any(_IS_CSV.search(path.read_bytes()) for path in manifests):
+        text = f"{directory} has a ClusterServiceVersion, but no metadata/annotations.yaml: a registry+v1 bundle needs both"
+        raise CommandError(FAILED, text)
+    return archive
+
+
 def pack(directory: Path) -> Archive:
-    """The archive of the bundle in a directory: manifests/, and metadata/ of a registry+v1 bundle. Raises CommandError if there
-    is none, OSError."""
+    """The archive of the bundle in a directory: manifests/, and metadata/ of a registry+v1 bundle; or of a Helm chart, without
+    hidden files. Raises CommandError if there is none, OSError."""
+    if not directory.is_dir():
+        raise CommandError(FAILED, f"{directory}: no such directory")
+    is_chart = (directory / CHART_FILE).is_file()
     try:
-        paths = list(files_below(directory, ("manifests", "metadata")))
+        paths = list(files_below(directory, ("",) if is_chart else ("manifests", "metadata")))
     except LinkOutside as error:
         raise CommandError(FAILED, f"{directory}/{error}") from None
-    contents = {path.relative_to(directory).as_posix(): path.read_bytes() for path in paths}
-    if not any(name.startswith("manifests/") for name in contents):
+    names = {path.relative_to(directory).as_posix(): path for path in paths}
+    contents = {name: path.read_bytes() for name, path in names.items() if not (is_chart and _is_hidden(name))}
+    if not is_chart and not any(name.startswith("manifests/") for name in contents):
         text = f'{directory} has no "manifests" directory with files in it: give the directory of one version of one bundle'
         raise CommandError(FAILED, text)
     packed = io.BytesIO()
@@ -75,3 +94,8 @@ def pack(directory: Path) -> Archive:
             info.size = len(data)
             archive.addfile(info, io.BytesIO(data))
     return Archive(packed.getvalue(), {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()})
+
+
+def _is_hidden(name: str) -> bool:
+    """Report whether a part of the path begins with a dot, as those of version control do; .helmignore is a part of a chart."""
+    return any(part.startswith(".") and part != ".helmignore" for part in name.split("/"))

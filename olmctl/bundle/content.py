@@ -14,15 +14,16 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
+from olmctl.bundle.upload import read_bundle
 from olmctl.commands import FAILED, NOT_FOUND, CommandError
 from olmctl.operators import port_forward
 from olmctl.operators.operator_state import text_at
 from olmctl.operators.port_forward import RUKPAK
 from olmctl.operators.session import Session, on_cluster
 from olmctl.terminal import clean
-from olmkit.api import bundles
 from olmkit.api.content import Phase
 from olmkit.api.names import pluralize
+from olmkit.errors import Unavailable
 
 MAX_FILES_BYTES = 64 * 1024**2
 """The most that rukpak stores of one bundle."""
@@ -32,7 +33,7 @@ READ_SECONDS = 120.0
 @on_cluster
 async def content(session: Session, name: str, output: str | None) -> int:
     """Print the files of the Bundle NAME, or write them below the directory `output`."""
-    found = await session.client.get(bundles.KIND, name)
+    found = await read_bundle(session, name)
     if text_at(found, "status", "phase") != Phase.UNPACKED:
         messages = {
             each.get("type"): each.get("message") for each in (found.get("status") or {}).get("conditions") or ()
@@ -40,7 +41,11 @@ async def content(session: Session, name: str, output: str | None) -> int:
         text = f"Bundle {name} is not unpacked: {messages.get('Unpacked') or 'rukpak has not reported on it'}"
         raise CommandError(FAILED, text)
     target = f"/bundles/{quote(name, safe='')}.tgz"
-    raw = await port_forward.request(session, RUKPAK, "GET", target, seconds=READ_SECONDS)
+    try:
+        raw = await port_forward.request(session, RUKPAK, "GET", target, seconds=READ_SECONDS)
+    except Unavailable as error:
+        text = f"the files of {name} cannot be read over a forwarded port of rukpak: {error.message}"
+        raise CommandError(FAILED, text) from error
     files = unpacked(raw)
     if output is None:
         print_files(files)

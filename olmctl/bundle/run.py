@@ -15,8 +15,8 @@ from pathlib import Path
 
 import yaml
 
-from olmctl.bundle.archive import Archive, pack
-from olmctl.bundle.sending import send
+from olmctl.bundle.archive import Archive, pack_bundle
+from olmctl.bundle.sending import check_access, send
 from olmctl.bundle.upload import sent
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError, fail
 from olmctl.operators.follow import follow, objects_of
@@ -29,7 +29,7 @@ from olmkit.api.content import Phase, SourceType
 from olmkit.api.meta import Object
 from olmkit.api.names import dns1123_subdomain_errors
 from olmkit.api.provisioner_classes import PLAIN
-from olmkit.errors import Conflict, NotFound
+from olmkit.errors import ApiError, Conflict, NotFound
 
 RESOURCE = f"{bundledeployments.KIND.plural}.{bundledeployments.KIND.group}"
 PACKAGE_ANNOTATION = "operators.operatorframework.io.bundle.package.v1"
@@ -67,7 +67,7 @@ class Request:
 async def run(session: Session, directory: str, name: str | None, seconds: float, **options: object) -> int:
     """Install the bundle in DIRECTORY; with `watch`, again at each save, until it is interrupted."""
     path = Path(directory)
-    archive = pack(path)
+    archive = pack_bundle(path)
     namespace = options["install_namespace"]
     request = Request(
         path,
@@ -100,38 +100,52 @@ def default_name(directory: Path, archive: Archive) -> str:
 
 
 async def _watch(session: Session, request: Request, archive: Archive) -> None:
-    """Install the bundle as it is and after each save, until cancelled. A save while one is installed is next."""
+    """Install the bundle as it is and after each save, until cancelled. A save ends the wait for what was saved before."""
     import watchfiles  # only this option needs it
 
     saves = watchfiles.awatch(request.directory, debounce=SAVE_PAUSE_MILLISECONDS, step=SAVE_STEP_MILLISECONDS)
     save = asyncio.ensure_future(anext(saves))
+    await asyncio.sleep(0)  # the kernel reports saves from here on
+    installing = asyncio.create_task(_install_watched(session, request, archive))
     try:
-        await asyncio.sleep(0)  # the kernel reports saves from here on
-        await _install_reporting(session, request, archive)
-        print(f"watching {request.directory}: press Ctrl-C to end", flush=True)
         while True:
-            session.time.lift()
-            await save
+            await asyncio.wait({save})
             save = asyncio.ensure_future(anext(saves))
-            session.time.begin()
-            archive = await _install_saved(session, request, archive)
+            saved = _saved(request)
+            if saved is None or saved.digest == archive.digest:
+                continue
+            installing.cancel()
+            await asyncio.wait({installing})
+            for line in changed_files(archive.files, saved.files):
+                print(line, flush=True)
+            archive = saved
+            installing = asyncio.create_task(_install_watched(session, request, archive))
     finally:
-        save.cancel()
-        await asyncio.wait([save])
+        for task in (save, installing):
+            task.cancel()
+        await asyncio.wait({save, installing})
 
 
-async def _install_saved(session: Session, request: Request, archive: Archive) -> Archive:
-    """Install what the directory has, if that is another archive; returns the archive that was tried last."""
+def _saved(request: Request) -> Archive | None:
+    """The archive of the directory; None if it has no bundle, which is printed."""
     try:
-        saved = pack(request.directory)
+        return pack_bundle(request.directory)
     except (CommandError, OSError) as error:
         fail(clean(str(error)))
-        return archive
-    if saved.digest != archive.digest:
-        for line in changed_files(archive.files, saved.files):
-            print(line, flush=True)
-        await _install_reporting(session, request, saved)
-    return saved
+        return None
+
+
+async def _install_watched(session: Session, request: Request, archive: Archive) -> None:
+    """Install the archive; print what is in the way instead of raising it: the next save may be right."""
+    session.time.begin()
+    try:
+        await _install(session, request, archive)
+    except CommandError as error:
+        fail(clean(str(error)))
+    except ApiError as error:
+        fail(clean(error.message))
+    session.time.lift()
+    print(f"watching {request.directory}: press Ctrl-C to end", flush=True)
 
 
 def changed_files(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
@@ -141,18 +155,20 @@ def changed_files(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[st
             yield f"{'+' if path not in old else '-' if path not in new else '~'} {clean(path)}"
 
 
-async def _install_reporting(session: Session, request: Request, archive: Archive) -> None:
-    """Install the archive; print what is in the way instead of raising it: the next save may be right."""
-    try:
-        await _install(session, request, archive)
-    except CommandError as error:
-        fail(clean(str(error)))
-
-
 async def _install(session: Session, request: Request, archive: Archive) -> None:
     """Apply the BundleDeployment, send the archive, and wait until it is Ready; prints each step. Raises CommandError."""
     deadline = session.time.deadline(request.seconds)
-    applied = await _apply(session, request, archive)
+    await check_access(session)
+    applied, is_new = await _apply(session, request, archive)
+    try:
+        await _finish(session, request, archive, applied, deadline)
+    except CommandError as error:
+        hint = f" (kubectl delete {RESOURCE} {request.name} removes what was applied)" if is_new else ""
+        raise CommandError(error.status, f"{error}{hint}") from error
+
+
+async def _finish(session: Session, request: Request, archive: Archive, applied: Object, deadline: float) -> None:
+    """Send the archive to the Bundle of the BundleDeployment, and wait until that is Ready."""
     line = ProgressLine()
     try:
         bundle = await _bundle(session, request, applied, archive, deadline)
@@ -164,13 +180,13 @@ async def _install(session: Session, request: Request, archive: Archive) -> None
     finally:
         line.end()
     print(sent(name, is_new=is_new), flush=True)
-    generation = part(applied, "metadata", "generation")
-    message = await _ready(session, request, generation, deadline)
+    message = await _ready(session, request, part(applied, "metadata", "generation"), deadline)
     print(f"{RESOURCE}/{request.name} installed: {clean(message)}", flush=True)
 
 
-async def _apply(session: Session, request: Request, archive: Archive) -> Object:
-    """Apply the BundleDeployment; returns it. Raises CommandError if it belongs to an Operator, or to others."""
+async def _apply(session: Session, request: Request, archive: Archive) -> tuple[Object, bool]:
+    """Apply the BundleDeployment; returns it, and True if it is new. Raises CommandError if it belongs to an Operator, or to
+    others."""
     try:
         found: Object | None = await session.client.get(bundledeployments.KIND, request.name)
     except NotFound:
@@ -192,7 +208,7 @@ async def _apply(session: Session, request: Request, archive: Archive) -> Object
     is_same = found is not None and found["metadata"]["generation"] == applied["metadata"]["generation"]
     verb = "created" if found is None else "unchanged" if is_same else "configured"
     print(f"{RESOURCE}/{request.name} {verb}", flush=True)
-    return applied
+    return applied, found is None
 
 
 async def _bundle(session: Session, request: Request, deployment: Object, archive: Archive, deadline: float) -> Object:

@@ -14,6 +14,7 @@ from olmctl.commands import FAILED, NOT_FOUND, REFUSED, CommandError
 from olmctl.operators import port_forward
 from olmctl.operators.port_forward import RUKPAK
 from olmctl.operators.session import Session
+from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, Conflict, Forbidden, NotFound, Unavailable
 
 PORT_NAME = "https"
@@ -23,6 +24,9 @@ SEND_SECONDS = 330.0
 MAX_ATTEMPTS = 4
 RETRY_SECONDS = 2.0
 MEDIA_TYPE = "application/gzip"
+SERVICES = Kind("", "v1", "Service", "services", namespaced=True)
+ACCESS_REVIEWS = Kind("authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews")
+_PROXY_NAME = f"https:{RUKPAK.service.name}:{PORT_NAME}"
 
 
 async def send(session: Session, name: str, archive: Archive, *, has_digest: bool) -> bool:
@@ -49,24 +53,53 @@ async def send(session: Session, name: str, archive: Archive, *, has_digest: boo
         raise CommandError(FAILED, f"the archive of {name} was not uploaded: {error.message}") from error
 
 
+async def check_access(session: Session) -> None:
+    """Raises CommandError if an archive by its digest cannot be sent: rukpak has no Service, or this user may use neither its
+    proxy nor a forwarded port."""
+    namespace = session.system_namespace
+    try:
+        await session.client.get(SERVICES, RUKPAK.service.name, namespace)
+    except NotFound:
+        text = f"namespace {namespace} has no Service {RUKPAK.service.name}, to which bundles are uploaded"
+        raise CommandError(FAILED, f"{text}: the suite has to run as pods, with its webhooks") from None
+    except Forbidden:
+        pass  # the proxy may be permitted nevertheless
+    proxy = {"verb": "update", "resource": "services", "subresource": "proxy", "name": _PROXY_NAME}
+    forward = {"verb": "create", "resource": "pods", "subresource": "portforward"}
+    if not await _is_allowed(session, proxy) and not await _is_allowed(session, forward):
+        raise CommandError(REFUSED, _needed(namespace))
+
+
+async def _is_allowed(session: Session, access: dict[str, str]) -> bool:
+    spec = {"resourceAttributes": {**access, "namespace": session.system_namespace}}
+    body = {"apiVersion": ACCESS_REVIEWS.api_version, "kind": ACCESS_REVIEWS.kind, "spec": spec}
+    return bool((await session.client.create(ACCESS_REVIEWS, body))["status"]["allowed"])
+
+
+def _needed(namespace: str) -> str:
+    """The permissions for an upload by its digest."""
+    return (
+        f'an upload needs the permission to update services/proxy named "{_PROXY_NAME}" in namespace {namespace}, or to '
+        f"forward a port of {RUKPAK.component}: list on pods, get and create on pods/portforward"
+    )
+
+
 async def _send(session: Session, name: str, archive: Archive, *, has_digest: bool) -> object:
     """The answer, which is empty if rukpak had the archive. Raises ApiError."""
     target, query, data = f"/uploads/{quote(name, safe='')}.tgz", {"digest": archive.digest}, archive.data
     forwarded = f"{target}?{urlencode(query)}"
     if not has_digest:
         return await port_forward.request(session, RUKPAK, "PUT", forwarded, data, seconds=SEND_SECONDS)
-    namespace, port = session.system_namespace, f"https:{RUKPAK.service.name}:{PORT_NAME}"
-    path = f"/api/v1/namespaces/{namespace}/services/{port}/proxy{target}"
+    namespace = session.system_namespace
+    path = f"/api/v1/namespaces/{namespace}/services/{_PROXY_NAME}/proxy{target}"
     try:
         return await session.client.request(
             "PUT", path, query=query, body=data, content_type=MEDIA_TYPE, seconds=SEND_SECONDS
         )
-    except Forbidden as refused:
+    except Forbidden:
         try:
             return await port_forward.request(
                 session, RUKPAK, "PUT", forwarded, data, needs_token=False, seconds=SEND_SECONDS
             )
         except Forbidden as error:
-            text = f"an upload needs the permission to update services/proxy of {port} in namespace {namespace}"
-            both = f"{text}: {refused.message}; or another one: {error.message}"
-            raise Forbidden(error.status, error.reason, both) from error
+            raise Forbidden(error.status, error.reason, _needed(namespace)) from error

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from olmctl.bundle.archive import archive_of
 from olmctl.bundle.sending import send
-from olmctl.commands import FAILED, REFUSED, CommandError
+from olmctl.commands import FAILED, NOT_FOUND, REFUSED, CommandError
 from olmctl.operators.operator_state import text_at
 from olmctl.operators.session import Session, on_cluster
 from olmctl.terminal import ProgressLine
-from olmkit.api import bundles
+from olmkit.api import bundledeployments, bundles
 from olmkit.api.content import SourceType
 from olmkit.api.meta import Object
+from olmkit.errors import NotFound
 
 
 @on_cluster
 async def upload(session: Session, name: str, path: str) -> int:
     """Send the bundle in PATH, a directory or an archive, to the Bundle NAME."""
     archive = archive_of(Path(path))
-    found = await session.client.get(bundles.KIND, name)
+    found = await read_bundle(session, name)
     wanted = check_bundle(found, archive.digest)
     line = ProgressLine()
     line.show(f"uploading {archive}")
@@ -29,6 +31,24 @@ async def upload(session: Session, name: str, path: str) -> int:
         line.end()
     print(sent(name, is_new=is_new))
     return 0
+
+
+async def read_bundle(session: Session, name: str) -> Object:
+    """The Bundle as it is. Raises CommandError with the name of its Bundle if there is a BundleDeployment of the name."""
+    try:
+        return await session.client.get(bundles.KIND, name)
+    except NotFound as error:
+        with suppress(NotFound):
+            deployment = await session.client.get(bundledeployments.KIND, name)
+            active = text_at(deployment, "status", "activeBundle")
+            text = (
+                f"{name} is a BundleDeployment, and its Bundle is {active}"
+                if active
+                else f"{name} is a BundleDeployment"
+            )
+            hint = f"kubectl get bundles -l {bundledeployments.OWNER_NAME_LABEL}={name} lists its Bundles"
+            raise CommandError(NOT_FOUND, f"{text}: {hint}") from error
+        raise
 
 
 def sent(name: str, *, is_new: bool) -> str:

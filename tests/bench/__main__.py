@@ -24,12 +24,13 @@ from tests.bench import (
     render_rows,
     resolve_rows,
     solve_rows,
+    source_rows,
 )
 from tests.bench.figures import Figure, table
 from tests.bench.machine import description, reference_time
 
 FILE = Path(__file__).parents[2] / "docs" / "figures.md"
-GROUPS = ("render", "resolve", "solve", "decide", "identity", "catalog", "many", "install")
+GROUPS = ("render", "resolve", "solve", "decide", "identity", "catalog", "source", "many", "install")
 
 
 def main() -> int:
@@ -75,6 +76,7 @@ def _figures(chosen: list[str], directory: Path, reference: float) -> Iterator[F
         yield from identity_rows.rows()
     groups: dict[str, Callable[[clusters.Cluster], Iterator[Figure]]] = {
         "catalog": lambda cluster: catalog_rows.rows(cluster, directory, reference),
+        "source": source_rows.rows,
         "many": lambda cluster: many_rows.rows(cluster, directory),
         "install": lambda cluster: install_rows.rows(cluster, directory, reference),
     }

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import Awaitable
+from functools import partial
 
 from olmkit.api import bundledeployments
 from olmkit.errors import NotFound
@@ -57,6 +59,17 @@ async def test_a_directory_without_a_bundle_changes_nothing(workshop: Workshop) 
     raise AssertionError("a BundleDeployment was created")
 
 
+async def _lines(output: asyncio.StreamReader, errors: Awaitable[bytes], start: str) -> list[str]:
+    """The lines of the command up to one that begins so."""
+    lines: list[str] = []
+    async with asyncio.timeout(60):
+        while not lines or not lines[-1].startswith(start):
+            line = (await output.readline()).decode()
+            assert line, (lines, await errors)
+            lines.append(line.rstrip())
+    return lines
+
+
 async def test_each_save_is_installed_until_the_command_is_interrupted(workshop: Workshop) -> None:
     name, kubeconfig = workshop.name, f"--kubeconfig={workshop.desk.cluster.kubeconfig}"
     command = [sys.executable, "-m", "olmctl", "bundle", "run", str(workshop.directory), "--watch", kubeconfig]
@@ -70,26 +83,20 @@ async def test_each_save_is_installed_until_the_command_is_interrupted(workshop:
     assert process.stderr is not None
     errors = asyncio.create_task(process.stderr.read())
 
-    async def until(start: str) -> list[str]:
-        """The lines up to one that begins so."""
-        lines: list[str] = []
-        async with asyncio.timeout(60):
-            while not lines or not lines[-1].startswith(start):
-                assert process.stdout is not None
-                line = (await process.stdout.readline()).decode()
-                assert line, (lines, await errors)
-                lines.append(line.rstrip())
-        return lines
-
+    until = partial(_lines, process.stdout, errors)
     await until("watching ")
     assert await installed(workshop) == "1"
     workshop.save("2")
     changed, configured, *_ = await until(f"{RESOURCE}/{name} installed")
     assert (changed, configured) == ("~ manifests/all.yaml", f"{RESOURCE}/{name} configured")
     assert await installed(workshop) == "2"
-    (workshop.directory / "manifests" / "more.yaml").write_text("kind: [")
-    assert (await until("successfully uploaded"))[0] == "+ manifests/more.yaml"
-    (workshop.directory / "manifests" / "more.yaml").unlink()
+    more = workshop.directory / "manifests" / "more.yaml"
+    await until("watching ")
+    more.write_text("kind: [")
+    assert (await until("watching "))[0] == "+ manifests/more.yaml"
+    more.write_text("{apiVersion: example.com/v1, kind: Foo, metadata: {name: waits-for-its-kind}}")
+    assert (await until("successfully uploaded"))[0] == "~ manifests/more.yaml"
+    more.unlink()  # the next save does not wait
     assert (await until(f"{RESOURCE}/{name} installed"))[0] == "- manifests/more.yaml"
     process.send_signal(signal.SIGINT)
     assert await asyncio.wait_for(process.wait(), 30) == 130

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from olmctl.bundle.archive import Archive, archive_of, pack
+from olmctl.bundle.archive import Archive, archive_of, pack, pack_bundle
 from olmctl.commands import CommandError
 from olmkit.sources.content_limits import MAX_UPLOAD_BYTES
 
@@ -51,6 +51,28 @@ def test_a_link_out_of_the_directory_is_refused(tmp_path: Path) -> None:
     (directory / "manifests" / "b.yaml").symlink_to("a.yaml")
     assert len(pack(directory).files) == 2
     assert pack(directory).provisioner == "core-rukpak-io-plain"
+
+
+def test_a_chart_is_packed_whole_without_hidden_files(tmp_path: Path) -> None:
+    for name in ("Chart.yaml", "values.yaml", "templates/a.yaml", ".helmignore", ".git/config", "templates/.a.swp"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("a")
+    found = pack_bundle(tmp_path)
+    assert sorted(found.files) == [".helmignore", "Chart.yaml", "templates/a.yaml", "values.yaml"]
+    assert found.provisioner == "core-rukpak-io-helm"
+
+
+def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="none: no such directory"):
+        pack_bundle(tmp_path / "none")
+    (tmp_path / "manifests").mkdir()
+    with pytest.raises(CommandError, match='has no "manifests" directory with files in it'):
+        pack_bundle(tmp_path)
+    (tmp_path / "manifests" / "csv.yaml").write_text(
+        "apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\n"
+    )
+    with pytest.raises(CommandError, match=r"but no metadata/annotations.yaml: a registry\+v1 bundle needs both"):
+        pack_bundle(tmp_path)
 
 
 def test_an_archive_in_a_file_is_taken_as_it_is(tmp_path: Path) -> None:
