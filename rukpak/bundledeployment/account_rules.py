@@ -34,6 +34,10 @@ RECHECKED = (
     "it is checked again when a role or a binding changes, and at least every "
     f"{MAX_RETRY_DELAY // timedelta(seconds=1)} seconds"
 )
+NONE_NAMED = (
+    "spec.serviceAccount is required, because rukpak runs with --require-service-account: name an account with the "
+    "permissions that the bundle needs; that of an Operator is in its spec.install.serviceAccount"
+)
 
 
 @dataclass(frozen=True)
@@ -47,9 +51,7 @@ class AccountPolicy:
     def refusal(self, account: Account | None) -> str:
         """Explain why nothing is done as this account; empty if it may be."""
         if account is None:
-            return (
-                "spec.serviceAccount is required: rukpak installs nothing with its own permissions" * self.is_required
-            )
+            return NONE_NAMED if self.is_required else ""
         if not account.namespace:
             return "spec.serviceAccount.namespace is required unless spec.installNamespace is set"
         if account.namespace in self.suite_namespaces:
@@ -123,12 +125,14 @@ def await_account_to_delete(world: World) -> None:
     """Raise Blocked or Waiting if nothing may be deleted with the account, unless it is all left behind."""
     if world.abandoned and (world.account_refusal or world.account_exists is False):
         return
-    require_account(world)
+    leave = f"; or kubectl annotate bundledeployment {world.name} {ABANDON_ANNOTATION}=true leaves everything behind"
+    if world.account_refusal:
+        text = f"nothing is deleted: {world.account_refusal}{leave}"
+        raise Blocked(Reason.BLOCKED, text, [str(world.account or "")])
     if world.account is not None and world.account_exists is False:
         text = (
             f"{world.account} does not exist, so that nothing is deleted: create it again with permissions to delete what is "
-            "installed, or name another one in spec.serviceAccount; or "
-            f"kubectl annotate bundledeployment {world.name} {ABANDON_ANNOTATION}=true leaves everything behind"
+            f"installed, or name another one in spec.serviceAccount{leave}"
         )
         raise Waiting(Reason.REMOVING, text, WATCHED_RETRY_DELAY, [str(world.account)])
     await_account(world)

@@ -46,7 +46,7 @@ def test_bundles_of_a_catalog_have_to_be_signed(stage: Stage, keys: str) -> None
     stage.patch_catalog(catalog, {"bundles": {"verify": policy}})
     only = {"matchLabels": {"olm.operatorframework.io/metadata.name": catalog}}
     operator = stage.operator("hello-operator", f"{catalog}-a", catalogSelector=only)
-    words = "has no signature: sign it with `cosign sign "
+    words = "has no signature: sign it with `cosign sign --key cosign.key "
     found = stage.operator_when(operator, "names the missing signature", lambda o: words in triple(o, "Ready")[2])
     assert is_true(found, "Reconciling")
 

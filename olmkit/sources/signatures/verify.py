@@ -139,15 +139,15 @@ async def verify(ref: str, digest: str, registries: Registries, policy: Signatur
             unreadable.after,
             unreadable.subject,
         )
-    raise refusal(reference.by_digest(digest), failures)
+    is_by_key = all(isinstance(each, KeyAuthority) for each in policy.authorities)
+    raise refusal(reference.by_digest(digest), failures, is_by_key=is_by_key)
 
 
-def refusal(ref: str, failures: Sequence[str]) -> Waiting:
+def refusal(ref: str, failures: Sequence[str], *, is_by_key: bool) -> Waiting:
     """The error for an image without a valid signature."""
     if not failures:
-        words = (
-            f"image {ref} has no signature: sign it with `cosign sign {ref}`, or copy its signatures too (cosign copy)"
-        )
+        command = f"cosign sign {'--key cosign.key ' if is_by_key else ''}{ref}"
+        words = f"image {ref} has no signature: sign it with `{command}`, or copy its signatures too (cosign copy)"
         return Waiting(SourceReason.SIGNATURE_REFUSED, words, RETRY_DELAY, [ref])
     shown = "; ".join(failures[:MAX_FAILURES])
     more = f"; and {len(failures) - MAX_FAILURES} more" if len(failures) > MAX_FAILURES else ""

@@ -71,7 +71,8 @@ async def test_an_image_is_refused_until_it_is_signed(signed: World, catalogd: P
     await put_keys(world, **{"release.pub": public_pem(key), "readme": "none"})
     found = await world.when("Reconciling", "True", "Retrying")
     ref = f"{world.ref('')}@{digest}"
-    words = f"image {ref} has no signature: sign it with `cosign sign {ref}`, or copy its signatures too (cosign copy)"
+    command = f"cosign sign --key cosign.key {ref}"
+    words = f"image {ref} has no signature: sign it with `{command}`, or copy its signatures too (cosign copy)"
     assert triple(found, "Unpacked") == ("False", "UnpackFailed", f"source catalog content: {words}")
     assert triple(found, "Ready")[0] == "False"
     assert world.count("/blobs/") == 0, "nothing of the image is read"

@@ -71,7 +71,7 @@ async def test_a_bundle_is_unpacked_once_its_image_is_signed(cluster: Cluster, s
         await put_secret(stage, secret, **private)
         await failing(stage, name, f"Secret {secret} has no key that ends with .pub, such as cosign.pub")
         await put_secret(stage, secret, **private, **{"cosign.pub": public_pem(key)})
-        refused = await failing(stage, name, "has no signature: sign it with `cosign sign ")
+        refused = await failing(stage, name, "has no signature: sign it with `cosign sign --key cosign.key ")
         assert refused["status"]["phase"] == "Failing"
         assert triple(refused, "Reconciling")[:2] == ("True", "Retrying")
         assert "resolvedSource" not in refused["status"], "a tag that moves is resolved again"

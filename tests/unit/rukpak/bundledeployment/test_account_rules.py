@@ -13,6 +13,7 @@ from olmkit.api.impersonation import Account
 from olmkit.errors import Blocked, Waiting
 from rukpak.bundledeployment.account_rules import (
     AccountPolicy,
+    await_account_to_delete,
     lacking_permissions,
     namespace_permissions,
     shown_to,
@@ -54,7 +55,13 @@ def with_account(seen: World, **other: Any) -> World:
     ("policy", "account", "refusal"),
     [
         pytest.param(SUITE, None, "", id="rukpak itself installs"),
-        pytest.param(replace(SUITE, is_required=True), None, "spec.serviceAccount is required", id="one is required"),
+        pytest.param(
+            replace(SUITE, is_required=True),
+            None,
+            "spec.serviceAccount is required, because rukpak runs with --require-service-account: name an account with the "
+            "permissions that the bundle needs; that of an Operator is in its spec.install.serviceAccount",
+            id="one is required",
+        ),
         pytest.param(replace(SUITE, is_required=True), TEAM, "", id="one is required and there"),
         pytest.param(SUITE, Account("olm-suite-system", "rukpak"), "namespace of olm-suite", id="rukpak as an account"),
         pytest.param(
@@ -89,6 +96,16 @@ def outcome(seen: World) -> Any:
 @pytest.mark.parametrize("seen", [inventoried(unpacked()), installed()], ids=["new", "installed"])
 def test_nothing_is_applied_without_a_usable_account(seen: World, facts: dict[str, Any], error: type) -> None:
     assert type(outcome(with_account(seen, **facts))) is error
+
+
+def test_a_deletion_that_may_not_be_done_says_so_and_how_to_leave_everything_behind() -> None:
+    seen = with_account(deleting(), account_refusal="spec.serviceAccount is required")
+    with pytest.raises(Blocked) as error:
+        await_account_to_delete(seen)
+    assert error.value.message == (
+        "nothing is deleted: spec.serviceAccount is required; or "
+        "kubectl annotate bundledeployment ship core.rukpak.io/abandon=true leaves everything behind"
+    )
 
 
 def test_permissions_are_checked_before_anything_is_applied() -> None:

@@ -91,13 +91,16 @@ async def test_a_key_that_nobody_signed_with(image: SignedImage) -> None:
     )
 
 
-async def test_an_image_without_signatures(image: SignedImage) -> None:
-    error = await image.refusal(by_keys(new_key()))
+@pytest.mark.parametrize("is_by_key", [True, False], ids=["a key", "an identity"])
+async def test_an_image_without_signatures(image: SignedImage, is_by_key: bool) -> None:
+    authority = by_keys(new_key()) if is_by_key else by_identity(TestAuthority(), ANNA, TestLog())
+    error = await image.refusal(authority)
     ref = f"{image.repository}@{image.digest}"
     assert isinstance(error, Waiting)
     assert (error.reason, error.subject) == ("SignatureVerificationFailed", (ref,))
+    command = f"cosign sign --key cosign.key {ref}" if is_by_key else f"cosign sign {ref}"
     assert error.message == (
-        f"image {ref} has no signature: sign it with `cosign sign {ref}`, or copy its signatures too (cosign copy)"
+        f"image {ref} has no signature: sign it with `{command}`, or copy its signatures too (cosign copy)"
     )
 
 
