@@ -8,23 +8,39 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
+import yaml
 
 from devcluster.processes import REPOSITORY
 from devcluster.suite import COMPONENTS
 from release.kustomization import objects_of
 from tests.audit.requests import AuditLogs, Request
-from tests.audit.rules import grants, roles_of_people, unused
+from tests.audit.rules import Object, grants, roles_of_people, unused
 
 CONFIG = REPOSITORY / "config"
 OBJECTS = objects_of(CONFIG / "rbac")
+OVERLAY = CONFIG / "least-privilege"
+
+
+def _least_privilege() -> list[Object]:
+    """The objects of the overlay, in which rukpak has Roles, and its ClusterRole other rules."""
+    texts = [(OVERLAY / name).read_text() for name in ("cluster-role.yaml", "rukpak.yaml")]
+    changed = [each for text in texts for each in yaml.safe_load_all(text) if each]
+    replaced = {(each["kind"], each["metadata"]["name"]) for each in changed}
+    return [*(each for each in OBJECTS if (each["kind"], each["metadata"]["name"]) not in replaced), *changed]
+
+
+ROLES: Mapping[str, list[Any]] = {"config/rbac": OBJECTS, "config/least-privilege": _least_privilege()}
 REFUSED_ON_PURPOSE: Mapping[Request, str] = {}
 """Requests that RBAC refuses in a test, with the test and the reason."""
 SHOWN_ELSEWHERE: Mapping[str, str] = {
     "catalogd: olm-suite-catalogd: update catalogs/finalizers": "tests/cluster/test_config.py::"
     "test_who_owns_an_object_may_block_its_deletion",
     "operator-controller: olm-suite-operator-controller: update operators/finalizers": "tests/cluster/test_config.py::"
+    "test_who_owns_an_object_may_block_its_deletion",
+    "rukpak: olm-suite-rukpak: update bundledeployments/finalizers": "tests/cluster/test_config.py::"
     "test_who_owns_an_object_may_block_its_deletion",
 }
 """Verbs of rules that no request shows, and the tests that show them: the admission plugin asks for them."""
@@ -41,8 +57,10 @@ def test_no_request_was_refused(logs: AuditLogs) -> None:
     assert not refused, "\n".join(f"{request}: {message}" for request, message in sorted(refused.items()))
 
 
-def test_each_verb_of_each_rule_was_used(logs: AuditLogs) -> None:
-    left = {str(grant) for grant in unused(grants(OBJECTS, COMPONENTS), logs.allowed)} - SHOWN_ELSEWHERE.keys()
+@pytest.mark.parametrize("directory", ROLES)
+def test_each_verb_of_each_rule_was_used(logs: AuditLogs, directory: str) -> None:
+    granted = grants(ROLES[directory], COMPONENTS)
+    left = {str(grant) for grant in unused(granted, logs.allowed)} - SHOWN_ELSEWHERE.keys()
     if not os.environ.get("OLM_AUDIT_COMPLETE"):
         pytest.skip(f"only some tests ran; {len(left)} verbs of rules were not used: {', '.join(sorted(left))}")
     assert not left, "\n".join(["no test used:", *sorted(left)])
@@ -50,7 +68,7 @@ def test_each_verb_of_each_rule_was_used(logs: AuditLogs) -> None:
 
 
 def test_what_is_shown_elsewhere_is_still_granted() -> None:
-    assert SHOWN_ELSEWHERE.keys() <= {str(grant) for grant in grants(OBJECTS, COMPONENTS)}
+    assert SHOWN_ELSEWHERE.keys() <= {str(grant) for roles in ROLES.values() for grant in grants(roles, COMPONENTS)}
 
 
 def test_the_roles_of_people_are_these() -> None:

@@ -35,8 +35,10 @@ from rukpak.admission.setup import (
     DEFINITION_PATH,
     NAMESPACE_PATH,
     OPERATOR_PATH,
+    SERVICE_ACCOUNT_PATH,
 )
 from tests.cluster.devcluster.test_cluster import eventually
+from tests.hardened_pods import faults, pod_count
 
 CONFIG = REPOSITORY / "config"
 BUNDLES = sorted((CONFIG / "samples" / "bundles").glob("*/*/manifests"))
@@ -143,6 +145,8 @@ def test_the_webhooks_reach_rukpak() -> None:
         "vdefinitions.core.rukpak.io": DEFINITION_PATH,
         "vnamespaces.core.rukpak.io": NAMESPACE_PATH,
         "voperators.operators.operatorframework.io": OPERATOR_PATH,
+        "vserviceaccounts.core.rukpak.io": SERVICE_ACCOUNT_PATH,
+        "vserviceaccounts.operators.operatorframework.io": SERVICE_ACCOUNT_PATH,
     }
     assert asked == {name: {**place, "path": path} for name, path in paths.items()}
 
@@ -202,6 +206,13 @@ def test_the_pods_of_the_controllers_are_admitted_as_restricted(installed: Clust
     finally:
         for directory in ("webhook", "manager"):
             installed.kubectl("delete", "-k", str(CONFIG / directory), "--wait=false")
+
+
+def test_the_pods_of_the_overlay_with_less_permissions_are_restricted(installed: Cluster) -> None:
+    rendered = [
+        each for each in yaml.safe_load_all(installed.kubectl("kustomize", str(CONFIG / "least-privilege"))) if each
+    ]
+    assert (faults(rendered), pod_count(rendered)) == ([], 3)
 
 
 def test_the_sample_objects_are_accepted(installed: Cluster) -> None:
@@ -351,7 +362,11 @@ def test_permissions_of_each_account(
 
 @pytest.mark.parametrize(
     ("account", "resource"),
-    [("catalogd", f"{CATALOGS}/finalizers"), ("operator-controller", f"{OPERATORS}/finalizers")],
+    [
+        ("catalogd", f"{CATALOGS}/finalizers"),
+        ("operator-controller", f"{OPERATORS}/finalizers"),
+        ("rukpak", f"{DEPLOYMENTS}/finalizers"),
+    ],
 )
 def test_who_owns_an_object_may_block_its_deletion(installed: Cluster, account: str, resource: str) -> None:
     """The admission plugin OwnerReferencesPermissionEnforcement asks for it, which some clusters have."""
