@@ -184,7 +184,12 @@ def _apply_bundle(world: World, _: Evaluation) -> Plan | None:
 
 
 def _check_existing_objects(world: World, _: Evaluation) -> Plan | None:
-    return next_check(world)
+    """Check custom resources: rukpak reads them in all namespaces, so that an account needs all of its permissions first."""
+    check = next_check(world)
+    if check is None or world.account is None:
+        return check
+    await_account(world)
+    return check_permissions(world, _content(world)) or check
 
 
 def _render_charts(world: World, _: Evaluation) -> Plan | None:

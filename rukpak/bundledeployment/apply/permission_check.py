@@ -70,7 +70,15 @@ class PermissionChecker:
         is_granted = await self._is_granted(client, world, grant)
         if is_granted is None:
             is_granted = not missing or (grant.rules is not None and await self._may(client, grant.instead))
-        return () if is_granted else missing or wanted
+        if is_granted:
+            return ()
+        return missing or wanted if await self._may_know(client, grant) else (grant.instead,)
+
+    async def _may_know(self, client: Client, grant: Grant) -> bool:
+        """Report whether the account may know the rules. Those of a Role that is not in the bundle were read by rukpak, and are
+        for those who may read it."""
+        is_of_others = grant.rules is None and grant.instead.resource == RESOURCES["Role"]
+        return not is_of_others or await self._may(client, grant.instead._replace(verb="get"))
 
     async def _is_granted(self, client: Client, world: World, grant: Grant) -> bool | None:
         """Report whether the API server lets the account give the rules of a role, by a dry run; None if that does not tell."""

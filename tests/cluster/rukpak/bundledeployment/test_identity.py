@@ -15,7 +15,7 @@ from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.cluster.account_watch import SERVICE_ACCOUNTS
-from rukpak.bundledeployment.cluster.rest_mapper import NAMESPACES
+from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
 from rukpak.bundledeployment.observe import PODS_READ_AFTER
 from tests.cluster.proxy import run_as
 from tests.cluster.recording_proxy import RecordingProxy
@@ -215,3 +215,20 @@ async def test_pods_are_explained_to_an_account_that_may_list_them(
     await asyncio.sleep(1)  # no event says that the API server has read a binding
     await at.client.patch(bundledeployments.KIND, at.name, {"metadata": {"annotations": {"seen": "2"}}})
     await at.until(says("Ready", "False", "Progressing", "is not running: Unschedulable"))
+
+
+async def test_custom_resources_of_others_are_read_after_the_account_has_all_permissions(
+    at: Harness, tenant: Tenant, running: Client
+) -> None:
+    """Else who may create a BundleDeployment could ask by the rules of a schema what is in them."""
+    boats, strict = kind_of(at.group), definition(at.group)
+    await at.create(CRDS, definition(at.group))
+    await at.when(CRDS, f"boats.{at.group}", "", lambda raw: "Established" in str(raw))
+    await at.create(boats, {**thing(boats, "hatch", tenant.namespace), "spec": {"size": 1}})
+    for version in strict["spec"]["versions"]:
+        version["schema"]["openAPIV3Schema"] = {"type": "object", "required": ["oars"]}
+    await tenant.install((strict,), adoptionPolicy="IfUnowned")
+    raw = await at.until(says("Stalled", "True", "Blocked", "lacks permissions to install the bundle"))
+    assert "custom resource" not in says_message(raw)
+    await tenant.bind("cluster-admin")
+    await at.until(says("Stalled", "True", "Blocked", "1 custom resource is not valid by the new schema"))

@@ -258,3 +258,16 @@ def test_a_chart_is_refused_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "Chart.yaml").write_text("name: shop")
     with pytest.raises(CommandError, match="is a Helm chart, which is rendered on a cluster"):
         permissions(str(tmp_path), None, None, "yaml", exists=False, **NO_IMAGE_OPTIONS)
+
+
+async def test_the_rules_of_a_role_of_others_are_not_named(at: Harness, tenant: Tenant, running: Client) -> None:
+    other, theirs = f"{at.name}-other", {"apiGroups": [""], "resources": ["hatches"], "verbs": ["get"]}
+    await at.create(NAMESPACES, namespace(other))
+    await at.create(ROLES, role("theirs", other, theirs))
+    await tenant.install((role_binding("mine", other, "Role", "theirs"),))
+    raw = await at.until(LACKING)
+    assert "hatches" not in yaml.safe_dump(raw["status"])
+    assert ["theirs"] in [each.get("resourceNames") for each in missing(raw) if each["verbs"] == ["bind"]]
+    read = {"namespace": other, "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles"], "verbs": ["get"]}
+    await grant(tenant, [read], f"{at.name}-read")
+    await at.until(lambda raw: {"namespace": other, **theirs} in (missing(raw) if raw else ()))
