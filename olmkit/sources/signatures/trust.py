@@ -52,7 +52,7 @@ def load_trust(authority: KeylessAuthority) -> TrustRoot:
     named = authority.trust
     try:
         trust = _trusted_root(named.text) if authority.is_trusted_root else _own_authority(named)
-    except (ValueError, UnsupportedAlgorithm) as error:
+    except (ValueError, UnsupportedAlgorithm, x509.InvalidVersion) as error:
         words = str(error) if isinstance(error, Unreadable) else "has a certificate or a key that cannot be read"
         raise invalid_policy(named.origin, words) from None
     if not any(each.roots for each in trust.authorities):
