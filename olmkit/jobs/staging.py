@@ -7,7 +7,7 @@ process of the job has no access to the place where its files end up.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,19 +21,24 @@ Result = TypeVar("Result")
 class Staging(Generic[Result]):
     """`open()` makes a directory that exists as long as the context lasts. `finish(directory, result)` is called when the job
     has ended with a result, to publish the directory. Both block. `finish` trusts neither directory nor result: it raises
-    ValueError, KeyError or TypeError for what cannot be true, OlmError and OSError otherwise.
+    ValueError, KeyError or TypeError for what cannot be true, OlmError and OSError otherwise. `fill(directory)` puts files into
+    it before the job starts. No thread waits for it: requests to the API server need threads themselves.
     """
 
     open: Callable[[], AbstractContextManager[Path]]
     finish: Callable[[Path, Result], None]
+    fill: Callable[[Path], Awaitable[None]] | None = None
 
 
 @asynccontextmanager
 async def open_directory(staging: Staging[Any]) -> AsyncIterator[Path]:
-    """A directory for one job. Raises what `open` does."""
+    """A directory for one job. Raises what `open` and `fill` do."""
     stack = ExitStack()
     try:
-        yield await run_in_thread(lambda: stack.enter_context(staging.open()))
+        directory = await run_in_thread(lambda: stack.enter_context(staging.open()))
+        if staging.fill is not None:
+            await staging.fill(directory)
+        yield directory
     finally:
         await run_in_thread(stack.close)
 

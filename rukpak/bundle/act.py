@@ -77,8 +77,8 @@ class BundleActions:
         access = access.with_policy(policy.with_verified(world.verified_digest) if policy is not None else None)
         request = UnpackRequest(source, plan.content_type, self.directory, access, replace=bool(plan.replaceable))
         finish = partial(publish_job_output, self.store, request, plan.replaceable)
-        stage = self.uploads.into(self.store.stage, _upload(world)) if world.stored_upload else self.store.stage
-        task = Task(UNPACK, request, source=server_of(source), staging=Staging(stage, finish))
+        fill = partial(self.uploads.write, _upload(world)) if world.stored_upload else None
+        task = Task(UNPACK, request, source=server_of(source), staging=Staging(self.store.stage, finish, fill))
         async with self.collector.collecting:
             if plan.restart:
                 self.jobs.forget(world.name)

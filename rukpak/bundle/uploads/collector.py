@@ -76,12 +76,15 @@ class UploadCollector:
         loose = list(self._loose())
         self._seen = {key: seen for key, seen in self._seen.items() if any(key == _key(each) for each in loose)}
         due = {key: self._due(key, now) for key in set(map(_key, loose))}
-        try:
-            for part in loose:
-                if due[_key(part)] <= now:
+        failures: list[ApiError] = []
+        for part in loose:
+            if due[_key(part)] <= now:
+                try:
                     await self._remove(part)
-        except ApiError as error:
-            log.warning("parts of uploads cannot be removed, trying again", extra={"error": error.message})
+                except ApiError as error:  # the others may be removable
+                    failures.append(error)
+        if failures:
+            log.warning("parts of uploads cannot be removed, trying again", extra={"error": failures[0].message})
             return RETRY_SECONDS
         return min((at - now for at in due.values() if at > now), default=None)
 

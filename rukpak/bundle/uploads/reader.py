@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -27,25 +25,11 @@ class UploadReader:
     client: Client
     namespace: str
 
-    def into(
-        self, stage: Callable[[], AbstractContextManager[Path]], upload: Upload
-    ) -> Callable[[], AbstractContextManager[Path]]:
-        """The same as `stage`, which makes a directory for a job, with the archive in it. It is called in a thread while this
-        event loop runs. Raises Waiting."""
-        loop = asyncio.get_running_loop()
-
-        @contextmanager
-        def staged() -> Iterator[Path]:
-            with stage() as directory:
-                asyncio.run_coroutine_threadsafe(self._write(upload, directory / UPLOAD_FILE), loop).result()
-                yield directory
-
-        return staged
-
-    async def _write(self, upload: Upload, path: Path) -> None:
+    async def write(self, upload: Upload, directory: Path) -> None:
+        """Write the archive into the directory of a job. Raises Waiting."""
         try:
             async with asyncio.timeout(READ_SECONDS):
-                with path.open("xb") as file:
+                with (directory / UPLOAD_FILE).open("xb") as file:
                     for name in upload.part_names:
                         part = await self.client.get(CONFIG_MAPS, name, self.namespace)
                         await asyncio.to_thread(file.write, data_of(part))

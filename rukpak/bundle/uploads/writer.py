@@ -33,12 +33,6 @@ class Outcome(Enum):
     """Another archive was stored first."""
 
 
-class _Change(Enum):
-    NONE = 0
-    CREATED = 1
-    REPLACED = 2
-
-
 @dataclass(frozen=True)
 class UploadWriter:
     """Writes into the suite's `namespace`."""
@@ -51,16 +45,16 @@ class UploadWriter:
         complete, and is completed by the next attempt."""
         if not await self._exists(upload):
             return Outcome.BUNDLE_GONE
-        changes = {_Change.NONE}
+        is_new = False
         archive.seek(0)
         for name in upload.part_names:
             data = await asyncio.to_thread(archive.read, PART_BYTES)
-            changes.add(await self._put(upload.part(name, self.namespace, data)))
+            is_new |= await self._put(upload, upload.part(name, self.namespace, data))
         if not await self._exists(upload):
             return Outcome.BUNDLE_GONE  # the garbage collector of Kubernetes deletes its parts
-        return await self._complete(upload, changes)
+        return await self._complete(upload, is_new=is_new)
 
-    async def _complete(self, upload: Upload, changes: set[_Change]) -> Outcome:
+    async def _complete(self, upload: Upload, *, is_new: bool) -> Outcome:
         index = upload.index(self.namespace)
         for _ in range(MAX_ATTEMPTS):
             try:
@@ -73,27 +67,33 @@ class UploadWriter:
             stored = stored_upload(found, upload.bundle_uid)
             if stored is not None and stored.digest != upload.digest:
                 return Outcome.OTHER_CONTENT
-            if is_same(found, index) and _Change.REPLACED not in changes:
-                return Outcome.UNCHANGED if changes == {_Change.NONE} else Outcome.STORED
-            await self._delete(found)  # a new index wakes the Bundle, which may have read damaged parts
-            changes = {_Change.NONE}
+            if is_same(found, index):
+                return Outcome.STORED if is_new else Outcome.UNCHANGED
+            await self._delete(found)
         raise Conflict(409, "Conflict", "the index of the upload is deleted again and again")
 
-    async def _put(self, body: Object) -> _Change:
-        """Create a part unless it is there."""
-        change = _Change.CREATED
+    async def _put(self, upload: Upload, body: Object) -> bool:
+        """Create a part unless it is there; reports whether it was created."""
         for _ in range(MAX_ATTEMPTS):
             try:
                 await self.client.create(CONFIG_MAPS, body)
-                return change
+                return True
             except Conflict:
                 found = await self._read(body)
             if found is not None:
                 if is_same(found, body):
-                    return _Change.NONE
+                    return False
+                await self._withdraw(upload)
                 await self._delete(found)
-                change = _Change.REPLACED
         raise Conflict(409, "Conflict", "a part of the upload is deleted again and again")
+
+    async def _withdraw(self, upload: Upload) -> None:
+        """Delete the index before a damaged part: the Bundle that has read the part waits for another index, so that none may
+        stay if this attempt ends here."""
+        found = await self._read(upload.index(self.namespace))
+        stored = stored_upload(found, upload.bundle_uid)
+        if found is not None and stored is not None and stored.digest == upload.digest:
+            await self._delete(found)
 
     async def _exists(self, upload: Upload) -> bool:
         try:

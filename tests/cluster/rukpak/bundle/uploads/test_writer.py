@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import random
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from olmkit.api import bundles
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
-from rukpak.bundle.uploads.stored_upload import CONFIG_MAPS, PART_BYTES, role_of
+from rukpak.bundle.uploads.stored_upload import CONFIG_MAPS, PART_BYTES, Upload, index_name, role_of
+from rukpak.bundle.uploads.writer import Outcome, UploadWriter
 from tests.cluster.rukpak.admission.conftest import Place
 from tests.cluster.rukpak.bundle.uploads.conftest import Uploader, digest_of, packed, uploader
 from tests.cluster.rukpak.bundle.uploads.test_routes import token_of
@@ -120,3 +122,39 @@ async def test_a_damaged_part_is_replaced_by_the_next_upload(place: Place) -> No
         assert (await uploads.put(archive))[0] == 201, "it was replaced before anybody read it"
         await uploads.unpacked()
         assert (await uploads.put(archive))[0] == 204
+
+
+class CutFile(io.BytesIO):
+    """A file of which one part can be read: its reader is interrupted then, as a process that is killed."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        if self.tell():
+            raise InterruptedError
+        return super().read(size)
+
+
+async def damage(client: Client, name: str, system: str) -> None:
+    """Replace a part by one with other bytes."""
+    found: Object = await client.get(CONFIG_MAPS, name, system)
+    await client.delete(CONFIG_MAPS, name, system)
+    kept = ("name", "namespace", "labels", "annotations", "ownerReferences")
+    metadata = {key: found["metadata"][key] for key in kept if key in found["metadata"]}
+    await client.create(CONFIG_MAPS, {**found, "metadata": metadata, "binaryData": {"archive": "ZGFtYWdlZA=="}})
+
+
+async def test_an_index_does_not_outlive_a_damaged_part(uploads: Uploader) -> None:
+    """A Bundle that has read a damaged part waits for another index: an attempt that is killed leaves none that the next attempt
+    takes for its own."""
+    data = random.Random(3).randbytes(PART_BYTES + 1)
+    uid = (await uploads.create(digest_of(data)))["metadata"]["uid"]
+    client, system = uploads.place.at.client, uploads.place.system
+    upload, writer = Upload(uploads.name, uid, digest_of(data), len(data)), UploadWriter(client, system)
+    assert await writer.store(upload, io.BytesIO(data)) is Outcome.STORED
+    before = await client.get(CONFIG_MAPS, index_name(uid), system)
+    await damage(client, upload.part_names[0], system)
+    with pytest.raises(InterruptedError):
+        await writer.store(upload, CutFile(data))
+    assert await writer.store(upload, io.BytesIO(data)) is Outcome.STORED
+    after = await client.get(CONFIG_MAPS, index_name(uid), system)
+    assert before["metadata"]["uid"] != after["metadata"]["uid"]
+    assert await writer.store(upload, io.BytesIO(data)) is Outcome.UNCHANGED
