@@ -135,6 +135,8 @@ CRD_DEFINITIONS = (
             PrinterColumn("Provisioner", ".spec.provisionerClassName", priority=1),
             PrinterColumn("Resolved source", ".status.resolvedSource.image.ref", priority=1),
             PrinterColumn("Commit", ".status.resolvedSource.git.commit", priority=1),
+            PrinterColumn("Chart", ".status.chart.name", priority=1),
+            PrinterColumn("Chart version", ".status.chart.version", priority=1),
             PrinterColumn("Content", ".status.contentDigest", priority=1),
             MESSAGE,
         ),
