@@ -176,6 +176,22 @@ REFUSED = {
         bundle("x", type="git", git={"repository": GIT, "ref": {"tag": "a", "branch": "b"}}),
         "exactly one of branch, tag and commit must be set",
     ),
+    "a Bundle with no reference to a commit": (
+        bundle("x", type="git", git={"repository": GIT, "ref": {}}),
+        "exactly one of branch, tag and commit must be set",
+    ),
+    "a Bundle with a digest of an upload that is none": (
+        bundle("x", type="upload", upload={"digest": "sha256:1"}),
+        "must be sha256: and the 64 lower-case hex digits",
+    ),
+    "a Bundle with a provisioner class that can be none": (
+        {**bundle("x"), "spec": {**bundle("x")["spec"], "provisionerClassName": "No_Class"}},
+        "spec.provisionerClassName",
+    ),
+    "a BundleDeployment whose name is longer than 45": (
+        deployment("x" * 46, type="image", image={"ref": IMAGE}),
+        "may not be more than 45",
+    ),
     "a BundleDeployment of type image without an image": (deployment("x", type="image"), "source.image must be set"),
     "a BundleDeployment of type git with an image": (
         deployment("x", type="git", git={"repository": GIT, "ref": {"tag": "a"}}, image={"ref": IMAGE}),
