@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
@@ -25,7 +26,7 @@ from olmkit.api.operators import ADOPT_ANNOTATION, DELETION_PROTECTION_ANNOTATIO
 from olmkit.api.ownership import OPERATOR_CONTROLLER
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
-from operator_controller.operator.bundle_deployment import foreign_fields, replaced_source
+from operator_controller.operator.bundle_deployment import foreign_fields, replaced_fields
 from operator_controller.operator.dependencies import count_request
 from operator_controller.operator.events import Informers
 from operator_controller.operator.world import (
@@ -70,7 +71,7 @@ class OperatorActions:
                 await self._set_finalizers(world, finalizers)
                 return Done(plan)
             case ApplyBundleDeployment(deployment, after):
-                await self._replace_source(world, deployment)
+                await self._replace(world, deployment)
                 applied = await self.client.apply(bundledeployments.KIND, dict(deployment), OPERATOR_CONTROLLER)
                 if foreign := foreign_fields(ObservedBundleDeployment.load(applied), deployment):
                     applied = await self._patch_spec(applied, foreign)
@@ -138,16 +139,22 @@ class OperatorActions:
         with suppress(NotFound):
             self.informers.deployments.record_write(await self.client.patch(bundledeployments.KIND, name, body))
 
-    async def _replace_source(self, world: World, desired: Mapping[str, Any]) -> None:
-        """Remove another source than an image from a BundleDeployment that was taken over: the API server accepts one source
-        only, and an apply keeps the fields of other field managers."""
+    async def _replace(self, world: World, desired: Mapping[str, Any]) -> None:
+        """Replace what an apply would keep of a BundleDeployment that was taken over: another source, of which the API server
+        accepts one only, and everything if it has another account. Raises Conflict if others have changed it since."""
         existing = world.bundle_deployment
-        if existing is not None and (change := replaced_source(existing.raw, desired)):
-            self.informers.deployments.record_write(await self._patch_spec(existing.raw, change))
+        if existing is not None and (change := replaced_fields(existing.raw, desired)):
+            version = {"resourceVersion": existing.model.metadata.resource_version}
+            self.informers.deployments.record_write(await self._patch_spec(existing.raw, change, version))
 
-    async def _patch_spec(self, deployment: Mapping[str, Any], change: Mapping[str, object]) -> Object:
+    async def _patch_spec(
+        self,
+        deployment: Mapping[str, Any],
+        change: Mapping[str, object],
+        version: Mapping[str, str] = MappingProxyType({}),
+    ) -> Object:
         metadata = deployment["metadata"]
-        body = {"metadata": {"uid": metadata["uid"]}, "spec": dict(change)}
+        body = {"metadata": {"uid": metadata["uid"], **version}, "spec": dict(change)}
         return await self.client.patch(bundledeployments.KIND, metadata["name"], body)
 
     async def _set_finalizers(self, world: World, finalizers: tuple[str, ...]) -> None:

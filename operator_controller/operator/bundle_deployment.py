@@ -32,6 +32,8 @@ PROVISIONER_BY_MEDIA_TYPE = {"registry+v1": REGISTRY, "plain+v0": PLAIN}
 """The provisioner that unpacks a bundle, by the bundle's media type."""
 
 _DELETION_POLICY = "deletionPolicy"
+_ACCOUNT_FIELDS = ("serviceAccount", "installNamespace")
+"""The account, and the namespace that it is in if it names none."""
 _HANDED_ON = ("pullSecret", "verify")
 """The fields of the image that are those of the Catalog."""
 
@@ -112,11 +114,16 @@ def foreign_fields(applied: ObservedBundleDeployment, desired: Mapping[str, Any]
     return patch | ({"template": template} if template else {})
 
 
-def replaced_source(existing: Mapping[str, Any], desired: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A patch of the spec of a BundleDeployment as read that replaces its source; empty if it has no fields of another type."""
-    before, after = (each["spec"]["template"]["spec"]["source"] for each in (existing, desired))
-    others = before.keys() - after.keys()
-    return {"template": {"spec": {"source": {**dict.fromkeys(sorted(others)), **after}}}} if others else {}
+def replaced_fields(existing: Mapping[str, Any], desired: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A patch of the spec of a BundleDeployment as read that comes before its apply, which keeps what others have added: it
+    replaces the source, if that has fields of another type, and the whole spec, if that has another account. So nothing is
+    installed as an account that was written for another one. Empty if neither differs."""
+    before, after = existing["spec"], desired["spec"]
+    if any(before.get(name) != after.get(name) for name in _ACCOUNT_FIELDS) and _ACCOUNT_FIELDS[0] in {*before, *after}:
+        return _merge_patch(before, after)
+    old, new = (each["template"]["spec"]["source"] for each in (before, after))
+    others = old.keys() - new.keys()
+    return {"template": {"spec": {"source": {**dict.fromkeys(sorted(others)), **new}}}} if others else {}
 
 
 def _merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

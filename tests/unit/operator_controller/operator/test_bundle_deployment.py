@@ -12,7 +12,7 @@ from operator_controller.operator.bundle_deployment import (
     differs,
     foreign_fields,
     has_image,
-    replaced_source,
+    replaced_fields,
 )
 from operator_controller.operator.decide import evaluate
 from operator_controller.operator.evaluation import Held, Kept, Selected
@@ -91,11 +91,29 @@ def test_a_running_bundle_without_an_image_is_that_of_no_template() -> None:
 
 def test_another_source_is_replaced_as_a_whole() -> None:
     desired = dict(deployment("1.0.0").raw)
-    assert replaced_source(deployment("1.1.0", pull_secret="mine").raw, desired) == {}
+    assert replaced_fields(deployment("1.1.0", pull_secret="mine").raw, desired) == {}
     git = {"type": "git", "git": {"repository": "https://git.example.com/r", "ref": {"tag": "v1"}}}
     existing = {"spec": {"template": {"spec": {"source": git}}}}
     source = {"git": None, "type": "image", "image": {"ref": image("1.0.0")}}
-    assert replaced_source(existing, desired) == {"template": {"spec": {"source": source}}}
+    assert replaced_fields(existing, desired) == {"template": {"spec": {"source": source}}}
+
+
+def test_what_was_written_for_another_account_is_replaced_together_with_the_account() -> None:
+    """Else it would be installed as the account of the Operator, by whoever may write BundleDeployments."""
+    mine, theirs = {"name": "installer", "namespace": "blue"}, {"name": "installer", "namespace": "red"}
+    spec = dict(deployment("1.0.0").raw)["spec"]
+    existing = {
+        "spec": {**spec, "serviceAccount": theirs, "config": {"env": [{"name": "A"}]}, "installNamespace": "red"}
+    }
+    desired = {"spec": {**spec, "serviceAccount": mine}}
+    others = {"config": None, "installNamespace": None}
+    assert replaced_fields(existing, desired) == {"serviceAccount": {"namespace": "blue"}, **others}
+    assert replaced_fields(existing, {"spec": spec}) == {"serviceAccount": None, **others}
+    assert replaced_fields({"spec": {**existing["spec"], "installNamespace": None}}, existing) == {
+        "installNamespace": "red"
+    }
+    assert replaced_fields(existing, existing) == {}
+    assert replaced_fields({"spec": {**spec, "installNamespace": "red"}}, {"spec": spec}) == {}
 
 
 def test_a_pull_secret_that_is_desired_stays() -> None:
