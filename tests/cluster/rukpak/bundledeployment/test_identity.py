@@ -14,11 +14,13 @@ import pytest
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX
 from olmkit.runtime.client import Client
+from olmkit.runtime.source_secrets import SECRETS
 from rukpak.bundledeployment.cluster.account_watch import SERVICE_ACCOUNTS
 from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
 from rukpak.bundledeployment.observe import PODS_READ_AFTER
 from tests.cluster.proxy import run_as
 from tests.cluster.recording_proxy import RecordingProxy
+from tests.cluster.rukpak import boats
 from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     CONFIG_MAPS,
@@ -104,6 +106,25 @@ async def test_everything_of_the_bundle_is_written_as_the_account(at: Harness, t
         f"DELETE /api/v1/namespaces/{other}/configmaps/old",
         f"PATCH /apis/{at.group}/v1/namespaces/{other}/boats/x",
     } <= written
+
+
+async def test_serving_certificates_are_made_and_rotated_as_the_account(
+    at: Harness, tenant: Tenant, tmp_path: Path
+) -> None:
+    await tenant.bind("cluster-admin")
+    async with recorded(at, tmp_path) as proxy:
+        account = {"name": "installer", "namespace": tenant.namespace}
+        await boats.install(at, boats.operator(at), serviceAccount=account)
+        await at.until(says("Installed", "Unknown", text=f"no pod of Deployment {at.name} is ready"))
+        secret = f"/api/v1/namespaces/{at.name}/secrets/{boats.secret_name(at)}"
+        assert {each.user for each in proxy.requests if each.path == secret} == {tenant.user}
+        await at.client.patch(SECRETS, boats.secret_name(at), {"data": {"tls.crt": "eA=="}}, at.name)
+        await at.when(SECRETS, boats.secret_name(at), at.name, lambda raw: data(raw).get("tls.crt") != "eA==")
+        await at.remove()
+        await at.until(gone)
+        assert strangers(proxy, tenant.user) == []
+        assert {each.user for each in proxy.requests if each.path == secret} == {tenant.user}
+        assert f"DELETE {secret}" in {f"{each.method} {each.path}" for each in proxy.writes}
 
 
 async def test_a_namespace_of_others_gets_the_label_of_a_member_and_nothing_else(
