@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from olmkit.errors import ApiError
+from olmkit.errors import ApiError, Forbidden
 from rukpak.bundledeployment.account_rules import lacking_permissions, namespace_permissions
 from rukpak.bundledeployment.apply.applier import Applier
 from rukpak.bundledeployment.apply.certificate_secrets import CertificateSecrets
@@ -165,6 +165,9 @@ class BundleDeploymentActions:
             is_deleted = await self.conflicts.watch(world.name, error.conflicting_objects)
             await self.refusals.watch(world.name, error.refused_in, permissions=world.account is not None)
             error.after = RECHECK_DELAY if is_deleted else memory.rejection.after
+            raise
+        except Forbidden:  # of a read before a write: the next pass asks for all that is missing
+            memory.permitted = ""
             raise
         await self.conflicts.forget(world.name)
         await self.refusals.forget(world.name)

@@ -35,6 +35,7 @@ from tests.cluster.rukpak.harness import (
     thing,
     version_of,
 )
+from tests.cluster.rukpak.tenants import ROLE_BINDINGS, Tenant
 from tests.conditions import triple
 from tests.servers.web_server import WebServer
 
@@ -153,6 +154,30 @@ async def test_generated_values_stay_as_they_were_applied_first(at: Harness, cha
     await at.client.delete(CONFIG_MAPS, url, charts.namespace)
     again = await at.when(CONFIG_MAPS, url, charts.namespace, lambda raw: bool(data(raw)))
     assert data(again)["plain"] == plain, "what is created again has the value of the Secret"
+
+
+async def test_a_chart_keeps_generated_values_with_the_permissions_of_an_account(
+    at: Harness, charts: Charts, tenant: Tenant
+) -> None:
+    await tenant.bind("admin", tenant.namespace)
+    account = {"serviceAccount": {"name": "installer"}, "installNamespace": tenant.namespace}
+    await charts.install("password")
+    await at.client.patch(bundledeployments.KIND, at.name, {"spec": account})
+    await at.until(READY)
+    url = f"{at.name}-url"
+    secret = await at.find(SECRETS, at.name, tenant.namespace)
+    before = data(await at.find(CONFIG_MAPS, url, tenant.namespace))["plain"]
+    change = {"spec": {"config": {"values": {"color": "blue"}}}}
+    await at.client.patch(bundledeployments.KIND, at.name, change)
+    changed = await at.when(CONFIG_MAPS, url, tenant.namespace, lambda raw: data(raw).get("color") == "blue")
+    await at.until(READY)
+    assert data(changed)["plain"] == before
+    assert version_of(await at.find(SECRETS, at.name, tenant.namespace)) == version_of(secret)
+    await at.client.delete(ROLE_BINDINGS, f"{at.name}-admin", tenant.namespace)
+    await at.client.patch(bundledeployments.KIND, at.name, {"spec": {"config": {"values": {"color": "red"}}}})
+    raw = await at.until(says("Stalled", "True", text="lacks permissions to install the bundle"))
+    assert data(await at.find(CONFIG_MAPS, url, tenant.namespace))["color"] == "blue"
+    assert raw["status"]["missingPermissions"]["rules"]
 
 
 async def test_a_chart_follows_the_kinds_of_the_cluster(at: Harness, charts: Charts) -> None:
