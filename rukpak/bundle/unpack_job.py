@@ -43,7 +43,7 @@ from rukpak.bundle.unpack_request import UNPACK, UnpackRequest
 from rukpak.bundle.unpack_result import UnpackResult
 from rukpak.charts import chart
 from rukpak.format import BadBundle, Bundle, read_plain, read_registry, to_json
-from rukpak.format.bundle import FORMAT_VERSION, MAX_BUNDLE_BYTES, MAX_BUNDLE_VALUES
+from rukpak.format.bundle import FORMAT_VERSION, size_problem
 from rukpak.render.refusals import check_files
 
 MAX_FILES_BYTES = 64 * 1024**2
@@ -226,17 +226,8 @@ def _is_plain(request: ReadRequest, unpacked: Path) -> bool:
 
 def check_size(data: bytes) -> bytes:
     """Return `data` unchanged. Raises BadBundle if it is too large for the controllers, which load it as a whole."""
-    if len(data) > MAX_BUNDLE_BYTES:
-        raise BadBundle(
-            UNPACK_FAILED_REASON,
-            f"the bundle has {len(data):,} bytes of JSON; at most {MAX_BUNDLE_BYTES:,} are allowed",
-        )
-    # An estimate: separators in strings count too. Ordinary bundles are far below the limit.
-    values = sum(map(data.count, (b",", b"[", b"{")))
-    if values > MAX_BUNDLE_VALUES:
-        raise BadBundle(
-            UNPACK_FAILED_REASON, f"the bundle has about {values:,} values; at most {MAX_BUNDLE_VALUES:,} are allowed"
-        )
+    if problem := size_problem(data):
+        raise BadBundle(UNPACK_FAILED_REASON, f"the bundle {problem}")
     return data
 
 

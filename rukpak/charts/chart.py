@@ -30,6 +30,8 @@ MAX_CHART_BYTES = 64 * 1024**2
 """The limit of all files of a chart, those in the archives of its dependencies included."""
 MAX_NESTING = 10
 """Charts within charts."""
+MAX_ARCHIVED_FILES = 10_000
+"""The limit of files and directories in all archives of dependencies."""
 _ARCHIVE = re.compile(r"charts/[^/_.][^/]*\.(tgz|tar\.gz)")
 _REMOTE = re.compile(r"(file|https?):", re.IGNORECASE)
 
@@ -88,7 +90,7 @@ class _Reading:
 
     def __init__(self) -> None:
         self.errors: list[str] = []
-        self._bytes = 0
+        self._bytes = self._members = 0
 
     def read(self, files: Mapping[str, bytes], where: str, depth: int) -> Chart:
         """A chart; `where` is its place, for messages: "" for the chart itself, else with a slash at its end."""
@@ -177,6 +179,10 @@ class _Reading:
         try:
             with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
                 for member in archive:
+                    self._members += 1
+                    if self._members > MAX_ARCHIVED_FILES:
+                        self.errors.append(f"{where}: archives of charts have more than {MAX_ARCHIVED_FILES:,} files")
+                        return {}
                     if member.isdir():
                         continue
                     if not member.isreg() or member.name.startswith("/") or ".." in member.name.split("/"):

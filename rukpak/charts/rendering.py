@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from rukpak.format.bundle import MAX_BUNDLE_BYTES, Body, PlainBundle
+from rukpak.format.bundle import MAX_BUNDLE_BYTES, Body, PlainBundle, size_problem
 from rukpak.format.errors import BUNDLE_LOAD_FAILED, BadBundle
 from rukpak.format.files import read_manifests
 from rukpak.format.objects import BundleObject, ObjectKey, mapping
@@ -123,9 +123,8 @@ def packed(rendering: Rendering) -> bytes:
     """The rendering as compressed JSON. Raises BadBundle if it is too large."""
     changing = [[list(key), [list(path) for path in paths]] for key, paths in sorted(rendering.changing.items())]
     data = orjson.dumps({"objects": rendering.objects, "changing": changing})
-    if len(data) > MAX_BUNDLE_BYTES:
-        text = f"the chart gives {len(data):,} bytes of JSON; at most {MAX_BUNDLE_BYTES:,} are allowed"
-        raise BadBundle(BUNDLE_LOAD_FAILED, text)
+    if problem := size_problem(data):
+        raise BadBundle(BUNDLE_LOAD_FAILED, f"the rendering of the chart {problem}")
     return zlib.compress(data, 1)
 
 

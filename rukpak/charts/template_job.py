@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -34,8 +35,10 @@ ERROR_STATUS = 1
 """The status with which helm ends after an error that it explains."""
 DEBUG_HINT = "Use --debug flag to render out invalid YAML"
 VERSIONS_PER_ARGUMENT = 500
-CAPABILITIES = "Capabilities"
+_CAPABILITIES = re.compile(b"Capabilities")
 """The word in templates that read the versions of the cluster and of its APIs."""
+_NOW = re.compile(rb"\{\{[^}]{0,200}\bnow\b")
+"""The function of templates that read the time."""
 _ABOUT_VALUES = ("values don't meet the specifications of the schema", "execution error at (")
 """Errors that other values can avoid: those of a schema, and those of `fail` and `required` in a template."""
 WITHHELD = (
@@ -61,8 +64,12 @@ def template(request: TemplateRequest, context: JobContext) -> TemplateResult:
 
 def _rendered(request: TemplateRequest, directory: Path, *, is_masked: bool = False) -> Rendering:
     values = orjson.dumps(merged(request.layers, is_masked=is_masked))
-    first, second = (read_output(_helm(request, values, directory)) for _ in range(2))
-    return compare(first, second)
+    first = _helm(request, values, directory)
+    if _mentions(request, _NOW):
+        time.sleep(
+            1 - time.time() % 1
+        )  # templates print the time in seconds: the second rendering is to have another one
+    return compare(read_output(first), read_output(_helm(request, values, directory)))
 
 
 def _explained(said: str, status: int) -> BadBundle:
@@ -140,12 +147,17 @@ def _read(pipe: IO[bytes] | None, limit: int) -> bytes:
 
 
 def _uses_api_versions(request: TemplateRequest) -> bool:
-    """Report whether a template or a value names what the cluster can do; true also for templates in archives."""
-    if any(CAPABILITIES in layer.text for layer in request.layers):
+    """Report whether a template or a value names what the cluster can do."""
+    return _mentions(request, _CAPABILITIES)
+
+
+def _mentions(request: TemplateRequest, word: re.Pattern[bytes]) -> bool:
+    """Report whether a file or a value has a word; true also for files in archives."""
+    if any(word.search(layer.text.encode()) for layer in request.layers):
         return True
     for parent, _, names in os.walk(request.chart):
         for name in names:
-            if name.endswith((".tgz", ".tar.gz")) or CAPABILITIES.encode() in Path(parent, name).read_bytes():
+            if name.endswith((".tgz", ".tar.gz")) or word.search(Path(parent, name).read_bytes()):
                 return True
     return False
 

@@ -24,6 +24,17 @@ MAX_BUNDLE_VALUES = 500_000
 """Approximate number of values in the JSON form: each takes a hundred bytes of memory or more when it is read."""
 
 
+def size_problem(data: bytes) -> str:
+    """Explain why a JSON form is too large for the controllers, which load it as a whole; empty if it is not."""
+    if len(data) > MAX_BUNDLE_BYTES:
+        return f"has {len(data):,} bytes of JSON; at most {MAX_BUNDLE_BYTES:,} are allowed"
+    # An estimate: separators in strings count too. Ordinary bundles are far below the limit.
+    values = sum(map(data.count, (b",", b"[", b"{")))
+    return (
+        f"has about {values:,} values; at most {MAX_BUNDLE_VALUES:,} are allowed" if values > MAX_BUNDLE_VALUES else ""
+    )
+
+
 @dataclass(frozen=True)
 class RegistryBundle:
     """A registry+v1 bundle. The CSV's install strategy and the CRDs have the form in which Kubernetes' types write them."""

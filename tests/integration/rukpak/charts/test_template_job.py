@@ -156,6 +156,16 @@ async def test_generated_values_are_named(renderer: Renderer) -> None:
     }
 
 
+@pytest.mark.parametrize("is_archived", [False, True], ids=["of a chart", "of a chart within a chart"])
+async def test_times_in_seconds_differ_each_time(renderer: Renderer, is_archived: bool) -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {at: {{ now | unixEpoch | quote }}}"
+    files = small_chart({"a.yaml": text})
+    if is_archived:
+        files = {**small_chart({}, "outer"), "charts/small-1.0.0.tgz": packed_chart(files, "small")}
+    rendering = await renderer.render(files)
+    assert {str(key): paths for key, paths in rendering.changing.items()} == {"ConfigMap a": (("data", "at"),)}
+
+
 @pytest.mark.parametrize(
     ("files", "given", "reason", "message"),
     [

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rukpak.charts.chart import MAX_FILE_BYTES, Chart, chart_directory, read_chart
+from rukpak.charts.chart import MAX_ARCHIVED_FILES, MAX_FILE_BYTES, Chart, chart_directory, read_chart
 from rukpak.format.errors import BadBundle
 from tests.chart_files import CHARTS, chart_files, packed_chart, small_chart
 
@@ -102,6 +102,16 @@ def reference(text: str, **schema: str) -> str:
             {**small_chart({}), "files/big": bytes(MAX_FILE_BYTES + 1)},
             "files/big has 5,242,881 bytes",
             id="a big file",
+        ),
+        pytest.param(
+            {
+                **small_chart({}),
+                "charts/many-1.0.0.tgz": packed_chart(
+                    dict.fromkeys(map(str, range(MAX_ARCHIVED_FILES + 1)), b""), "many"
+                ),
+            },
+            "charts/many-1.0.0.tgz: archives of charts have more than 10,000 files",
+            id="many files in an archive",
         ),
         pytest.param(
             small_chart({}, Chart_yaml="name: x\nversion: 1.0.0"), 'apiVersion "" is not v1 or v2', id="no format"

@@ -92,3 +92,11 @@ def test_what_is_no_rendering_is_refused() -> None:
     with pytest.raises(ValueError, match="Error"):
         unpacked(b"no rendering")
     assert Rendering(()).bundle.objects == ()
+
+
+def test_a_rendering_with_too_many_values_is_refused() -> None:
+    """The controller reads it as a whole: a hundred bytes of memory, or more, for each value."""
+    with pytest.raises(BadBundle) as error:
+        packed(Rendering(({**secret(), "data": {"a": [[]] * 500_000}},)))
+    assert "the rendering of the chart has about 1,000,0" in error.value.message
+    assert "at most 500,000 are allowed" in error.value.message
