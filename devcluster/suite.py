@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from devcluster import catalog_service
+from devcluster import process_service
 from devcluster.cluster import Cluster
 from devcluster.optional_programs import cached_program
 from devcluster.processes import REPOSITORY, process_tree_memory, process_tree_own_memory, python_environment
@@ -56,21 +56,24 @@ class Suite(Services):
         self._more = dict(arguments or {})
         self._components = {name: name for name in COMPONENTS}
         self.addresses = {name: _addresses(name) for name in COMPONENTS}
-        self._machine_address = catalog_service.machine_address()
+        self._machine_address = process_service.machine_address()
 
     def install(self) -> None:
         """Apply namespace, CRDs and RBAC from config/ and wait until the CRDs are served.
 
-        On a cluster of devcluster catalogd gets its Service too, if this machine has another address than loopback.
+        On a cluster of devcluster catalogd and rukpak get their Services too, if this machine has another address than loopback.
         """
         self._apply(yaml.safe_dump({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}))
         definitions = self._rendered(REPOSITORY / "config" / "crd")
         self._apply(definitions)
         self._cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "--filename=-", input=definitions)
         self._apply(self._rendered(REPOSITORY / "config" / "rbac"))
-        port = port_of(self.addresses["catalogd"].catalogs or "")
         if self._cluster.is_managed and self._machine_address is not None:
-            catalog_service.apply(self._cluster, NAMESPACE, self._machine_address, int(port))
+            served = {"catalogd": self.addresses["catalogd"].catalogs, "rukpak": self.addresses["rukpak"].webhooks}
+            for name, address in served.items():
+                process_service.apply(
+                    self._cluster, NAMESPACE, name, self._machine_address, int(port_of(address or ""))
+                )
 
     def start(self, *names: str) -> None:
         """Start the controllers of these names (default: all) and return when each answers its readiness probe."""
@@ -136,7 +139,7 @@ class Suite(Services):
         if addresses.catalogs is not None:
             arguments += [
                 "--catalogs-server-addr",
-                self._listening_address(name),
+                self._listening_address(name, addresses.catalogs),
                 "--external-address",
                 addresses.catalogs,
                 "--replica-address",
@@ -147,14 +150,14 @@ class Suite(Services):
         if component == "rukpak" and (helm := cached_program("helm")) is not None:
             arguments += ["--helm", str(helm)]
         if addresses.webhooks is not None:
-            arguments += ["--webhook-bind-address", addresses.webhooks if self._cluster.is_managed else "0"]
+            webhooks = self._listening_address(name, addresses.webhooks) if self._cluster.is_managed else "0"
+            arguments += ["--webhook-bind-address", webhooks, "--replica-address", addresses.webhooks]
         return [*arguments, *self._more.get(component, ())]
 
-    def _listening_address(self, name: str) -> str:
-        """The address where a catalogd serves: for the proxy of its Service the first one listens on all addresses of this
+    def _listening_address(self, name: str, served: str) -> str:
+        """The address where a controller serves: for the proxy of its Service the first replica listens on all addresses of this
         machine."""
-        served = self.addresses[name].catalogs or ""
-        is_proxied = name == "catalogd" and self._cluster.is_managed and self._machine_address is not None
+        is_proxied = name in COMPONENTS and self._cluster.is_managed and self._machine_address is not None
         return f":{port_of(served)}" if is_proxied else served
 
     def _apply_webhooks(self) -> None:

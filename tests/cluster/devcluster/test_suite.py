@@ -2,10 +2,12 @@
 
 import json
 import socket
+from http import HTTPStatus
 from pathlib import Path
 
 import pytest
 
+from devcluster import process_service
 from devcluster.cluster import Cluster
 from devcluster.suite import COMPONENTS, NAMESPACE, Suite
 from tests.cluster.devcluster.test_cluster import eventually
@@ -64,6 +66,20 @@ def test_two_replicas_of_catalogd_serve_with_one_certificate_that_its_clients_tr
         assert certificate_of(suite, second) in shown
         suite.start("catalogd")
         assert certificate_of(suite, "catalogd") in shown
+
+
+def test_the_proxy_of_the_api_server_reaches_rukpak(cluster: Cluster, tmp_path: Path) -> None:
+    if process_service.machine_address() is None:
+        pytest.skip("the API server proxies no Service to loopback")
+    path = f"/api/v1/namespaces/{NAMESPACE}/services/https:rukpak:https/proxy/uploads/none.tgz?digest=sha256:{'0' * 64}"
+    with Suite(cluster, tmp_path) as suite:
+        suite.install()  # the Service leads to the address of this one
+        suite.start("rukpak")
+        # Endpoints follow the Service and its pod.
+        eventually(lambda: cluster.api.request("PUT", path, {"any": "archive"})[0] != HTTPStatus.SERVICE_UNAVAILABLE)
+        status, answer = cluster.api.request("PUT", path, {"any": "archive"})
+    assert status == HTTPStatus.NOT_FOUND
+    assert answer["error"].startswith("no Bundle of this name waits for this archive")
 
 
 def certificate_of(suite: Suite, name: str) -> bytes:

@@ -21,10 +21,10 @@ from typing import Any
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from devcluster.allocation import free_port
-from devcluster.catalog_service import machine_address
 from devcluster.cluster import Cluster
 from devcluster.operators.content import write_bundle
 from devcluster.operators.manifests import Bundle
+from devcluster.process_service import machine_address
 from devcluster.processes import python_environment
 from devcluster.services import Services, answers
 from olmkit.tls import certificate_authority

@@ -1,4 +1,4 @@
-"""The Service of catalogd for a catalogd that runs as a process on this machine.
+"""The Service of a controller that runs as a process on this machine, for the proxy of the API server.
 
 The API server proxies a Service only to addresses of pods, and never to loopback. So a Pod stands for the process: it has the
 address of this machine before it is bound to a node, and kwok leaves a Pod with an address as it is.
@@ -13,9 +13,7 @@ import yaml
 from devcluster.cluster import Cluster
 from devcluster.processes import REPOSITORY
 
-POD = "catalogd-process"
-MANIFESTS = REPOSITORY / "config" / "manager" / "catalogd.yaml"
-_PORT_NAME = "catalogs"
+MANIFESTS = REPOSITORY / "config" / "manager"
 _NOT_SENT_TO = ("192.0.2.1", 9)
 """An address for documentation (RFC 5737): connecting a UDP socket sends nothing."""
 
@@ -31,14 +29,16 @@ def machine_address() -> str | None:
     return None if address.startswith("127.") else address
 
 
-def apply(cluster: Cluster, namespace: str, address: str, port: int) -> None:
-    """Create the Service of config/manager, and the Pod whose address is that of the process."""
+def apply(cluster: Cluster, namespace: str, controller: str, address: str, port: int) -> None:
+    """Create the Service of the controller in config/manager, and the Pod whose address is that of the process."""
+    name = f"{controller}-process"
     node = cluster.kubectl("get", "nodes", "--output=jsonpath={.items[0].metadata.name}")
-    manifests = {each["kind"]: each for each in yaml.safe_load_all(MANIFESTS.read_text())}
-    pod = _pod(manifests["Deployment"]["spec"]["template"], namespace, port)
-    objects = "\n".join(map(json.dumps, (manifests["Service"], pod)))
+    manifests = {each["kind"]: each for each in yaml.safe_load_all((MANIFESTS / f"{controller}.yaml").read_text())}
+    service, template = manifests["Service"], manifests["Deployment"]["spec"]["template"]
+    pod = _pod(template, {"name": name, "namespace": namespace}, service["spec"]["ports"][0]["targetPort"], port)
+    objects = "\n".join(map(json.dumps, (service, pod)))
     cluster.kubectl(
-        "delete", "pod", POD, f"--namespace={namespace}", "--ignore-not-found", "--force", "--grace-period=0"
+        "delete", "pod", name, f"--namespace={namespace}", "--ignore-not-found", "--force", "--grace-period=0"
     )
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", input=objects)
     status = {
@@ -48,22 +48,24 @@ def apply(cluster: Cluster, namespace: str, address: str, port: int) -> None:
         "conditions": [{"type": "Ready", "status": "True"}],
     }
     body = json.dumps({"status": status})
-    cluster.kubectl("patch", "pod", POD, f"--namespace={namespace}", "--subresource=status", "--type=merge", "-p", body)
+    cluster.kubectl(
+        "patch", "pod", name, f"--namespace={namespace}", "--subresource=status", "--type=merge", "-p", body
+    )
     binding = {
         "apiVersion": "v1",
         "kind": "Binding",
-        "metadata": {"name": POD},
+        "metadata": {"name": name},
         "target": {"kind": "Node", "name": node},
     }
-    path = f"/api/v1/namespaces/{namespace}/pods/{POD}/binding"
+    path = f"/api/v1/namespaces/{namespace}/pods/{name}/binding"
     cluster.kubectl("create", "--raw", path, "--filename=-", input=json.dumps(binding))
 
 
-def _pod(template: dict[str, Any], namespace: str, port: int) -> dict[str, Any]:
+def _pod(template: dict[str, Any], identity: dict[str, str], port_name: str, port: int) -> dict[str, Any]:
     spec = {**template["spec"], "schedulerName": "none"}
     container = {**spec["containers"][0]}
-    container["ports"] = [{"name": _PORT_NAME, "containerPort": port}]
+    container["ports"] = [{"name": port_name, "containerPort": port}]
     for probe in ("livenessProbe", "readinessProbe"):
         container.pop(probe, None)
-    metadata = {**template["metadata"], "name": POD, "namespace": namespace}
+    metadata = {**template["metadata"], **identity}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**spec, "containers": [container]}}
