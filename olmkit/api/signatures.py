@@ -76,7 +76,7 @@ class SignerIdentity(Model):
         default=None, description="The email address or URI of the certificate."
     )
     subject_reg_exp: Annotated[str, Field(min_length=1, max_length=1000)] | None = Field(
-        default=None, description="A regular expression that the whole email address or URI must match."
+        default=None, description="A regular expression (RE2) that the whole email address or URI must match."
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from olmkit.gocompat.text import printable
 from olmkit.sources.errors import quoted
 from olmkit.sources.signatures.keys import SigningKey, checked, spki, verifies
 from olmkit.sources.signatures.policy import Identity
+from olmkit.sources.signatures.subject_pattern import matches
 from olmkit.sources.signatures.transparency_log import TrustedLog, Untrusted
 from olmkit.sources.signatures.trust import TrustedAuthority, TrustRoot
 
@@ -71,9 +71,13 @@ def _subjects(certificate: x509.Certificate) -> Iterator[str]:
     for name in names:
         match name:
             case x509.RFC822Name(value=value) | x509.UniformResourceIdentifier(value=value):
-                yield value[:MAX_NAME_CHARACTERS]
+                found = value
             case x509.OtherName(type_id=type_id, value=data) if type_id == OTHER_NAME:
-                yield _der_text(data)[:MAX_NAME_CHARACTERS]
+                found = _der_text(data)
+            case _:
+                continue
+        if len(found) <= MAX_NAME_CHARACTERS:  # the beginning of a longer one is another name
+            yield found
 
 
 def _issuer(certificate: x509.Certificate) -> str:
@@ -187,7 +191,7 @@ def matching_identity(signer: SignerCertificate, identities: Sequence[Identity])
             continue
         for subject in signer.subjects:
             is_same = subject == identity.subject
-            if is_same or (identity.subject_pattern and re.fullmatch(identity.subject_pattern, subject)):
+            if is_same or (identity.subject_pattern and matches(identity.subject_pattern, subject)):
                 return subject
     raise Untrusted("is none of the identities that are trusted")
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Callable, Iterator
 
 from olmkit.api.meta import Object
 from olmkit.api.signatures import Authority, KeyAuthority, KeylessAuthority, SignerIdentity, Verification
 from olmkit.sources.signatures import policy
 from olmkit.sources.signatures.policy import NamedText, SignaturePolicy, invalid_policy
+from olmkit.sources.signatures.subject_pattern import InvalidPattern, check_pattern
 from olmkit.sources.spec_source import CONFIG_MAP, SECRET, InputReference
 
 TRUSTED_ROOT_KEY = "trusted_root.json"
@@ -75,8 +75,8 @@ def _keyless(keyless: KeylessAuthority, read: ReadInput) -> policy.KeylessAuthor
 def _identity(identity: SignerIdentity) -> policy.Identity:
     pattern = identity.subject_reg_exp or ""
     try:
-        re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
+        check_pattern(pattern)
+    except InvalidPattern as error:
         raise invalid_policy("subjectRegExp", f"is no regular expression: {error}") from None
     return policy.Identity(identity.issuer or "", identity.subject or "", pattern)
 

@@ -366,6 +366,7 @@ async def test_a_certificate_that_has_expired_counts_at_the_time_of_the_log_alon
         pytest.param(ISSUER, "", "anna@example", id="a pattern for the beginning"),
         pytest.param(ISSUER, "", "example.com", id="a pattern for the end"),
         pytest.param("https://other.example", ANNA, "", id="another issuer"),
+        pytest.param(ISSUER, "", r"(([a-z]+)+@?)+!", id="a pattern that takes other libraries for ever"),
     ],
 )
 async def test_identities_that_do_not_match(image: SignedImage, issuer: str, subject: str, pattern: str) -> None:
