@@ -22,6 +22,8 @@ SigningKey: TypeAlias = rsa.RSAPublicKey | ec.EllipticCurvePublicKey | ed25519.E
 MIN_RSA_BITS, MAX_RSA_BITS = 2048, 8192
 MAX_KEYS = 32
 """Public keys of one authority."""
+MAX_TEXT_CHARACTERS = 32 * 1024
+"""Characters of one key of a Secret or ConfigMap: a search for the ends of its blocks takes time by the square of them."""
 _CURVES: dict[str, tuple[HashAlgorithm, ...]] = {
     "secp256r1": (SHA256(),),
     "secp384r1": (SHA384(), SHA256()),
@@ -43,6 +45,9 @@ def load_keys(authority: KeyAuthority) -> tuple[Key, ...]:
     """The keys of an authority. Raises Blocked for a key that cannot be read or is too weak."""
     found = []
     for named in authority.keys:
+        if len(named.text) > MAX_TEXT_CHARACTERS:
+            words = f"has {len(named.text):,} characters; at most {MAX_TEXT_CHARACTERS:,} are read"
+            raise invalid_policy(named.origin, words)
         blocks = [match[0] for match in _BLOCK.finditer(named.text)]
         if not blocks:
             raise invalid_policy(named.origin, "has no public key in PEM (BEGIN PUBLIC KEY)")

@@ -265,6 +265,11 @@ async def test_many_failures_are_counted(image: SignedImage) -> None:
     [
         pytest.param("", "key 0 has no public key in PEM (BEGIN PUBLIC KEY)", id="no key"),
         pytest.param(
+            "-----BEGIN A-----" * 60_000,
+            "key 0 has 1,020,000 characters; at most 32,768 are read",
+            id="blocks that never end",
+        ),
+        pytest.param(
             signing.public_pem(rsa.generate_private_key(65537, 1024)),
             "key 0 has an RSA key of 1024 bits: at least 2048 and at most 8192 are required",
             id="RSA 1024",
