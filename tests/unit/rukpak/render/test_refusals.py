@@ -7,7 +7,7 @@ import pytest
 from rukpak.format import BadBundle, PlainBundle, read_registry
 from rukpak.render.refusals import applicable, check_files
 from rukpak.render.renderer import RenderOptions, render
-from tests.unit.rukpak.builders import csv, deployment, files
+from tests.unit.rukpak.builders import Body, csv, deployment, files
 
 
 @pytest.mark.parametrize("version", ["1.0", "3.2.001", "v1.1.1-57"])
@@ -23,6 +23,30 @@ def test_the_version_of_a_csv_is_a_semantic_version(version: str) -> None:
 def test_a_bundle_with_and_without_a_version_is_taken() -> None:
     check_files(read_registry(files(csv())))
     check_files(read_registry(files(csv(version="1.0.0-rc.1+2"))))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({"instal": {"strategy": "deployment", "spec": {"deployments": [deployment()]}}}, id="no install"),
+        pytest.param({"install": {"strategy": "deployment"}}, id="no install.spec"),
+        pytest.param({"install": {"strategy": "deployment", "spec": {"permissions": []}}}, id="no deployments"),
+    ],
+)
+def test_a_csv_names_its_deployments(spec: Body) -> None:
+    body = csv()
+    del body["spec"]["install"]
+    body["spec"].update(spec)
+    bundle = read_registry(files(body))
+    error = "ClusterServiceVersion things.v1.0.0: spec.install.spec.deployments is missing"
+    with pytest.raises(BadBundle, match=error):
+        check_files(bundle)
+    with pytest.raises(BadBundle, match=error):
+        applicable(bundle, render(bundle, RenderOptions("a")))
+
+
+def test_a_csv_may_have_an_empty_list_of_deployments() -> None:
+    check_files(read_registry(files(csv(install={"deployments": []}))))
 
 
 def test_repeated_items_are_found_in_the_files_and_as_rendered() -> None:
