@@ -49,6 +49,8 @@ def ready_message(
     if isinstance(outcome, ApplyRejected) and outcome.refused_in:
         reason = f"{reason}; {RETRIED}"
     if not is_installing:
+        if world.account_refusal and (world.unsynced or not is_repair_pending):
+            return f"the installed bundle is not maintained: {reason}"
         return _no_repair(outcome, reason, is_repair_pending=is_repair_pending)
     if active is None:
         return reason

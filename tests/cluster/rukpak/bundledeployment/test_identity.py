@@ -206,7 +206,7 @@ async def test_nothing_is_installed_or_deleted_without_an_account_where_one_is_r
         await at.until(READY)
         removal = {"spec": {"serviceAccount": None}}
         await at.client.patch(bundledeployments.KIND, at.name, removal)
-        await at.until(says("Stalled", "True", "Blocked", "spec.serviceAccount is required"))
+        await at.until(says("Ready", "False", "Blocked", "not maintained: spec.serviceAccount is required"))
         await at.remove()
         await at.until(says("Ready", "False", "Removing", "spec.serviceAccount is required"))
         assert await at.find(CONFIG_MAPS, "log", tenant.namespace) is not None

@@ -27,6 +27,7 @@ from rukpak.permissions.rules import Right
 from tests.unit.rukpak.bundledeployment.worlds import (
     NOW,
     NS,
+    SECRET,
     deleting,
     installed,
     inventoried,
@@ -161,6 +162,26 @@ def test_an_account_that_is_missing_has_a_reason_of_its_own() -> None:
     found = {each.type: f"{each.status}/{each.reason}" for each in report_of(seen, outcome(seen)).status.conditions}
     assert (found["Ready"], found["Reconciling"]) == ("False/WaitingForServiceAccount", "True/WaitingForServiceAccount")
     assert found["Installed"] == "True/InstallationSucceeded"
+
+
+@pytest.mark.parametrize(
+    ("seen", "words"),
+    [
+        pytest.param(installed(), "the installed bundle is not maintained: no", id="nothing is to be repaired"),
+        pytest.param(replace(installed(), labeled={}), "cannot repair: no", id="objects were deleted"),
+        pytest.param(
+            replace(installed(), labeled={}, unsynced=frozenset({SECRET[:2]})),
+            "the installed bundle is not maintained: no",
+            id="objects are not listed yet",
+        ),
+    ],
+)
+def test_what_is_installed_and_may_not_be_changed_is_not_called_broken(seen: World, words: str) -> None:
+    seen = replace(seen, account_refusal="no")
+    found = {each.type: each for each in report_of(seen, outcome(seen)).status.conditions}
+    assert {found[kind].message for kind in ("Ready", "Stalled")} == {words}
+    assert [found[kind].reason for kind in ("Ready", "Stalled")] == ["Blocked", "Blocked"]
+    assert found["Installed"].status == "True"
 
 
 def test_a_deletion_waits_for_the_account_or_leaves_everything_behind() -> None:
