@@ -38,6 +38,8 @@ def _annotation(name: str) -> str:
 
 
 AGE = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
+SIGNED_BY = PrinterColumn("Signed by", ".status.signedBy['key','subject']", priority=1)
+"""A signer has one of the two: kubectl shows the one that is there."""
 MESSAGE = _condition("Message", "Ready", of="message", priority=1)
 
 
@@ -79,6 +81,7 @@ CRD_DEFINITIONS = (
             PrinterColumn("Image", ".spec.source.image.ref", priority=1),
             PrinterColumn("Poll", ".spec.source.image.pollInterval", priority=1),
             PrinterColumn("Content", ".status.contentDigest", priority=1),
+            SIGNED_BY,
             PrinterColumn("Display name", ".spec.displayName", priority=1),
             PrinterColumn("Publisher", ".spec.publisher", priority=1),
             MESSAGE,
@@ -138,6 +141,7 @@ CRD_DEFINITIONS = (
             PrinterColumn("Chart", ".status.chart.name", priority=1),
             PrinterColumn("Chart version", ".status.chart.version", priority=1),
             PrinterColumn("Content", ".status.contentDigest", priority=1),
+            SIGNED_BY,
             MESSAGE,
         ),
         name_limit=bundles.MAX_NAME_LENGTH,

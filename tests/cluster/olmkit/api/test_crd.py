@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -273,6 +274,30 @@ def test_the_status_of_a_new_object_is_not_reconciled(definitions: Cluster, body
         definitions.kubectl(
             "delete", body["kind"].lower() + "." + body["apiVersion"].split("/")[0], body["metadata"]["name"]
         )
+
+
+@pytest.mark.parametrize(
+    ("signer", "shown"),
+    [
+        pytest.param({"key": BY_DIGEST[-71:]}, BY_DIGEST[-71:], id="a key"),
+        pytest.param({"subject": "ann@example.com", "issuer": "https://id.example"}, "ann@example.com", id="a person"),
+        pytest.param(None, "", id="nobody"),
+    ],
+)
+@pytest.mark.parametrize("make", [catalog, bundle])
+def test_wide_lists_have_the_signer(
+    definitions: Cluster, make: Callable[[str], dict[str, Any]], signer: dict[str, str] | None, shown: str
+) -> None:
+    body = make("signed")
+    plural = f"{body['kind'].lower()}s"
+    definitions.kubectl("create", "-f", "-", input=json.dumps(body))
+    try:
+        patch = json.dumps({"status": {"signedBy": signer}})
+        definitions.kubectl("patch", plural, "signed", "--subresource=status", "--type=merge", "-p", patch)
+        header, row = definitions.kubectl("get", plural, "signed", "-o", "wide").splitlines()
+        assert row[header.index("SIGNED BY") :].strip() == shown
+    finally:
+        definitions.kubectl("delete", plural, "signed")
 
 
 def test_short_names_and_the_category_work(definitions: Cluster) -> None:
