@@ -46,9 +46,19 @@ async def why(session: Session, operator: str, output: str | None, trace: bool) 
         if value:
             print(f"{name + ':':<12} {clean(value)}")
     print()
-    rows = [tuple(text_at(each, key) for key in ("type", "status", "reason", "message")) for each in conditions(found)]
-    print_table(_COLUMNS, rows)
+    print_table(_COLUMNS, _condition_rows(found))
     return 0
+
+
+def _condition_rows(found: Object) -> list[tuple[str, ...]]:
+    """The conditions. A message that several of them have is shown once, and the others name the first one that has it."""
+    rows: list[tuple[str, ...]] = []
+    first: dict[str, str] = {}
+    for each in conditions(found):
+        kind, status, reason, message = (text_at(each, key) for key in ("type", "status", "reason", "message"))
+        holder = first.setdefault(message, kind)
+        rows.append((kind, status, reason, f"as {holder}" if message and holder != kind else message))
+    return rows
 
 
 async def _requirements(session: Session, found: Object) -> list[tuple[str, str]]:

@@ -21,6 +21,24 @@ def test_the_resolution_and_the_conditions(desk: Desk) -> None:
     assert ("\x1b" in out, "\u202e" in out) == (False, False)
 
 
+def test_a_message_of_several_conditions_is_printed_once(desk: Desk) -> None:
+    blocked = "the account a/b lacks permissions"
+    found = [condition(each, "False", "Blocked", blocked) for each in ("Installed", "Ready")]
+    found += [condition(each, "False", "Blocked", "") for each in ("Healthy", "Resolved")]
+    name = desk.operator("a", {"conditions": [*found, condition("Stalled", "True", "Blocked", blocked)]})
+    lines = desk.olm("why", name, NO_SUITE)[1].splitlines()
+    shown = [line.split(maxsplit=3) for line in lines[lines.index("") + 2 :]]
+    assert [(row[0], row[3]) for row in shown] == [
+        ("Installed", blocked),
+        ("Ready", "as Installed"),
+        ("Healthy", "<none>"),
+        ("Resolved", "<none>"),
+        ("Stalled", "as Installed"),
+    ]
+    stored = json.loads(desk.olm("why", name, NO_SUITE, "-o", "json")[1])["conditions"]
+    assert [each["message"] for each in stored] == [blocked, blocked, "", "", blocked]
+
+
 def test_json_escapes_what_is_not_printable(desk: Desk) -> None:
     name = desk.operator("a", {"resolution": HOSTILE})
     out = desk.olm("why", name, "-o", "json")[1]
