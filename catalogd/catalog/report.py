@@ -35,7 +35,7 @@ from olmkit.api.content import Phase, ResolvedImage, ResolvedSource, SourceType
 from olmkit.api.signatures import SignedBy
 from olmkit.errors import Blocked, OlmError
 from olmkit.gocompat.text import printable, truncate
-from olmkit.sources.errors import SourceReason
+from olmkit.sources.errors import BadContent, SourceReason
 
 MAX_PACKAGE_NAMES_CHARACTERS = 65_536
 UNAVAILABLE_MESSAGE = "Catalog availability mode is set to Unavailable"
@@ -228,17 +228,24 @@ def _ready(world: World, catalog: Catalog, error: Exception | None, unpacked: De
         return DesiredCondition(ConditionType.READY, "False", Reason.WRITING_PACKAGES, text, cause_of(error))
     if unpacked.status != "True":
         ref = served.record.resolved_ref
-        is_refused = (
-            isinstance(error, OlmError) and error.reason == SourceReason.SIGNATURE_REFUSED and ref in error.subject
-        )
-        words = "which spec.source.image.verify refuses" if is_refused else "until newer content can be read"
-        text = f'serving "{ref}"{"," if is_refused else ""} {words}: {unpacked.message}'
+        text = f'serving "{ref}"{_why_old(ref, error)}: {unpacked.message}'
         return DesiredCondition(ConditionType.READY, "True", Reason.SERVING_OLD_CONTENT, text)
     contents = (
         f"{count(len(served.summary.package_names), 'package')} and {count(served.summary.bundle_count, 'bundle')}"
     )
     text = f'serving {contents} of "{served.record.resolved_ref}"{selection_note(served)}'
     return DesiredCondition(ConditionType.READY, "True", Reason.SUCCEEDED, text)
+
+
+def _why_old(ref: str, error: Exception | None) -> str:
+    """The words after the reference of content that is served although the source has not been read since."""
+    reason = error.reason if isinstance(error, OlmError) else ""
+    if isinstance(error, OlmError) and reason == SourceReason.SIGNATURE_REFUSED and ref in error.subject:
+        return ", which spec.source.image.verify refuses"
+    is_unread = isinstance(error, Blocked) and not isinstance(error, BadContent)
+    if is_unread or reason == SourceReason.INVALID_SIGNATURE_POLICY:
+        return ", which was read before"  # it may be the newest
+    return " until newer content can be read"
 
 
 def _names(names: Sequence[str]) -> str:

@@ -69,7 +69,7 @@ class Reason(DescribedEnum):
     SUCCEEDED = "Succeeded", "Ready True: the current content of the source is served"
     SERVING_OLD_CONTENT = (
         "ServingOldContent",
-        "Ready True: the previous content is served while the new one cannot be unpacked",
+        "Ready True: the content that was read before is served while the source cannot be read",
     )
     RETRYING = "Retrying", "Reconciling True: the last attempt failed and is retried"
     WRITING_PACKAGES = "WritingPackages", "Ready False, Reconciling True: served, its Package objects are being written"

@@ -32,6 +32,7 @@ from olmkit.api.catalogs import CatalogStatus, ConditionType, Reason
 from olmkit.api.conditions import StatusReport
 from olmkit.errors import Blocked, OlmError, Unavailable, Waiting
 from olmkit.sources.errors import BadContent
+from olmkit.sources.signatures.policy import invalid_policy
 from olmkit.sources.source import GitReference, GitSource, RefKind, identity
 from olmkit.sources.spec_source import InputReference
 from tests.causes import PublishedReports, assert_causes
@@ -74,6 +75,7 @@ READY = ("Ready", "True", "Succeeded", CONTENTS)
 NOT_SERVING = ("Serving", "False", "Unavailable", "nothing has been unpacked yet")
 NOT_VALID_YET = ("Valid", "Unknown", "NotReadYet", "nothing has been unpacked yet")
 OLD = f'serving "{IMAGE_ONE}" until newer content can be read: '
+READ_BEFORE = f'serving "{IMAGE_ONE}", which was read before: '
 
 
 def not_unpacked(reason: str, message: str) -> list[tuple[str, str, str, str]]:
@@ -86,11 +88,11 @@ def not_unpacked(reason: str, message: str) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def failing(message: str) -> list[tuple[str, str, str, str]]:
-    """The conditions while older content is served."""
+def failing(message: str, old: str = OLD) -> list[tuple[str, str, str, str]]:
+    """The conditions while older content is served, or content that may be the newest."""
     return [
         *(("Unpacked", "False", "UnpackFailed", message), SERVING, VALID),
-        ("Ready", "True", "ServingOldContent", OLD + message),
+        ("Ready", "True", "ServingOldContent", old + message),
     ]
 
 
@@ -103,6 +105,7 @@ def old_content(reason: str, message: str) -> list[tuple[str, str, str, str]]:
     ]
 
 
+BAD_KEY = invalid_policy("ConfigMap keys", "has no public key")
 PENDING_TEXT, READING_TEXT = f'waiting to read the catalog image "{TAG}"', f'reading the catalog image "{TAG}"'
 AWAY_TEXT, BAD_TEXT = AWAY.message, BAD.message
 DAMAGE = "all.jsonl is shorter than it was"
@@ -280,6 +283,22 @@ REPORTS = [
         id="broken content by digest stalls",
     ),
     pytest.param(
+        *(world(ready=True, job=LoadFailed(TAG, BAD_KEY, timedelta(0)), **CHECKED), BAD_KEY, "Failing"),
+        [
+            *failing(BAD_KEY.message, READ_BEFORE),
+            ("Stalled", "True", "Blocked", BAD_KEY.message),
+        ],
+        id="with a key that cannot be used nobody knows if there is newer content",
+    ),
+    pytest.param(
+        *(world(ready=True, job=LoadRunning(TAG, previous_error=BAD_KEY), **CHECKED), KEPT, "Failing"),
+        [
+            *failing(BAD_KEY.message, READ_BEFORE),
+            ("Reconciling", "True", "Retrying", BAD_KEY.message),
+        ],
+        id="nor while it is tried again",
+    ),
+    pytest.param(
         *(
             world("registry.example/c:v2", ready=True, job=LoadRunning("registry.example/c:v2"), **CHECKED),
             KEPT,
@@ -392,7 +411,7 @@ REPORTS = [
             Blocked("Blocked", NO_SECRET),
             "Failing",
         ),
-        [*failing(NO_SECRET), ("Stalled", "True", "Blocked", NO_SECRET)],
+        [*failing(NO_SECRET, READ_BEFORE), ("Stalled", "True", "Blocked", NO_SECRET)],
         id="a missing pull secret stalls it, and the old content is served",
     ),
     pytest.param(
