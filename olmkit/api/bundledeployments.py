@@ -453,8 +453,8 @@ class BundleDeploymentStatus(ConditionedStatus):
     missing_permissions: MissingPermissions | None = Field(
         default=None,
         description=(
-            "The permissions that the account of spec.serviceAccount lacks to install the bundle, all at once. Nothing is applied"
-            " before it has them."
+            "The permissions that the account of spec.serviceAccount lacks to install the bundle, or to remove what is installed,"
+            " all at once. Nothing is applied or deleted before it has them."
         ),
     )
     custom_resources: list[CustomResourceCount] | None = Field(

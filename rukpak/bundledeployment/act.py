@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from olmkit.errors import ApiError, Forbidden
+from olmkit.errors import ApiError, Forbidden, Waiting
 from rukpak.bundledeployment.account_rules import lacking_permissions, namespace_permissions
 from rukpak.bundledeployment.apply.applier import Applier
 from rukpak.bundledeployment.apply.certificate_secrets import CertificateSecrets
@@ -26,6 +26,12 @@ from rukpak.bundledeployment.count_schedule import CustomResourceCounts
 from rukpak.bundledeployment.crd_upgrade.existing_objects import ExistingObjectsChecker
 from rukpak.bundledeployment.delays import CONTENT_RETRY_DELAY, MAX_RETRY_DELAY
 from rukpak.bundledeployment.deletion.deleter import Deleter
+from rukpak.bundledeployment.deletion.removal_rights import (
+    lacking,
+    lacking_to_remove,
+    listing_rights,
+    right_of,
+)
 from rukpak.bundledeployment.events import EventMapper
 from rukpak.bundledeployment.plan import (
     Activate,
@@ -35,6 +41,7 @@ from rukpak.bundledeployment.plan import (
     BeginRevision,
     CheckExistingObjects,
     CheckPermissions,
+    CheckRemovalPermissions,
     DeleteBundles,
     DeleteObjects,
     Done,
@@ -67,6 +74,10 @@ from rukpak.format.objects import ObjectKey
 NO_DELAY = timedelta(0)
 RECHECK_DELAY = timedelta(seconds=1)
 """The time until the pass that observes whether deleted objects, or a conflicting object, are gone."""
+
+
+MAX_FAILED_DELETIONS = 3
+"""The number of refused deletions after which an object is left behind, if the abandon annotation permits it."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +177,10 @@ class BundleDeploymentActions:
             await self.refusals.watch(world.name, error.refused_in, permissions=world.account is not None)
             error.after = RECHECK_DELAY if is_deleted else memory.rejection.after
             raise
+        except Waiting:
+            if world.deployment.metadata.deleting:  # a refused deletion: the next pass asks for all that is missing
+                memory.permitted = ""
+            raise
         except Forbidden:  # of a read before a write: the next pass asks for all that is missing
             memory.permitted = ""
             raise
@@ -204,9 +219,14 @@ class BundleDeploymentActions:
             case RenderChart():
                 await self.charts.start(plan.inputs)
                 return Done(plan, CONTENT_RETRY_DELAY)
-            case CheckPermissions() | CheckExistingObjects() | ListForeignObjects() | ReadUsage():
-                await self._read(world, plan, memory)
-                return Done(plan, NO_DELAY)
+            case (
+                CheckPermissions()
+                | CheckRemovalPermissions()
+                | CheckExistingObjects()
+                | ListForeignObjects()
+                | ReadUsage()
+            ):
+                return Done(plan, NO_DELAY, left=await self._read(world, plan, memory))
             case Activate() | Announce() | BeginRevision() | ForgetNotes() | RecordNamespaces() | RollBack():
                 return Done(plan, NO_DELAY)  # only the status changes
             case Keep():
@@ -228,14 +248,34 @@ class BundleDeploymentActions:
             raise lacking_permissions(world, plan.content, missing)
         memory.permitted = plan.identity
 
+    async def _check_removal(self, world: World, plan: CheckRemovalPermissions, memory: Memory) -> tuple[str, ...]:
+        """Record that the account may remove everything, or what the abandon annotation leaves behind, which is returned. Raises
+        ApplyRejected with the permissions that it lacks."""
+        kinds = self.deleter.rest_mapper
+
+        def resource_of(group_kind: tuple[str, str]) -> str:
+            kind = kinds.storage_kind(group_kind)
+            return kind.plural if kind is not None else ""
+
+        rights = {right for each in plan.removals if (right := right_of(each, resource_of)) is not None}
+        missing = await self.permissions.missing_of(world, rights | listing_rights(plan.unlisted))
+        found = lacking(plan, missing, resource_of)
+        if found.rights and not world.abandoned:
+            raise lacking_to_remove(world, found)
+        memory.failed_deletions.update({each.uid: MAX_FAILED_DELETIONS for each in found.removals})
+        memory.permitted = plan.identity
+        return tuple(found.names)
+
     async def _read(
         self,
         world: World,
-        plan: CheckPermissions | CheckExistingObjects | ListForeignObjects | ReadUsage,
+        plan: CheckPermissions | CheckRemovalPermissions | CheckExistingObjects | ListForeignObjects | ReadUsage,
         memory: Memory,
-    ) -> None:
-        """Read facts that the next decision depends on, or begin to read them."""
+    ) -> tuple[str, ...]:
+        """Read facts that the next decision depends on, or begin to read them. Returns what is left behind."""
         match plan:
+            case CheckRemovalPermissions():
+                return await self._check_removal(world, plan, memory)
             case CheckPermissions():
                 await self._check_permissions(world, plan, memory)
             case CheckExistingObjects():
@@ -245,6 +285,7 @@ class BundleDeploymentActions:
                 memory.foreign_objects = {**world.foreign_objects, **listed}
             case ReadUsage():
                 memory.usage = await self.usage.usage(plan)
+        return ()
 
     async def _delete(
         self, world: World, plan: DeleteBundles | Prune | DeleteObjects | LeaveNamespaces, memory: Memory

@@ -30,7 +30,7 @@ from olmkit.runtime.client import Client
 from olmkit.stored_times import time_left
 from rukpak.admission.probe import AdmissionProbe
 from rukpak.bundledeployment.account_rules import AccountPolicy, shown_to
-from rukpak.bundledeployment.act import Memory
+from rukpak.bundledeployment.act import MAX_FAILED_DELETIONS, Memory
 from rukpak.bundledeployment.apply.certificate_rotation import with_certificates
 from rukpak.bundledeployment.apply.certificate_secrets import CertificateSecrets
 from rukpak.bundledeployment.apply.created_namespaces import observed
@@ -96,8 +96,6 @@ PODS_READ_AFTER = timedelta(seconds=5)
 
 TARGET, ACTIVE, FALLBACK = "target", "active", "fallback"
 """The roles of the contents."""
-MAX_FAILED_DELETIONS = 3
-"""The number of refused deletions after which an object is left behind, if the abandon annotation permits it."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ DEFINITION_CHANGED = "DefinitionChanged"
 """Reason of the Event about changes of CustomResourceDefinitions that clients may notice."""
 FIELDS_DROPPED = "FieldsDropped"
 """Reason of the Event about custom resources that lose data by an upgrade, as the settings permit."""
+LEFT_BEHIND = "LeftBehind"
+"""Reason of the Event about objects that an abandoned deletion leaves, because the account may not remove them."""
 RELEASED = "Released"
 """Reason of the Event about objects that left the bundle and are kept."""
 
@@ -42,6 +44,7 @@ def pass_events(world: World, evaluation: Evaluation, outcome: Outcome) -> tuple
     return (
         *repairs(world, outcome),
         *_foreign_objects_warning(evaluation, outcome),
+        *_left_warning(world, outcome),
         *_definition_warnings(evaluation, outcome),
     )
 
@@ -51,6 +54,17 @@ def _foreign_objects_warning(evaluation: Evaluation, outcome: Outcome) -> tuple[
     is_announced = isinstance(outcome, Done) and isinstance(outcome.plan, Announce)
     sentence = evaluation.foreign_objects if is_announced else ""
     return (PendingEvent("Warning", NAMESPACE_NOT_EMPTY, sentence, "Remove"),) if sentence else ()
+
+
+def _left_warning(world: World, outcome: Outcome) -> tuple[PendingEvent, ...]:
+    """One Warning about what an abandoned deletion leaves behind."""
+    if not isinstance(outcome, Done) or not outcome.left:
+        return ()
+    text = (
+        f"the deletion continues without what {world.account} may not remove: {list_names(outcome.left)}; "
+        "nothing manages what stays of it"
+    )
+    return (PendingEvent("Warning", LEFT_BEHIND, text, "Remove"),)
 
 
 def _definition_warnings(evaluation: Evaluation, outcome: Outcome) -> tuple[PendingEvent, ...]:

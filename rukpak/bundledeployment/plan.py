@@ -82,6 +82,29 @@ class CheckPermissions:
 
 
 @dataclass(frozen=True)
+class Removal:
+    """An object that is deleted or released as an account."""
+
+    key: ObjectKey
+    uid: str
+    verb: str
+    """The verb that the account needs: delete, or patch if the object is kept."""
+    is_custom_resource: bool = False
+    """True if it is no object of the bundle."""
+
+
+@dataclass(frozen=True)
+class CheckRemovalPermissions:
+    """Ask whether the account has all permissions that are needed to remove what is installed."""
+
+    identity: str
+    """Identifies the account and the state of the deletion."""
+    removals: tuple[Removal, ...]
+    unlisted: tuple[str, ...] = ()
+    """The names of CustomResourceDefinitions whose custom resources could not be listed."""
+
+
+@dataclass(frozen=True)
 class CheckExistingObjects:
     """Check custom resources against the schemas of the desired bundle, in another process."""
 
@@ -229,6 +252,7 @@ Plan = (
     | DeleteBundles
     | UpdateInventory
     | CheckPermissions
+    | CheckRemovalPermissions
     | CheckExistingObjects
     | RenderChart
     | Announce
@@ -292,5 +316,7 @@ class Done:
     after: timedelta | None = None
     applied: frozenset[ObjectKey] = frozenset()
     changes: tuple[ObjectChange, ...] = ()
+    left: tuple[str, ...] = ()
+    """The names of objects that stay behind, because the account may not remove them."""
     written: Mapping[str, Any] | None = None
     """The BundleDeployment after a write of this pass. Its status is written with the resourceVersion of this write."""

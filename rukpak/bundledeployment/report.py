@@ -43,6 +43,7 @@ from rukpak.bundledeployment.plan import (
     BeginRevision,
     CheckExistingObjects,
     CheckPermissions,
+    CheckRemovalPermissions,
     DeleteBundles,
     Done,
     ForgetNotes,
@@ -171,6 +172,7 @@ def _is_passing(world: World, outcome: Outcome) -> bool:
         outcome.plan,
         UpdateInventory
         | CheckPermissions
+        | CheckRemovalPermissions
         | CheckExistingObjects
         | RenderChart
         | WriteCertificates

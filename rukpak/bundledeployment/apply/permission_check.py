@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from olmkit.api.meta import Kind
 from olmkit.api.ownership import manager_name
@@ -41,13 +42,22 @@ class PermissionChecker:
     ) -> frozenset[Right]:
         """The rights that the account lacks. Raises ApiError."""
         client = self.identities.of(world)
-        groups: dict[Right, list[Right]] = defaultdict(list)
-        for right in (*needed.rights(), *namespace_rights):
-            groups[right._replace(name="")].append(right)
-        lists = [self._missing_objects(client, whole, rights) for whole, rights in groups.items()]
+        lists = self._missing_by_kind(client, (*needed.rights(), *namespace_rights))
         rules = await self._held_rules(client, {grant.namespace for grant in needed.grants})
         lists += [self._missing_grant(client, world, grant, rules[grant.namespace]) for grant in needed.grants]
         return frozenset(right for found in await asyncio.gather(*lists) for right in found)
+
+    async def missing_of(self, world: World, rights: Iterable[Right]) -> frozenset[Right]:
+        """Those of the rights that the account lacks. Raises ApiError."""
+        lists = self._missing_by_kind(self.identities.of(world), rights)
+        return frozenset(right for found in await asyncio.gather(*lists) for right in found)
+
+    def _missing_by_kind(self, client: Client, rights: Iterable[Right]) -> list[Coroutine[Any, Any, Iterable[Right]]]:
+        """The questions about the rights, for each verb and kind in each namespace."""
+        groups: dict[Right, list[Right]] = defaultdict(list)
+        for right in rights:
+            groups[right._replace(name="")].append(right)
+        return [self._missing_objects(client, whole, each) for whole, each in groups.items()]
 
     async def _missing_objects(self, client: Client, whole: Right, rights: Sequence[Right]) -> Iterable[Right]:
         """Those of the rights that are missing. `whole` is the right on all objects, which usually answers for each."""

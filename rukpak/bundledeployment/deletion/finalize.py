@@ -1,7 +1,7 @@
 """The next step for a BundleDeployment that is being deleted.
 
     the annotation that holds the deletion: nothing is deleted before it is removed
-    the account with whose permissions objects are deleted: nothing is deleted before it exists
+    the account with whose permissions objects are deleted: nothing is deleted before it exists and has all permissions
     objects, in the order of rukpak.bundledeployment.deletion.deletion_order
     Namespaces: left or deleted, see rukpak.bundledeployment.deletion.retention; objects in them that the bundle did not bring are
     reported first
@@ -38,6 +38,7 @@ from rukpak.bundledeployment.delays import (
 )
 from rukpak.bundledeployment.deletion.deletion_order import DELETE_BATCH, Entry, in_order, waves
 from rukpak.bundledeployment.deletion.prune import prune_namespaces, release_namespaces, require_settled
+from rukpak.bundledeployment.deletion.removal_rights import check_removal
 from rukpak.bundledeployment.deletion.retention import Retention, finalized_namespace_retention, is_only_member
 from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.plan import (
@@ -76,6 +77,9 @@ def finalize(world: World, evaluation: Evaluation) -> Plan:
     await_account_to_delete(world)
     if leaves_everything(world):
         return RemoveFinalizer()
+    _require_synced(world)
+    if (check := check_removal(world)) is not None:
+        return check
     _require_known(world)
     objects = _delete_objects(world) or _release_kept(world) or _release_objects(world)
     return objects or _remove_namespaces(world, evaluation) or RemoveFinalizer()
@@ -87,11 +91,14 @@ def _require_no_hold(evaluation: Evaluation) -> None:
         raise Waiting(Reason.DELETION_HELD, evaluation.deletion_hold, WATCHED_RETRY_DELAY)
 
 
-def _require_known(world: World) -> None:
+def _require_synced(world: World) -> None:
     unsynced = world.unsynced - world.unreachable_kinds
     if unsynced:
         kinds = list_names(kind for _, kind in unsynced)
         raise BriefWait(Reason.OBJECT_LOOKUP_FAILURE, f"listing {kinds}", SYNC_POLL_DELAY)
+
+
+def _require_known(world: World) -> None:
     if world.abandoned or not (world.unreachable_kinds or world.custom_resources is None):
         return
     if world.unreachable_kinds:
@@ -140,7 +147,7 @@ def _kept(world: World) -> dict[ObjectKey, LabeledObject]:
 
 def _release_kept(world: World) -> Plan | None:
     """Release the objects of a chart that are kept; before them their Namespaces, which would be deleted with them."""
-    kept = [entry for entry in _kept(world).values() if entry.deletion_timestamp is None]
+    kept = [entry for entry in _kept(world).values() if _is_releasable(world, entry)]
     if not kept or world.deletion_policy == "Orphan":
         return None
     holding = [entry for entry in _members(world) if entry.name in {one.key.namespace for one in kept}]
@@ -154,8 +161,12 @@ def _release_objects(world: World) -> Plan | None:
     """Release what the policy keeps."""
     if world.deletion_policy == "Cascade":
         return None
-    kept = [entry for _, entry in sorted(world.owned.items()) if entry.deletion_timestamp is None]
+    kept = [entry for _, entry in sorted(world.owned.items()) if _is_releasable(world, entry)]
     return Prune(release=tuple(kept[:DELETE_BATCH])) if kept else None
+
+
+def _is_releasable(world: World, entry: LabeledObject) -> bool:
+    return entry.deletion_timestamp is None and not _is_left_behind(world, entry.uid)
 
 
 def _wave(world: World, name: str, entries: Sequence[Entry]) -> Plan | None:

@@ -14,6 +14,7 @@ import pytest
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX
 from olmkit.runtime.client import Client
+from olmkit.runtime.event_recorder import EVENT
 from olmkit.runtime.source_secrets import SECRETS
 from rukpak.bundledeployment.cluster.account_watch import SERVICE_ACCOUNTS
 from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
@@ -22,6 +23,7 @@ from tests.cluster.proxy import run_as
 from tests.cluster.recording_proxy import RecordingProxy
 from tests.cluster.rukpak import boats
 from tests.cluster.rukpak.harness import (
+    CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
     CONFIG_MAPS,
     READY,
@@ -253,3 +255,49 @@ async def test_custom_resources_of_others_are_read_after_the_account_has_all_per
     assert "custom resource" not in says_message(raw)
     await tenant.bind("cluster-admin")
     await at.until(says("Stalled", "True", "Blocked", "1 custom resource is not valid by the new schema"))
+
+
+async def remove_without_permissions(at: Harness, tenant: Tenant) -> None:
+    """Delete what is installed as an account whose permissions were taken away."""
+    await tenant.bind("cluster-admin")
+    await tenant.install((config_map("log", tenant.namespace), cluster_role(at.name, rules=[])))
+    await at.until(READY)
+    await at.client.delete(CLUSTER_ROLE_BINDINGS, f"{at.name}-cluster-admin")
+    await asyncio.sleep(1)  # no event says that the API server has read a binding
+    await at.remove()
+
+
+async def test_a_deletion_names_all_missing_permissions_at_once_and_continues_with_them(
+    at: Harness, tenant: Tenant, running: Client
+) -> None:
+    await remove_without_permissions(at, tenant)
+    raw = await at.until(says("Ready", "False", "Removing", "lacks permissions to remove what is installed"))
+    found = {(*each["resources"], *each["resourceNames"], *each["verbs"]) for each in rules_of(raw)}
+    assert found == {("clusterroles", at.name, "delete"), ("configmaps", "log", "delete")}
+    assert await at.find(CONFIG_MAPS, "log", tenant.namespace) is not None
+    await tenant.bind("cluster-admin")
+    await at.until(gone)
+    assert await at.find(CONFIG_MAPS, "log", tenant.namespace) is None
+
+
+def rules_of(raw: Object) -> list[Object]:
+    return list(raw["status"]["missingPermissions"]["rules"])
+
+
+async def test_what_the_account_may_not_remove_is_left_at_once_and_named(
+    at: Harness, tenant: Tenant, running: Client
+) -> None:
+    await remove_without_permissions(at, tenant)
+    raw = await at.until(says("Ready", "False", "Removing", "core.rukpak.io/abandon=true leaves behind"))
+    abandon = {"metadata": {"annotations": {bundledeployments.ABANDON_ANNOTATION: "true"}}}
+    async with asyncio.timeout(8):  # three refused deletions take longer
+        await at.client.patch(bundledeployments.KIND, at.name, abandon)
+        await at.until(gone)
+    assert await at.find(CONFIG_MAPS, "log", tenant.namespace) is not None
+    uid = raw["metadata"]["uid"]
+    event = await at.when_any(EVENT, "default", lambda each: is_left_behind(each, uid))
+    assert f"ConfigMap {tenant.namespace}/log" in event["message"]
+
+
+def is_left_behind(event: Object, uid: str) -> bool:
+    return bool(event["reason"] == "LeftBehind" and event["involvedObject"]["uid"] == uid)

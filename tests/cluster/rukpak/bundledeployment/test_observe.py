@@ -21,8 +21,9 @@ from olmkit.runtime.lease_holder import LEASE
 from olmkit.runtime.manager import Manager
 from olmkit.runtime.reconciler import Reconciler
 from olmkit.store.store import Store
+from rukpak.bundledeployment.act import MAX_FAILED_DELETIONS
 from rukpak.bundledeployment.cluster.rest_mapper import NAMESPACES
-from rukpak.bundledeployment.observe import MAX_FAILED_DELETIONS, Observer
+from rukpak.bundledeployment.observe import Observer
 from rukpak.bundledeployment.plan import Apply, DeleteObjects
 from rukpak.bundledeployment.rendered_bundle import MissingContent
 from rukpak.bundledeployment.world import World

@@ -19,7 +19,14 @@ from rukpak.bundledeployment.account_rules import (
     shown_to,
 )
 from rukpak.bundledeployment.decide import decide
-from rukpak.bundledeployment.plan import CheckPermissions, DeleteObjects, Done, Keep, RemoveFinalizer
+from rukpak.bundledeployment.plan import (
+    CheckPermissions,
+    CheckRemovalPermissions,
+    DeleteObjects,
+    Done,
+    Keep,
+    RemoveFinalizer,
+)
 from rukpak.bundledeployment.world import ApplyRejected, BriefWait, ExistingObjects, World
 from rukpak.crd_safety.evidence import Evidence, Form
 from rukpak.crd_safety.problem import InvalidObject
@@ -50,6 +57,13 @@ def with_account(seen: World, **other: Any) -> World:
     """The BundleDeployment names an account."""
     obj = {**seen.raw, "spec": {**seen.raw["spec"], "serviceAccount": TEAM._asdict()}}
     return replace(seen, raw=obj, deployment=BundleDeployment.load(obj), **other)
+
+
+def permitted(seen: World) -> World:
+    """The account was found to have all permissions that the deletion needs."""
+    plan = plan_of(seen)
+    assert isinstance(plan, CheckRemovalPermissions)
+    return replace(seen, permitted=plan.identity)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +199,7 @@ def test_what_is_installed_and_may_not_be_changed_is_not_called_broken(seen: Wor
 
 
 def test_a_deletion_waits_for_the_account_or_leaves_everything_behind() -> None:
-    seen = with_account(deleting(installed()))
+    seen = permitted(with_account(deleting(installed())))
     assert isinstance(plan_of(seen), DeleteObjects)
     gone = replace(seen, account_exists=False)
     error = outcome(gone)
@@ -195,7 +209,7 @@ def test_a_deletion_waits_for_the_account_or_leaves_everything_behind() -> None:
     assert isinstance(outcome(replace(seen, account_refusal="no")), Blocked)
     abandoned = with_account(deleting(installed(), annotations={ABANDON_ANNOTATION: "true"}), account_exists=False)
     assert isinstance(plan_of(abandoned), RemoveFinalizer)
-    assert isinstance(plan_of(replace(abandoned, account_exists=True)), DeleteObjects)
+    assert isinstance(plan_of(permitted(replace(abandoned, account_exists=True))), DeleteObjects)
 
 
 def test_custom_resources_in_any_namespace_have_no_names_in_the_status_of_an_account() -> None:
