@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,12 +15,16 @@ from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
 from rukpak.bundle.uploads.stored_upload import CONFIG_MAPS, PART_BYTES, Upload, index_name, role_of
 from rukpak.bundle.uploads.writer import Outcome, UploadWriter
+from rukpak.setup import build
+from tests.cluster.killable_process import KillSwitch, first, run_killable
 from tests.cluster.rukpak.admission.conftest import Place
 from tests.cluster.rukpak.bundle.uploads.conftest import Uploader, digest_of, packed, uploader
 from tests.cluster.rukpak.bundle.uploads.test_routes import token_of
-from tests.cluster.rukpak.harness import Object, config_map, namespace, plain
+from tests.cluster.rukpak.harness import Object, config_map, gone, namespace, plain, settings
 
 PARTS = 3
+MAX_WRITES = 30
+"""More writes than an upload takes."""
 
 
 def large(uploads: Uploader, seed: int = 1) -> bytes:
@@ -66,6 +71,53 @@ async def test_an_upload_that_was_interrupted_is_continued(place: Place, halting
         assert sorted((await uploads.stored()).values()) == ["index", *["part"] * PARTS]
         after = await place.at.client.get(CONFIG_MAPS, before[0]["metadata"]["name"], place.system)
         assert after["metadata"]["uid"] == before[0]["metadata"]["uid"], "the part that was there is kept"
+
+
+@pytest.mark.crash
+@pytest.mark.timeout(600)
+async def test_a_kill_after_any_write_of_an_upload_is_repaired_by_the_next(place: Place, tmp_path: Path) -> None:
+    """For each n: killed after the n-th write, parts, index and status, and the client repeats its request."""
+    where = {"system_namespace": place.system, "keys_namespace": place.keys, "webhook_bind_address": place.address}
+    kills = 0
+    for number in range(1, MAX_WRITES):
+        suffix = f"-{number}"
+        async with (
+            run_killable("rukpak", settings(place.at.cluster, tmp_path / "a", **where), build) as kill_switch,
+            uploader(place) as uploads,
+        ):
+            archive = large(uploads)
+            was_killed = await upload_until_killed(uploads, archive, suffix, kill_switch, number)
+        async with place.rukpak("b"), uploader(place) as uploads:
+            status, text = await uploads.put(archive, name=f"{uploads.name}{suffix}")
+            assert status in (201, 204), text
+            found = await uploads.unpacked(suffix)
+            assert found["status"]["phase"] == "Unpacked"
+            assert sorted((await uploads.stored()).values()) == ["index", *["part"] * PARTS]
+            await place.at.client.delete(bundles.KIND, found["metadata"]["name"])
+            await place.at.when(bundles.KIND, found["metadata"]["name"], "", gone)
+            await place.at.when_none(CONFIG_MAPS, place.system, role_of)
+        kills += was_killed
+        if not was_killed:
+            break
+    print(f"{kills} kills")
+    assert not was_killed
+    assert kills > PARTS
+
+
+async def upload_until_killed(
+    uploads: Uploader, archive: bytes, suffix: str, kill_switch: KillSwitch, number: int
+) -> bool:
+    """Upload an archive; returns whether rukpak was killed before its Bundle was unpacked."""
+    await uploads.create(digest_of(archive), suffix)
+    await uploads.says("waiting for bundle to be uploaded", suffix)
+    kill_switch.writes_left = number
+
+    async def whole() -> None:
+        await uploads.put(archive, name=f"{uploads.name}{suffix}")
+        await uploads.unpacked(suffix)
+
+    await first(kill_switch.killed.wait(), whole())
+    return kill_switch.was_killed
 
 
 async def test_a_bundle_that_is_deleted_meanwhile_gets_nothing(place: Place, halting: type[HaltingClient]) -> None:
