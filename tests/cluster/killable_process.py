@@ -17,6 +17,8 @@ from olmkit.runtime.manager import Manager, Settings
 
 Object = dict[str, Any]
 Build = Callable[[Manager], Awaitable[None]]
+REVIEWS = "/apis/authorization.k8s.io/"
+"""Requests that ask for permissions: they are created, and change nothing."""
 
 
 @dataclass
@@ -29,6 +31,9 @@ class KillSwitch:
     counts_status: bool = True
     writes: list[str] = field(default_factory=list)
     """The writes that were counted."""
+    sent: list[tuple[str, str]] = field(default_factory=list)
+    """Each request that may change something, counted or not: the user that it is sent as, "" for the process itself, and its
+    method and path."""
     killed: asyncio.Event = field(default_factory=asyncio.Event)
     under_way: int = 0
     """Writes that count and have no response."""
@@ -61,8 +66,10 @@ class KillableClient(Client):
 
     async def request(self, method: str, path: str, **options: Any) -> Object:
         await self._alive()
-        is_dry_run = (options.get("query") or {}).get("dryRun") is not None
-        if method == "GET" or "/events" in path or is_dry_run or not self.kill_switch.counts(path):
+        changes_nothing = (options.get("query") or {}).get("dryRun") is not None or path.startswith(REVIEWS)
+        if method != "GET" and not changes_nothing:
+            self.kill_switch.sent.append((self._impersonation.get("Impersonate-User", ""), f"{method} {path}"))
+        if method == "GET" or "/events" in path or changes_nothing or not self.kill_switch.counts(path):
             answer = await super().request(method, path, **options)
         else:
             self.kill_switch.under_way += 1

@@ -160,9 +160,10 @@ class Harness:
             },
         }
 
-    async def install(self, ref: str, name: str = "", provisioner: str = PLAIN) -> str:
+    async def install(self, ref: str, name: str = "", provisioner: str = PLAIN, **spec: Any) -> str:
         """Ask for a bundle (or for another one instead); returns the BundleDeployment's name."""
         body = self.body(ref, name, provisioner)
+        body["spec"] |= spec
         await self.client.apply(bundledeployments.KIND, body, "test")
         return str(body["metadata"]["name"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,13 @@ ROLES = Kind("rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced=True
 ROLE_BINDINGS = Kind("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings", namespaced=True)
 ACCOUNT = "installer"
 Object = dict[str, Any]
+
+OWN = re.compile(
+    r"(PATCH|DELETE) /apis/core\.rukpak\.io/v1alpha1/(bundles|bundledeployments)/[^/]+(/status)?"
+    r"|POST /api/v1/namespaces/[^/]+/events"
+    r"|PATCH /api/v1/namespaces/[^/]+/events/[^/]+"
+)
+"""The requests that rukpak makes as itself: for its own kinds, and Events. docs/security.md has the list."""
 
 
 class Tenant:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -41,15 +40,9 @@ from tests.cluster.rukpak.harness import (
     says,
     thing,
 )
-from tests.cluster.rukpak.tenants import Tenant
+from tests.cluster.rukpak.tenants import OWN, Tenant
 
 Object = dict[str, Any]
-OWN = re.compile(
-    r"(PATCH|DELETE) /apis/core\.rukpak\.io/v1alpha1/(bundles|bundledeployments)/[^/]+(/status)?"
-    r"|POST /api/v1/namespaces/[^/]+/events"
-    r"|PATCH /api/v1/namespaces/[^/]+/events/[^/]+"
-)
-"""The requests that rukpak makes as itself: for its own kinds, and Events. docs/security.md has the list."""
 
 
 @contextlib.asynccontextmanager
