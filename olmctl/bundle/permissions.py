@@ -25,7 +25,7 @@ from olmkit.api.impersonation import Account
 from olmkit.api.meta import Kind, Object
 from olmkit.api.names import dns1123_subdomain_errors
 from olmkit.api.provisioner_classes import HELM
-from olmkit.errors import OlmError
+from olmkit.errors import OlmError, Waiting
 from rukpak.format import Bundle, PlainBundle
 from rukpak.format.objects import BundleObject
 from rukpak.permissions.missing import bindings, roles
@@ -37,6 +37,11 @@ from rukpak.render.refusals import applicable
 from rukpak.render.renderer import RenderOptions
 from rukpak.render.renderer import render as render_objects
 
+_FROM_STATUS = (
+    "if a BundleDeployment NAME has it, `olm bundle permissions NAME` prints the rules that its account lacks, from "
+    "status.missingPermissions"
+)
+"""The other way to these rules, for an image that cannot be reached."""
 NAMESPACES = Kind("", "v1", "Namespace", "namespaces")
 
 
@@ -105,6 +110,8 @@ def _pulled(image: str, options: Mapping[str, Any]) -> Bundle:
             return read_directory(found.root)
     except NoDirectory as error:
         raise CommandError(FAILED, str(error)) from error
+    except Waiting as error:
+        raise CommandError(FAILED, f"{error.message}; {_FROM_STATUS}") from error
 
 
 def _of_bundle(bundle: Bundle, name: str, namespace: str | None, *, exists: bool) -> _Needs:
