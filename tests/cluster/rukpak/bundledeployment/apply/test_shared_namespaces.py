@@ -303,6 +303,6 @@ async def test_a_bundle_that_somebody_deletes_comes_back(at: Harness, running: C
 
 async def test_an_unknown_provisioner_is_said(at: Harness, running: Client) -> None:
     body = at.body("registry.example.com/x")
-    body["spec"]["provisionerClassName"] = "core-rukpak-io-helm"
+    body["spec"]["provisionerClassName"] = "core-rukpak-io-other"
     await at.client.apply(bundledeployments.KIND, body, "test")
     await at.until(says("Stalled", "True", "Blocked", "set spec.provisionerClassName to core-rukpak-io-plain"))

@@ -14,6 +14,8 @@ from olmkit.sources.signatures.trust import load_trust
 from tests.signing import TestAuthority, TestLog
 
 ANNA, ISSUER = "anna@example.com", "https://issuer.example"
+NOW = datetime.now(UTC)
+"""The time at which the certificate is used: it is valid for five minutes from then, and the tests may run later."""
 LOG = TestLog()
 AUTHORITY = TestAuthority()
 LEAF = AUTHORITY.leaf(ANNA, ISSUER, log=LOG)
@@ -24,7 +26,7 @@ _OLD, _NEW = (bytes.fromhex(f"060a2b0601040183bf3001{last}") for last in ("01", 
 
 def verify(der: bytes) -> str:
     signer = read_certificate(der)
-    check_certificate(signer, (), TRUST, datetime.now(UTC))
+    check_certificate(signer, (), TRUST, NOW)
     return matching_identity(signer, (Identity(ISSUER, ANNA),))
 
 
