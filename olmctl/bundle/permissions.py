@@ -15,6 +15,7 @@ from typing import Any
 from olmctl.bundle.directory import read_directory
 from olmctl.catalog.images import NoDirectory, unpacked
 from olmctl.commands import FAILED, CommandError
+from olmctl.operators.installed_objects import NAMESPACE
 from olmctl.operators.output import as_json, as_yaml, object_list
 from olmctl.operators.planned_bundle import Cluster, rendered
 from olmctl.operators.session import Session, on_cluster
@@ -22,7 +23,7 @@ from olmctl.terminal import clean
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import BundleDeployment
 from olmkit.api.impersonation import Account
-from olmkit.api.meta import Kind, Object
+from olmkit.api.meta import Object
 from olmkit.api.names import dns1123_subdomain_errors
 from olmkit.api.provisioner_classes import HELM
 from olmkit.errors import OlmError, Waiting
@@ -42,7 +43,6 @@ _FROM_STATUS = (
     "status.missingPermissions"
 )
 """The other way to these rules, for an image that cannot be reached."""
-NAMESPACES = Kind("", "v1", "Namespace", "namespaces")
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _needs(
     existing: frozenset[str],
 ) -> _Needs:
     own = [each.secret_key for each in endpoints if each.certificates is CertificateMode.SELF]
-    included = {item.name for item in manifests if item.key[:2] == NAMESPACES.group_kind}
+    included = {item.name for item in manifests if item.key[:2] == NAMESPACE.group_kind}
     used = {item.namespace for item in manifests} - {""}
     created = frozenset(included - existing)
     return _Needs(
@@ -158,7 +158,7 @@ async def _of_installed(
         made = await rendered(image.ref, deployment.spec, name, cluster, options)
     except OlmError as error:
         return _print_missing(deployment, account, output, clean(error.message))
-    kinds, found = cluster.discovery.kinds, await session.client.list(NAMESPACES, metadata_only=True)
+    kinds, found = cluster.discovery.kinds, await session.client.list(NAMESPACE, metadata_only=True)
     created = {each.name for each in deployment.status.created_namespaces or ()}
     existing = frozenset(each["metadata"]["name"] for each in found[0]) - created
     needs = _needs(

@@ -16,6 +16,7 @@ from olmctl.operators.port_forward import RUKPAK
 from olmctl.operators.session import Session
 from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, Conflict, Forbidden, NotFound, Unavailable
+from olmkit.runtime.access_reviews import is_allowed
 
 PORT_NAME = "https"
 """The name of the port of rukpak's Service."""
@@ -25,7 +26,6 @@ MAX_ATTEMPTS = 4
 RETRY_SECONDS = 2.0
 MEDIA_TYPE = "application/gzip"
 SERVICES = Kind("", "v1", "Service", "services", namespaced=True)
-ACCESS_REVIEWS = Kind("authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews")
 _PROXY_NAME = f"https:{RUKPAK.service.name}:{PORT_NAME}"
 
 
@@ -71,9 +71,8 @@ async def check_access(session: Session) -> None:
 
 
 async def _is_allowed(session: Session, access: dict[str, str]) -> bool:
-    spec = {"resourceAttributes": {**access, "namespace": session.system_namespace}}
-    body = {"apiVersion": ACCESS_REVIEWS.api_version, "kind": ACCESS_REVIEWS.kind, "spec": spec}
-    return bool((await session.client.create(ACCESS_REVIEWS, body))["status"]["allowed"])
+    attributes = {**access, "namespace": session.system_namespace}
+    return await is_allowed(session.client, {"resourceAttributes": attributes})
 
 
 def _needed(namespace: str) -> str:

@@ -17,6 +17,7 @@ from olmctl.suite.manifests import Manifests
 from olmctl.suite.objects import MAX_CONCURRENT_REQUESTS, kind_of
 from olmctl.suite.removal import CUSTOM_KINDS
 from olmkit.api.meta import Kind
+from olmkit.runtime.access_reviews import is_allowed
 from olmkit.runtime.client import Client
 from olmkit.runtime.lease_holder import LEASE
 from olmkit.tls.certificate_rotator import SECRET
@@ -24,7 +25,6 @@ from olmkit.tls.service import CONFIG_MAP
 
 MINIMUM_KUBERNETES = (1, 28)
 """The match conditions of webhooks need it: an older version would ask them about every write."""
-REVIEW = Kind("authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews")
 _EVERY_KIND = Kind("*", "*", "*", "*")
 _ROLES = ("Role", "ClusterRole")
 Permission = tuple[str, Kind]
@@ -78,8 +78,8 @@ async def check_permissions(client: Client, wanted: Sequence[Permission]) -> Non
 
     allowed = await asyncio.gather(*(one(*each) for each in wanted))
     missing: dict[str, list[str]] = {}
-    for (verb, kind), is_allowed in zip(wanted, allowed, strict=True):
-        if not is_allowed:
+    for (verb, kind), may in zip(wanted, allowed, strict=True):
+        if not may:
             missing.setdefault(f"{kind.plural}{'.' if kind.group else ''}{kind.group}", []).append(verb)
     if missing:
         texts = (f"{', '.join(denied)} {resource}" for resource, denied in missing.items())
@@ -88,6 +88,4 @@ async def check_permissions(client: Client, wanted: Sequence[Permission]) -> Non
 
 async def _is_allowed(client: Client, verb: str, kind: Kind) -> bool:
     attributes = {"verb": verb, "group": kind.group, "resource": kind.plural}
-    body = {"apiVersion": REVIEW.api_version, "kind": REVIEW.kind, "spec": {"resourceAttributes": attributes}}
-    answer = await client.create(REVIEW, body)
-    return bool(answer["status"]["allowed"])
+    return await is_allowed(client, {"resourceAttributes": attributes})

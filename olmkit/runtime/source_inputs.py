@@ -55,9 +55,10 @@ class SourceInputs:
 
     def versions(self, source: SourceSpec) -> Mapping[InputReference, str | None]:
         """The resourceVersion of each Secret and ConfigMap that a source refers to; None for an object that does not exist."""
-        return {each: self._version(each) for each in input_references(source)}
+        return {each: self.version(each) for each in input_references(source)}
 
-    def _version(self, each: InputReference) -> str | None:
+    def version(self, each: InputReference) -> str | None:
+        """The resourceVersion of a Secret or ConfigMap; None if it does not exist."""
         if each.kind == SECRET:
             return self.secrets.version(each.name)
         found = self.informers[each.kind].get(each.name, self.namespace)

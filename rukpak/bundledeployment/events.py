@@ -15,7 +15,7 @@ from olmkit.api.customresourcedefinitions import CustomResourceDefinition, defin
 from olmkit.api.meta import Object
 from olmkit.api.ownership import MANAGER_PREFIX
 from olmkit.runtime.informer import Change, Informer
-from rukpak.bundledeployment.charts.chart_state import ValuesReference
+from olmkit.sources.spec_source import InputReference
 from rukpak.bundledeployment.cluster import transforms
 from rukpak.bundledeployment.cluster.inventory import OWNER_INDEX
 from rukpak.bundledeployment.deletion.crd_removal import removes_custom_resources
@@ -146,7 +146,7 @@ class EventMapper:
     def keys_of_values(self, kind: str, change: Change) -> Iterator[str]:
         """The BundleDeployments of whose charts a Secret or ConfigMap of the suite's namespace has values."""
         obj = change.new or change.old or {}
-        reference = ValuesReference(kind, obj["metadata"]["name"])
+        reference = InputReference(kind, obj["metadata"]["name"])
         self.changes += 1
         yield from (name for name, known in list(self.interests.items()) if reference in known.values)
 

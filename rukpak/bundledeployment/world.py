@@ -29,8 +29,9 @@ from olmkit.api.ownership import manager_name
 from olmkit.api.provisioner_classes import HELM
 from olmkit.errors import ApiError, Waiting
 from olmkit.gocompat.text import parse_duration
+from olmkit.sources.spec_source import InputReference
 from rukpak.bundledeployment.bundle_info import BundleInfo, record_of
-from rukpak.bundledeployment.charts.chart_state import ChartState, ValuesReference
+from rukpak.bundledeployment.charts.chart_state import ChartState
 from rukpak.bundledeployment.cluster.namespace_blockers import NamespaceBlockers
 from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.count_schedule import CustomResourceCounts
@@ -185,7 +186,7 @@ class Interests:
     """The group-kinds of its objects, and the group-kinds that it needs but the cluster does not serve."""
     namespaces: frozenset[str] = frozenset()
     crds: frozenset[str] = frozenset()
-    values: frozenset[ValuesReference] = frozenset()
+    values: frozenset[InputReference] = frozenset()
     """The Secrets and ConfigMaps with values of its charts."""
     all_kinds: bool = False
     """True if its charts may give other objects when the cluster serves another kind."""

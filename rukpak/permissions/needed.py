@@ -19,6 +19,7 @@ from functools import cached_property
 
 from rukpak.format.objects import BundleObject, ObjectKey, mapping, mappings
 from rukpak.permissions.rules import EVERY_RULE, Right, Rule
+from rukpak.render.endpoints import CRD
 from rukpak.render.rbac import RBAC_GROUP
 
 VERBS = ("create", "delete", "get", "patch")
@@ -27,7 +28,6 @@ RESOURCES = {"ClusterRole": "clusterroles", "Role": "roles"}
 """The kinds of roles, and their resources."""
 BINDINGS = frozenset({(RBAC_GROUP, "ClusterRoleBinding"), (RBAC_GROUP, "RoleBinding")})
 """The kinds of bindings."""
-_DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _NAMESPACE = ("", "Namespace")
 _IRREGULAR = {"Endpoints": "endpoints"}
 
@@ -120,7 +120,7 @@ def _defined(objects: Iterable[BundleObject]) -> dict[tuple[str, str], str]:
     for item in objects:
         spec = mapping(item.body.get("spec"))
         names = mapping(spec.get("names"))
-        if item.key[:2] == _DEFINITION:
+        if item.key[:2] == CRD:
             found[str(spec.get("group")), str(names.get("kind"))] = str(names.get("plural"))
     return found
 

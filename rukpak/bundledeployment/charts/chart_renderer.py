@@ -27,10 +27,10 @@ from olmkit.jobs.state import Failed, Finished, Queued, Running
 from olmkit.runtime.client import Client
 from olmkit.runtime.source_inputs import CONFIG_MAPS, SourceInputs
 from olmkit.runtime.source_secrets import SECRETS
-from olmkit.sources.spec_source import SECRET
+from olmkit.sources.spec_source import SECRET, InputReference
 from olmkit.store.store import Store
 from rukpak.bundle.storage import FILES, HELM, is_intact
-from rukpak.bundledeployment.charts.chart_state import ChartInputs, ChartState, ValuesReference
+from rukpak.bundledeployment.charts.chart_state import ChartInputs, ChartState
 from rukpak.bundledeployment.cluster.rest_mapper import RestMapper
 from rukpak.charts.template_request import TEMPLATE, TemplateRequest, TemplateResult
 from rukpak.charts.values import ValuesLayer
@@ -84,9 +84,9 @@ class ChartRenderer:
         self, deployment: str, bundle: str, content: str, options: InstallOptions, *, is_upgrade: bool
     ) -> ChartInputs:
         """The inputs of a chart as they are now."""
-        names = dict.fromkeys(ValuesReference(each.kind, each.name) for each in options.values_from)
+        names = dict.fromkeys(InputReference(each.kind, each.name) for each in options.values_from)
         version = self.rest_mapper.server_version
-        versions = tuple((each, self._version(each)) for each in names)
+        versions = tuple((each, self.sources.version(each)) for each in names)
         inputs = ChartInputs(deployment, bundle, content, options, is_upgrade, version, versions)
         latest = self._latest.get(inputs.place)
         if latest is not None and not latest.uses_api_versions:
@@ -171,10 +171,6 @@ class ChartRenderer:
         for digest in self._contents.keys() - used:
             del self._contents[digest]
 
-    def _version(self, reference: ValuesReference) -> str | None:
-        found = self.sources.informers[reference.kind].get(reference.name, self.sources.namespace)
-        return None if found is None else str(found["metadata"].get("resourceVersion", ""))
-
     def _problem(self, inputs: ChartInputs) -> OlmError | None:
         """The reason why the chart cannot be rendered, as far as it is known without a job."""
         if self.program is None:
@@ -183,7 +179,7 @@ class ChartRenderer:
             return BadBundle(INVALID_CONFIGURATION, problem)
         versions = dict(inputs.versions)
         for each in inputs.options.values_from:
-            if versions[ValuesReference(each.kind, each.name)] is None and not each.optional:
+            if versions[InputReference(each.kind, each.name)] is None and not each.optional:
                 return _missing(each, self.sources.namespace)
         refused = self._refused.get(inputs.place)
         return refused[1] if refused is not None and refused[0] == inputs else None

@@ -6,15 +6,8 @@ import hashlib
 from dataclasses import dataclass
 
 from olmkit.errors import OlmError
+from olmkit.sources.spec_source import InputReference
 from rukpak.render.install_options import InstallOptions
-
-
-@dataclass(frozen=True)
-class ValuesReference:
-    """A Secret or ConfigMap with values, in the suite's namespace."""
-
-    kind: str
-    name: str
 
 
 @dataclass(frozen=True)
@@ -29,7 +22,7 @@ class ChartInputs:
     options: InstallOptions
     is_upgrade: bool
     kube_version: str
-    versions: tuple[tuple[ValuesReference, str | None], ...] = ()
+    versions: tuple[tuple[InputReference, str | None], ...] = ()
     """The resourceVersion of each Secret and ConfigMap with values; None for one that does not exist."""
     api_versions: str = ""
     """The digest of the list of everything that the cluster serves; empty if the chart does not depend on it."""
