@@ -66,9 +66,8 @@ def _rendered(request: TemplateRequest, directory: Path, *, is_masked: bool = Fa
     values = orjson.dumps(merged(request.layers, is_masked=is_masked))
     first = _helm(request, values, directory)
     if _mentions(request, _NOW):
-        time.sleep(
-            1 - time.time() % 1
-        )  # templates print the time in seconds: the second rendering is to have another one
+        # Templates print the time in seconds: the second rendering is to have another one.
+        time.sleep(1 - time.time() % 1)
     return compare(read_output(first), read_output(_helm(request, values, directory)))
 
 
