@@ -27,7 +27,8 @@ ROTATION_LEAD = timedelta(days=30)
 MAX_COMMON_NAME = 64
 """Characters of a common name, by X.509."""
 SETTLE_TIME = timedelta(seconds=10)
-"""The time from the last write to a client of a certificate to the next step: API servers follow their watches within it."""
+"""The time from the last write to a client of a certificate, or to its pods, to the next step: API servers follow their watches
+within it, and no request reaches a pod that has been replaced."""
 
 
 class Step(StrEnum):
@@ -77,7 +78,7 @@ class Rollout:
     """The progress of the content of a Secret on its way to those who use it."""
 
     last_write: datetime | None
-    """The time of the last write to a client; None: a client does not have the authorities yet."""
+    """The time of the last write to a client or to the pods; None: a client does not have the authorities yet."""
     is_complete: bool
     """True if all pods have the certificate."""
 

@@ -96,7 +96,8 @@ def _next_step(world: World, content: RenderedBundle, endpoint: Endpoint) -> Ste
 def _rollout(world: World, content: RenderedBundle, endpoint: Endpoint) -> Rollout:
     clients = [item for item in content.objects() if item.key in endpoint.clients]
     is_written = all(is_up_to_date(world, item) and not is_contested(world, item) for item in clients)
-    written = [known.at for item in clients if (known := world.last_applied.get(item.key)) is not None]
+    users = [endpoint.deployment_key, *(item.key for item in clients)]
+    written = [known.at for key in users if (known := world.last_applied.get(key)) is not None]
     last_write = max(written, default=LONG_AGO) if is_written else None
     workload = world.owned.get(endpoint.deployment_key)
     is_complete = workload is not None and workload.health is not None and workload.health.status == "True"

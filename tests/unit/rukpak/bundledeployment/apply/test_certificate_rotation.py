@@ -227,6 +227,13 @@ def test_an_old_authority_stays_while_old_pods_run() -> None:
     assert isinstance(plan_of(seen), Keep)
 
 
+def test_an_old_authority_stays_for_a_moment_after_the_pods_were_changed() -> None:
+    """Each replaced pod may be called until all endpoints of the Service have followed."""
+    seen = running(replace(GOOD, has_old_authority=True))
+    changed = replace(seen.last_applied[WORKLOAD], at=NOW)
+    assert plan_of(replace(seen, last_applied={**seen.last_applied, WORKLOAD: changed})) == Keep(SETTLE_TIME)
+
+
 def test_a_certificate_that_is_no_longer_needed_is_pruned() -> None:
     seen = replace(running(), content=unpacked(installed(), rendered()).content)
     seen = replace(seen, labeled={key: entry for key, entry in seen.labeled.items() if key != HOOK})
