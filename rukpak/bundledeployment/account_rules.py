@@ -92,13 +92,15 @@ def await_account(world: World) -> None:
 
 
 def check_permissions(world: World, content: RenderedBundle) -> CheckPermissions | None:
-    """Ask for the permissions of the account before anything of the bundle is applied; None if it has them, or if nothing is to
-    be applied. A refused write makes this process ask again."""
+    """Ask for the permissions of the account before anything of the bundle is applied, and after a request as it was refused,
+    such as one for a certificate; None if it has them, or if nothing is to be applied."""
     if world.account is None:
         return None
     joined = ",".join(sorted(name for name in content.namespace_names if world.only_joins(name)))
     identity = f"{world.account} {content.permissions.digest} {joined}"
-    return CheckPermissions(identity, content) if identity != world.permitted and needs_write(world, content) else None
+    if identity in world.permitted or not (world.is_refused or needs_write(world, content)):
+        return None
+    return CheckPermissions(identity, content)
 
 
 def namespace_permissions(world: World, content: RenderedBundle) -> Iterator[Right]:

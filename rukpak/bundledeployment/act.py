@@ -117,8 +117,10 @@ class Memory:
     """The number of times that the API server refused to delete an object, by its uid, while the BundleDeployment is being
     deleted."""
     rejection: Rejection | None = None
-    permitted: str = ""
-    """Identifies the account, and the permissions that it was last found to have."""
+    permitted: frozenset[str] = frozenset()
+    """Identify the account and the permissions that it was found to have since a request as it was refused."""
+    is_refused: bool = False
+    """True if a request as the account was refused, and not all of its permissions have been found since."""
     usage: Mapping[str, Usage | ApiError] = field(default_factory=dict)
     """The usage that was read for the next pass, by uid. publish drops it after that pass."""
     foreign_objects: Mapping[str, ForeignObjects] = field(default_factory=dict)
@@ -136,6 +138,10 @@ class Memory:
     """The time since which a workload has not been healthy; None if all workloads are healthy."""
     cost: int = 0
     """The number of objects that were left to apply after the last pass."""
+
+    def forget_permissions(self) -> None:
+        """A request as the account was refused: the next pass asks for all that is missing."""
+        self.permitted, self.is_refused = frozenset(), True
 
 
 @dataclass(frozen=True)
@@ -170,7 +176,7 @@ class BundleDeploymentActions:
         try:
             done = await self._act(world, plan, memory)
         except ApplyRejected as error:
-            memory.permitted = ""
+            memory.forget_permissions()
             last = None if self.refusals.take_change(world.name) else memory.rejection
             memory.rejection = Rejection.next(last, world, error)
             is_deleted = await self.conflicts.watch(world.name, error.conflicting_objects)
@@ -178,14 +184,15 @@ class BundleDeploymentActions:
             error.after = RECHECK_DELAY if is_deleted else memory.rejection.after
             raise
         except Waiting:
-            if world.deployment.metadata.deleting:  # a refused deletion: the next pass asks for all that is missing
-                memory.permitted = ""
+            if world.deployment.metadata.deleting:  # a refused deletion
+                memory.forget_permissions()
             raise
-        except Forbidden:  # of a read before a write: the next pass asks for all that is missing
-            memory.permitted = ""
+        except Forbidden:  # of a read before a write, or of a removal
+            memory.forget_permissions()
             raise
-        await self.conflicts.forget(world.name)
-        await self.refusals.forget(world.name)
+        if not isinstance(plan, ReadUsage | ListForeignObjects):  # what they read decides whether permissions suffice
+            await self.conflicts.forget(world.name)
+            await self.refusals.forget(world.name)
         return done
 
     def memory(self, world: World) -> Memory:
@@ -246,10 +253,10 @@ class BundleDeploymentActions:
         namespaces = namespace_permissions(world, plan.content)
         if missing := await self.permissions.missing(world, plan.content.permissions, namespaces):
             raise lacking_permissions(world, plan.content, missing)
-        memory.permitted = plan.identity
+        memory.permitted, memory.is_refused = frozenset({plan.identity}), False
 
     async def _check_removal(self, world: World, plan: CheckRemovalPermissions, memory: Memory) -> tuple[str, ...]:
-        """Record that the account may remove everything, or what the abandon annotation leaves behind, which is returned. Raises
+        """Record that the account may remove everything, or what an abandoned deletion leaves behind, which is returned. Raises
         ApplyRejected with the permissions that it lacks."""
         kinds = self.deleter.rest_mapper
 
@@ -260,10 +267,10 @@ class BundleDeploymentActions:
         rights = {right for each in plan.removals if (right := right_of(each, resource_of)) is not None}
         missing = await self.permissions.missing_of(world, rights | listing_rights(plan.unlisted))
         found = lacking(plan, missing, resource_of)
-        if found.rights and not world.abandoned:
+        if found.rights and not (world.abandoned and world.deployment.metadata.deleting):
             raise lacking_to_remove(world, found)
         memory.failed_deletions.update({each.uid: MAX_FAILED_DELETIONS for each in found.removals})
-        memory.permitted = plan.identity
+        memory.permitted |= {plan.identity}
         return tuple(found.names)
 
     async def _read(

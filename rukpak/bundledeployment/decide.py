@@ -30,6 +30,7 @@ from rukpak.bundledeployment.delays import (
 )
 from rukpak.bundledeployment.deletion.finalize import finalize
 from rukpak.bundledeployment.deletion.prune import obsolete_objects, prune
+from rukpak.bundledeployment.deletion.removal_rights import check_prune
 from rukpak.bundledeployment.drift import backs_off_until, is_contested
 from rukpak.bundledeployment.evaluate import evaluate
 from rukpak.bundledeployment.evaluation import Evaluation
@@ -285,7 +286,7 @@ def _require_readable(world: World, _: Evaluation) -> Plan | None:
 
 
 def _prune(world: World, _: Evaluation) -> Plan | None:
-    return prune(world, _content(world))
+    return check_prune(world, prune(world, _content(world)))
 
 
 def _shrink_inventory(world: World, _: Evaluation) -> Plan | None:

@@ -145,6 +145,7 @@ class Observer:
             usage=memory.usage,
             brief_wait_since=memory.brief_wait_since,
             permitted=memory.permitted,
+            is_refused=memory.is_refused,
             account_refusal=self.account_policy.refusal(deployment.spec.account()),
         )
         start = await self._with_account(start)

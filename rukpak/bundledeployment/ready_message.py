@@ -95,6 +95,8 @@ def _no_repair(outcome: Exception, reason: str, *, is_repair_pending: bool) -> s
         return f"cannot repair: content unavailable: {reason}"
     if _is_pause(outcome):
         return reason
+    if isinstance(outcome, ApplyRejected) and outcome.missing and not is_repair_pending:
+        return reason
     is_refused = isinstance(outcome, Blocked | ApplyRejected)
     return (
         f"cannot repair: {reason}" if is_refused or is_repair_pending else f"a request failed and is retried: {reason}"

@@ -63,7 +63,7 @@ class ConflictingObject:
 class ApplyRejected(Waiting):
     """A rejected apply that requires user action. It is retried after `after`, when one of the `conflicting_objects` changes, or
     when something changes that may have refused the `refused` objects. `applied`: the objects that the same pass has applied
-    before. `missing`: the rights that the account lacks, before anything is applied."""
+    before. `missing`: the rights that the account lacks, before anything is applied or removed."""
 
     def __init__(  # noqa: PLR0913 all but three have defaults
         self,
@@ -229,8 +229,10 @@ class World:
     """The reason why nothing is done as the account of spec, or without one; empty if it may be."""
     account_exists: bool | None = True
     """False if the account of spec does not exist; None while that is not known."""
-    permitted: str = ""
-    """Identifies the account, and the permissions that it was last found to have; empty if none are known."""
+    permitted: frozenset[str] = frozenset()
+    """Identify the account and the permissions that it was found to have since a request as it was refused."""
+    is_refused: bool = False
+    """True if a request as the account was refused, and not all of its permissions have been found since."""
     derived_record: BundleRecord | None = None
     """The record of the active Bundle, from the Operator's status; only when the Bundle is missing and status has no record of
     it."""

@@ -38,7 +38,7 @@ from rukpak.bundledeployment.delays import (
 )
 from rukpak.bundledeployment.deletion.deletion_order import DELETE_BATCH, Entry, in_order, waves
 from rukpak.bundledeployment.deletion.prune import prune_namespaces, release_namespaces, require_settled
-from rukpak.bundledeployment.deletion.removal_rights import check_removal
+from rukpak.bundledeployment.deletion.removal_rights import check_prune, check_removal
 from rukpak.bundledeployment.deletion.retention import Retention, finalized_namespace_retention, is_only_member
 from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.plan import (
@@ -82,7 +82,7 @@ def finalize(world: World, evaluation: Evaluation) -> Plan:
         return check
     _require_known(world)
     objects = _delete_objects(world) or _release_kept(world) or _release_objects(world)
-    return objects or _remove_namespaces(world, evaluation) or RemoveFinalizer()
+    return objects or check_prune(world, _remove_namespaces(world, evaluation)) or RemoveFinalizer()
 
 
 def _require_no_hold(evaluation: Evaluation) -> None:
@@ -245,9 +245,9 @@ def _remove_namespaces(world: World, evaluation: Evaluation) -> Plan | None:
 
 
 def _members(world: World) -> list[NamespaceInfo]:
-    """The Namespaces that the BundleDeployment is a member of and that are not being deleted."""
+    """The Namespaces that the BundleDeployment is a member of, that are not being deleted, and that are not left behind."""
     known = (entry for _, entry in sorted(world.namespaces.items()) if entry.is_member)
-    return [entry for entry in known if entry.deletion_timestamp is None]
+    return [entry for entry in known if entry.deletion_timestamp is None and not _is_left_behind(world, entry.uid)]
 
 
 def _namespaces(world: World, retention: Retention) -> tuple[NamespaceInfo, ...]:

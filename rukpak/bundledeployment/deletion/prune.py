@@ -40,11 +40,10 @@ def prune(world: World, content: RenderedBundle) -> ReadUsage | Prune | None:
     obsolete = obsolete_objects(world, content)
     if not obsolete:
         return prune_namespaces(world, _obsolete_namespaces(world, content))
-    if kept := tuple(entry for entry in _remaining(obsolete) if world.is_kept(entry)):
-        return Prune(release=kept)
-    if others := _other_objects(obsolete):
-        return Prune(delete=others)
-    return _prune_crds(world, _remaining(obsolete))
+    remaining = _remaining(obsolete)
+    kept = tuple(entry for entry in remaining if world.is_kept(entry))
+    others = tuple(entry for entry in remaining if not (_is_crd(entry) or world.is_kept(entry)))
+    return Prune(delete=others, release=kept) if kept or others else _prune_crds(world, remaining)
 
 
 def require_settled(world: World, namespaces: Iterable[NamespaceInfo]) -> None:
@@ -75,10 +74,6 @@ def _prune_crds(world: World, remaining: list[LabeledObject]) -> ReadUsage | Pru
 
 def _remaining(obsolete: list[LabeledObject]) -> list[LabeledObject]:
     return [entry for entry in obsolete if entry.deletion_timestamp is None]
-
-
-def _other_objects(obsolete: list[LabeledObject]) -> tuple[LabeledObject, ...]:
-    return tuple(entry for entry in _remaining(obsolete) if not _is_crd(entry))
 
 
 def _obsolete_namespaces(world: World, content: RenderedBundle) -> list[NamespaceInfo]:

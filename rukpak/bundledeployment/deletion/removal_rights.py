@@ -1,5 +1,5 @@
-"""The permissions that the account of a BundleDeployment needs to remove what is installed: all are asked for before anything is
-deleted as it.
+"""The permissions that the account of a BundleDeployment needs to remove what is installed, or what is no longer in its bundle:
+all are asked for before anything is deleted as it.
 
     an object that is deleted               delete
     an object or a Namespace that is kept   patch: its label is removed
@@ -18,9 +18,9 @@ from olmkit.api.permissions import MAX_MISSING_RULES
 from rukpak.bundledeployment.account_rules import LACKING_RETRY_DELAY, RECHECKED
 from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.deletion.deletion_order import DELETE_BATCH
-from rukpak.bundledeployment.deletion.retention import is_only_member
-from rukpak.bundledeployment.plan import CheckRemovalPermissions, Removal
-from rukpak.bundledeployment.world import CRD, NAMESPACE, ApplyRejected, World
+from rukpak.bundledeployment.deletion.retention import Retention, is_only_member
+from rukpak.bundledeployment.plan import CheckRemovalPermissions, ListForeignObjects, Plan, Prune, Removal
+from rukpak.bundledeployment.world import CRD, NAMESPACE, ApplyRejected, ForeignObjects, World
 from rukpak.format.objects import ObjectKey
 from rukpak.permissions.missing import sentence
 from rukpak.permissions.rules import Right, compact
@@ -29,15 +29,32 @@ ResourceOf = Callable[[tuple[str, str]], str]
 """(group, kind) -> its plural name; empty if it is not served."""
 
 
-def check_removal(world: World) -> CheckRemovalPermissions | None:
+def check_removal(world: World) -> CheckRemovalPermissions | ListForeignObjects | None:
     """Ask for the permissions of the account before anything is deleted; None without an account, or if it has them. A refused
     deletion makes this process ask again, and so do custom resources that cannot be listed any more."""
     identity = f"{world.account} removes, {world.deletion_policy}, {world.custom_resources is not None}"
-    removals = tuple(_removals(world))
-    unlisted = _unlisted(world)
-    if world.account is None or identity == world.permitted or not (removals or unlisted):
+    if world.account is None or identity in world.permitted:
         return None
-    return CheckRemovalPermissions(identity, removals, unlisted)
+    if unread := tuple(each for each in _own_namespaces(world) if _needs_reading(world, each)):
+        return ListForeignObjects(unread)
+    removals, unlisted = tuple(_removals(world)), _unlisted(world)
+    return CheckRemovalPermissions(identity, removals, unlisted) if removals or unlisted else None
+
+
+def check_prune(world: World, plan: Plan | None) -> Plan | None:
+    """The Plan; before one that deletes or releases objects as an account, ask for exactly the permissions that it needs."""
+    removals = tuple(_pruned(world, plan)) if isinstance(plan, Prune) and world.account is not None else ()
+    identity = f"{world.account} prunes {[(each.key, each.verb) for each in removals]}"
+    return CheckRemovalPermissions(identity, removals) if removals and identity not in world.permitted else plan
+
+
+def _pruned(world: World, plan: Prune) -> Iterator[Removal]:
+    yield from (Removal(entry.key, entry.uid, "delete") for entry in (*plan.delete, *plan.delete_crds))
+    yield from (Removal(entry.key, entry.uid, "patch") for entry in plan.release)
+    for each in plan.namespaces:
+        verb = "delete" if each.retention is Retention.DELETE else "patch"
+        if each.retention is not Retention.LEAVE and not world.only_joins(each.namespace.name):
+            yield _removal(each.namespace, verb)
 
 
 def _removals(world: World) -> Iterator[Removal]:
@@ -51,18 +68,35 @@ def _removals(world: World) -> Iterator[Removal]:
         )
         if entry.deletion_timestamp is None:
             yield Removal(key, entry.uid, "patch" if is_released else "delete")
+    yield from (_removal(each, _namespace_verb(world, each)) for each in _own_namespaces(world))
+
+
+def _removal(namespace: NamespaceInfo, verb: str) -> Removal:
+    return Removal(ObjectKey(*NAMESPACE, "", namespace.name), namespace.uid, verb)
+
+
+def _own_namespaces(world: World) -> Iterator[NamespaceInfo]:
+    """The Namespaces that are removed or released as the account; rukpak itself leaves those of others."""
     for _, namespace in sorted(world.namespaces.items()):
-        if _is_removed(world, namespace):
-            verb = "delete" if world.deletion_policy == "Cascade" else "patch"
-            yield Removal(ObjectKey(*NAMESPACE, "", namespace.name), namespace.uid, verb)
+        if namespace.is_member and namespace.deletion_timestamp is None and is_only_member(namespace):
+            yield namespace
 
 
-def _is_removed(world: World, namespace: NamespaceInfo) -> bool:
-    """Report whether the Namespace is removed or released as the account; rukpak itself leaves those of others."""
-    if not namespace.is_member or namespace.deletion_timestamp is not None or not is_only_member(namespace):
-        return False
-    holds_kept = any(key.namespace == namespace.name and world.is_kept(entry) for key, entry in world.owned.items())
-    return world.deletion_policy != "KeepCRDs" and not holds_kept
+def _needs_reading(world: World, namespace: NamespaceInfo) -> bool:
+    """Report whether it depends on the objects of others in it what becomes of the Namespace, and they are not known."""
+    is_known = world.deletion_policy != "KeepCRDs" or _holds_kept(world, namespace)
+    return not is_known and namespace.uid not in world.foreign_objects
+
+
+def _namespace_verb(world: World, namespace: NamespaceInfo) -> str:
+    foreign = world.foreign_objects.get(namespace.uid, ForeignObjects()).count
+    is_inhabited = world.deletion_policy == "KeepCRDs" and foreign > 0
+    is_released = world.deletion_policy == "Orphan" or _holds_kept(world, namespace) or is_inhabited
+    return "patch" if is_released else "delete"
+
+
+def _holds_kept(world: World, namespace: NamespaceInfo) -> bool:
+    return any(key.namespace == namespace.name and world.is_kept(entry) for key, entry in world.owned.items())
 
 
 def _unlisted(world: World) -> tuple[str, ...]:
@@ -118,10 +152,13 @@ def _name(removal: Removal) -> str:
 
 def lacking_to_remove(world: World, found: Lacking) -> ApplyRejected:
     """The error about all rights that the account lacks."""
+    rules = f"{sentence(found.rights)}; status.missingPermissions has the rules; {RECHECKED}"
+    subject = [str(world.account), *map(str, compact(found.rights)[:MAX_MISSING_RULES])]
+    if not world.deployment.metadata.deleting:
+        text = f"{world.account} lacks permissions to remove what is no longer in the bundle: {rules}"
+        return ApplyRejected(Reason.BLOCKED, text, LACKING_RETRY_DELAY, subject, missing=found.rights)
     text = (
-        f"{world.account} lacks permissions to remove what is installed, so that the deletion waits: {sentence(found.rights)}; "
-        f"status.missingPermissions has the rules; {RECHECKED}; "
+        f"{world.account} lacks permissions to remove what is installed, so that the deletion waits: {rules}; "
         f"or kubectl annotate bundledeployment {world.name} {ABANDON_ANNOTATION}=true leaves behind what it may not remove"
     )
-    subject = [str(world.account), *map(str, compact(found.rights)[:MAX_MISSING_RULES])]
     return ApplyRejected(Reason.REMOVING, text, LACKING_RETRY_DELAY, subject, missing=found.rights)

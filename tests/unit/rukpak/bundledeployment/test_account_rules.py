@@ -63,7 +63,7 @@ def permitted(seen: World) -> World:
     """The account was found to have all permissions that the deletion needs."""
     plan = plan_of(seen)
     assert isinstance(plan, CheckRemovalPermissions)
-    return replace(seen, permitted=plan.identity)
+    return replace(seen, permitted=frozenset({plan.identity}))
 
 
 @pytest.mark.parametrize(
@@ -127,15 +127,21 @@ def test_permissions_are_checked_before_anything_is_applied() -> None:
     seen = with_account(unpacked())
     plan = plan_of(seen)
     assert isinstance(plan, CheckPermissions)
-    assert not isinstance(plan_of(replace(seen, permitted=plan.identity)), CheckPermissions)
-    others = with_account(unpacked(content=rendered(digest="v2")), permitted=plan.identity)
+    assert not isinstance(plan_of(replace(seen, permitted=frozenset({plan.identity}))), CheckPermissions)
+    others = with_account(unpacked(content=rendered(digest="v2")), permitted=frozenset({plan.identity}))
     assert not isinstance(plan_of(others), CheckPermissions), "the same permissions are needed"
-    assert isinstance(plan_of(replace(seen, permitted=f"{plan.identity} of another")), CheckPermissions)
+    assert isinstance(plan_of(replace(seen, permitted=frozenset({f"{plan.identity} of another"}))), CheckPermissions)
 
 
 def test_nothing_is_checked_while_nothing_is_applied() -> None:
     assert isinstance(plan_of(with_account(installed())), Keep)
     assert not isinstance(plan_of(unpacked()), CheckPermissions)
+    refused = with_account(
+        installed(), is_refused=True
+    )  # as a request about a certificate is, which is no object of the bundle
+    plan = plan_of(refused)
+    assert isinstance(plan, CheckPermissions)
+    assert isinstance(plan_of(replace(refused, permitted=frozenset({plan.identity}))), Keep)
 
 
 def test_namespaces_that_others_created_are_read_alone() -> None:

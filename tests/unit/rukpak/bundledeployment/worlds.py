@@ -11,6 +11,7 @@ from olmkit.api.bundledeployments import FINALIZER, BundleDeployment
 from olmkit.api.conditions import format_timestamp
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.api.ownership import manager_name
+from olmkit.api.provisioner_classes import HELM
 from olmkit.errors import OlmError
 from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
 from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo, OtherMember, member_label
@@ -235,6 +236,14 @@ def deleting(seen: World | None = None, **metadata: Any) -> World:
     """Somebody deleted it."""
     seen = seen or installed()
     obj = {**seen.raw, "metadata": {**seen.raw["metadata"], "deletionTimestamp": "2026-01-01T11:00:00Z", **metadata}}
+    return replace(seen, raw=obj, deployment=BundleDeployment.load(obj))
+
+
+def of_chart(seen: World) -> World:
+    """The same of a chart."""
+    spec = seen.raw["spec"]
+    template = {**spec["template"], "spec": {**spec["template"]["spec"], "provisionerClassName": HELM}}
+    obj = {**seen.raw, "spec": {**spec, "template": template}}
     return replace(seen, raw=obj, deployment=BundleDeployment.load(obj))
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from olmkit.api.bundledeployments import BundleDeployment
-from olmkit.api.provisioner_classes import HELM
 from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.deletion.prune import prune
 from rukpak.bundledeployment.deletion.retention import Retention
@@ -19,19 +17,12 @@ from tests.unit.rukpak.bundledeployment.worlds import (
     installed,
     member,
     namespace,
+    of_chart,
     plan_of,
     rendered,
 )
 
 KEPT = member(SECRET, is_kept=True)
-
-
-def of_chart(seen: World) -> World:
-    """The same of a chart."""
-    spec = seen.raw["spec"]
-    template = {**spec["template"], "spec": {**spec["template"]["spec"], "provisionerClassName": HELM}}
-    obj = {**seen.raw, "spec": {**spec, "template": template}}
-    return replace(seen, raw=obj, deployment=BundleDeployment.load(obj))
 
 
 def having(*members: LabeledObject, spaces: tuple[NamespaceInfo, ...] = ()) -> World:
