@@ -17,6 +17,8 @@ _NEEDED = ("catalog", "bundles")
 _OPTIONAL = ("goldens", "invalid")
 _DEPENDENCIES = "deps"
 """A corpus of its own: its archive has catalog/ and bundles/ too."""
+_VERDICTS = "sdk"
+"""Verdicts of upstream's validators about the bundles, and bundles with faults."""
 
 
 def default_directory(environment: Mapping[str, str] = os.environ) -> Path:
@@ -54,7 +56,21 @@ def open_dependency_corpus(directory: Path) -> Path:
     That is deps/ of `directory`, or the cache when `directory` contains deps.tar.xz instead. Raises DevclusterError when it
     contains neither.
     """
-    unpacked, archive = directory / _DEPENDENCIES, directory / f"{_DEPENDENCIES}.tar.xz"
+    return _open_part(directory, _DEPENDENCIES)
+
+
+def open_verdicts(directory: Path) -> Path:
+    """Return a directory with verdicts.jsonl about the bundles of the corpus, and faulty/ with bundles and verdicts of its own.
+
+    That is in sdk/ of `directory`, or in the cache when `directory` contains sdk.tar.xz instead. Raises DevclusterError when it
+    contains neither.
+    """
+    found = _open_part(directory, _VERDICTS)
+    return found if (found / "verdicts.jsonl").is_file() else found / _VERDICTS
+
+
+def _open_part(directory: Path, name: str) -> Path:
+    unpacked, archive = directory / name, directory / f"{name}.tar.xz"
     if unpacked.is_dir():
         return unpacked
     if not archive.is_file():

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 from click.shell_completion import ShellComplete, get_completion_class
 
-from olmctl.cli import cluster
+from olmctl.cli import bundle_check, cluster
 from olmctl.cli.bundle import bundle
 from olmctl.cli.catalog import catalog
 from olmctl.cli.resolve import resolve
@@ -69,6 +69,10 @@ for command in (
     resolve,
 ):
     olm.add_command(command)
+
+
+for command in (bundle_check.validate,):
+    bundle.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

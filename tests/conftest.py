@@ -14,7 +14,7 @@ import pytest
 
 from devcluster import programs
 from devcluster.cluster import Cluster, ClusterOptions, start
-from devcluster.corpus import default_directory, open_corpus, open_dependency_corpus
+from devcluster.corpus import default_directory, open_corpus, open_dependency_corpus, open_verdicts
 from devcluster.errors import DevclusterError
 from devcluster.optional_programs import OPTIONAL_PROGRAMS, optional_program
 
@@ -142,6 +142,15 @@ def corpus() -> Path:
     except DevclusterError as error:
         if os.environ.get("OLM_CORPUS"):
             pytest.fail(str(error), pytrace=False)
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def verdicts() -> Path:
+    """A directory with what upstream's validators say of bundles, and with faulty bundles; skips if there is none."""
+    try:
+        return open_verdicts(default_directory())
+    except DevclusterError as error:
         pytest.skip(str(error))
 
 

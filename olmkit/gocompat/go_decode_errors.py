@@ -1,26 +1,37 @@
 """Checks whether Go's JSON decoder accepts a value as a Go type, with Go's error if it does not.
 
 Keys may differ in upper and lower case; unknown keys are ignored. A quick check accepts nearly all values. Only for the others
-the first error is searched, with keys in sorted order, as blobs are stored. The types are those of olmkit.gocompat.go_types.
-Pure.
+the error is searched, with keys in sorted order, as blobs are stored. A mismatch of types is the error only if no type with a
+decoder of its own refuses a value anywhere. The types are those of olmkit.gocompat.go_types. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import msgspec
 import orjson
 
 from olmkit.gocompat.base64_text import base64_error
-from olmkit.gocompat.go_types import BYTES, LIST, MAP, STRUCTS, split_type
+from olmkit.gocompat.go_leaf_types import LEAVES, Mismatch, Refusal
+from olmkit.gocompat.go_shapes import shape_of
+from olmkit.gocompat.go_types import BYTES, CSV_STRUCTS, LIST, POINTER, STRUCTS, split_type
 
-_INTEGERS: Final = {"int32": (-(2**31), 2**31 - 1), "uint8": (0, 255)}
+_INTEGERS: Final = {
+    "int32": (-(2**31), 2**31 - 1),
+    "int64": (-(2**63), 2**63 - 1),
+    "uint8": (0, 255),
+}
 """The least and the largest value of a type."""
 _NONE = type(None)
+_STRINGS: Final = frozenset({"string", "v1alpha1.InstallModeType"})
+_PRINTED: Final = {"float": "float64", "map[string]quantity": "v1.ResourceList", "json": "json.RawMessage"}
+"""The types that have another name in the table."""
+_SCHEMAS: Final = {"SchemaOrBool": "", "SchemaOrArray": "[]JSONSchemaProps", "SchemaOrStrings": "[]string"}
+"""A type that is a schema or something else -> the type of a list; none if a list is refused."""
 
 
 @dataclass(slots=True)
@@ -31,65 +42,121 @@ class _Type:
     python: type | None
     is_right: Callable[[Any], bool] | None = None
     """True if the members of a value are right too; None for a type without members."""
-    inner: _Type | None = None
-    fields: dict[str, _Type] = field(default_factory=dict)
-    folded: dict[str, str] = field(default_factory=dict)
+    inner: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """The types of the fields by their names in the table."""
+    folded: Mapping[str, str] = field(default_factory=dict)
 
     def field_name(self, key: str) -> str | None:
         """The name of the field that a key means."""
         return key if key in self.fields else self.folded.get(key.casefold())
 
 
-def decode_error(type_name: str, value: Any) -> str:
-    """Go's error for `value` as this struct of the table; "" when Go accepts it.
+Error = Mismatch | Refusal
 
-    The struct may hold what opm's types hold; a type that contains itself is not supported.
-    """
-    try:
-        msgspec.convert(value, _struct_shape(type_name))
+
+def decode_error(type_name: str, value: Any) -> str:
+    """Go's error for `value` as this struct of the table; "" when Go accepts it."""
+    if is_exact(type_name, value):
         return ""
-    except (msgspec.MsgspecError, RecursionError):
-        pass  # also for unknown keys: they may be names in another case
     wanted = _type(type_name)
     if type(value) is wanted.python and (wanted.is_right is None or wanted.is_right(value)):
         return ""
-    return _first_error(wanted, value, "", ())
+    first = ""
+    for error in _errors(type_name, value, "", ()):
+        if isinstance(error, Refusal):
+            return error.text
+        first = first or str(error)
+    return first
 
 
-def _first_error(wanted: _Type, value: Any, struct: str, path: tuple[str, ...]) -> str:
-    """The first error that Go meets."""
-    if value is None or wanted.python is None:
-        return ""
+def is_exact(type_name: str, value: Any) -> bool:
+    """Report whether Go accepts the value, all its keys are the names of fields, and each string is one. May be False for other
+    values that Go accepts."""
+    try:
+        msgspec.convert(value, shape_of(type_name))
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return True
+
+
+def printed_type(name: str) -> str:
+    """A type of the table as Go prints it, with its package."""
+    if name in _PRINTED:
+        return _PRINTED[name]
+    form, of = split_type(name)
+    if form:
+        return f"{form.removeprefix(POINTER)}{printed_type(of)}"
+    return name if name not in STRUCTS or "." in name else f"{'v1alpha1' if name in CSV_STRUCTS else 'v1'}.{name}"
+
+
+def _errors(name: str, value: Any, struct: str, path: tuple[str, ...]) -> Iterator[Error]:
+    """The errors in the order in which Go meets them."""
+    name = name.removeprefix(POINTER)
+    if name in _SCHEMAS:
+        yield from _schema_errors(name, value, struct, path)
+    elif name in LEAVES:
+        problem = LEAVES[name].problem(value)
+        if problem is not None:
+            yield problem.within(struct, path) if isinstance(problem, Mismatch) else problem
+    elif value is not None:
+        yield from _plain_errors(_type(name), value, struct, path)
+
+
+def _plain_errors(wanted: _Type, value: Any, struct: str, path: tuple[str, ...]) -> Iterator[Error]:
+    """The errors of a value, not null, of a type without a decoder of its own."""
+    if wanted.python is None:
+        return
     if wanted.name == BYTES and isinstance(value, str):
-        return base64_error(value)
-    if wanted.fields:
-        return _struct_error(wanted, value, path) if isinstance(value, dict) else _mismatch(wanted, value, struct, path)
-    if wanted.inner is not None and isinstance(value, dict if wanted.python is dict else list):
+        if text := base64_error(value):
+            yield Mismatch("", "", text=text)
+    elif wanted.fields:
+        yield from _struct_errors(wanted, value, struct, path)
+    elif wanted.inner and isinstance(value, dict if wanted.python is dict else list):
         members = [value[key] for key in sorted(value)] if isinstance(value, dict) else value
-        errors = (_first_error(wanted.inner, member, struct, path) for member in members)
-        return next(filter(None, errors), "")
-    return "" if _is_right_scalar(wanted, value) else _mismatch(wanted, value, struct, path)
+        for member in members:
+            yield from _errors(wanted.inner, member, struct, path)
+    elif not _is_right_scalar(wanted, value):
+        yield Mismatch(_kind(wanted, value), wanted.name, struct, path)
 
 
-def _struct_error(wanted: _Type, value: Mapping[str, Any], path: tuple[str, ...]) -> str:
-    struct = wanted.name.rpartition(".")[2]
+def _struct_errors(wanted: _Type, value: Any, struct: str, path: tuple[str, ...]) -> Iterator[Error]:
+    if not isinstance(value, dict):
+        yield Mismatch(_kind(wanted, value), wanted.name, struct, path)
+        return
+    inner = wanted.name.rpartition(".")[2]
     for key in sorted(value):
         name = wanted.field_name(key)
-        if name is not None and (found := _first_error(wanted.fields[name], value[key], struct, (*path, name))):
-            return found
-    return ""
+        if name is not None:
+            yield from _errors(wanted.fields[name], value[key], inner, (*path, name))
+
+
+def _schema_errors(name: str, value: Any, struct: str, path: tuple[str, ...]) -> Iterator[Error]:
+    """The error of a schema's own decoder, which names the field of the type that holds the schema."""
+    of = "JSONSchemaProps" if isinstance(value, dict) else _SCHEMAS[name] if isinstance(value, list) else ""
+    if not of:
+        if name == "SchemaOrBool" and not isinstance(value, bool | None):
+            yield Refusal("boolean or JSON schema expected")
+        return
+    first: Error | None = None
+    for error in _errors(of, value, "", ()):
+        if isinstance(error, Refusal):
+            first = error
+            break
+        first = first or error
+    if isinstance(first, Mismatch):
+        yield Refusal(str(first.within(struct, path)))
+    elif first is not None:
+        yield first
 
 
 def _is_right_scalar(wanted: _Type, value: Any) -> bool:
     if wanted.name in _INTEGERS:
         lowest, highest = _INTEGERS[wanted.name]
         return type(value) is int and lowest <= value <= highest
+    if wanted.python is float:
+        return isinstance(value, int | float | orjson.Fragment) and not isinstance(value, bool)
     return type(value) is wanted.python
-
-
-def _mismatch(wanted: _Type, value: Any, struct: str, path: tuple[str, ...]) -> str:
-    place = f"Go struct field {struct}.{'.'.join(path)} of" if path else "Go value of"
-    return f"json: cannot unmarshal {_kind(wanted, value)} into {place} type {wanted.name}"
 
 
 def _kind(wanted: _Type, value: Any) -> str:
@@ -101,15 +168,19 @@ def _kind(wanted: _Type, value: Any) -> str:
 
 @cache
 def _type(name: str) -> _Type:
-    match name:
-        case "json":
-            return _Type(name, None)
-        case "bool":
-            return _Type(name, bool)
-        case "string" | "v1alpha1.InstallModeType":
-            return _Type(name, str)
-        case "[]uint8":
-            return _Type(name, str, lambda value: not base64_error(value), _type("uint8"))
+    name = name.removeprefix(POINTER)
+    if name in _STRINGS:
+        return _Type(name, str)
+    if name == "bool":
+        return _Type(name, bool)
+    if name == "float":
+        return _Type(_PRINTED[name], float)
+    if name == "json" or name in LEAVES or name in _SCHEMAS:
+        made = _Type(name, None)
+        made.is_right = None if name == "json" else _leaf_check(name)
+        return made
+    if name == BYTES:
+        return _Type(name, str, lambda value: not base64_error(value), "uint8")
     if name in _INTEGERS:
         made = _Type(name, int)
         made.is_right = lambda value: _is_right_scalar(made, value)
@@ -117,76 +188,53 @@ def _type(name: str) -> _Type:
     form, of = split_type(name)
     if not form:
         return _struct(name)
-    inner = _type(of)
-    check = _list_check(inner)
+    check = _list_check(of)
     if form == LIST:
-        return _Type(name, list, check, inner)
-    return _Type(name, dict, lambda value: check(value.values()), inner)
+        return _Type(printed_type(name), list, check, of)
+    return _Type(printed_type(name), dict, lambda value: check(value.values()), of)
+
+
+def _leaf_check(name: str) -> Callable[[Any], bool]:
+    return lambda value: next(_errors(name, value, "", ()), None) is None
 
 
 def _struct(name: str) -> _Type:
-    fields = {each.name: _type(each.type_name) for each in STRUCTS[name]}
-    made = _Type(name, dict, fields=fields, folded={each.casefold(): each for each in fields})
+    fields = {each.name: each.type_name for each in STRUCTS[name]}
+    made = _Type(printed_type(name), dict, fields=fields, folded={each.casefold(): each for each in fields})
     made.is_right = _struct_check(made)
     return made
 
 
-def _list_check(inner: _Type) -> Callable[[Any], bool]:
-    allowed, is_right = {inner.python, _NONE}, inner.is_right
-    if is_right is None:
-        return lambda values: allowed.issuperset(map(type, values))
+def _list_check(of: str) -> Callable[[Any], bool]:
+    """A check that is True only for right members. It may be False for right ones too."""
 
     def check(values: Any) -> bool:
-        return allowed.issuperset(map(type, values)) and all(is_right(each) for each in values if each is not None)
+        inner = _type(of)
+        is_right = inner.is_right
+        if inner.python is not None and not {inner.python, _NONE}.issuperset(map(type, values)):
+            return False
+        return is_right is None or all(is_right(each) for each in values if each is not None)
 
     return check
 
 
 def _struct_check(of: _Type) -> Callable[[Any], bool]:
     """A check that is True only for a right mapping. It may be False for a right one too."""
-    plain = {name: each.python for name, each in of.fields.items() if each.is_right is None and each.python is not None}
-    deep = {name: each for name, each in of.fields.items() if each.is_right is not None}
-    anything = {name for name, each in of.fields.items() if each.python is None}
     folded = of.folded
 
     def check(value: dict[str, Any]) -> bool:
         for key, held in value.items():
-            kind = type(held)
-            if plain.get(key) is kind or held is None or key in anything:
-                continue
-            if key in deep:
-                each = deep[key]
-                if not (kind is each.python and each.is_right and each.is_right(held)):
+            if key not in of.fields:
+                if key.casefold() in folded:
                     return False
-            elif key in plain or key.casefold() in folded:
+                continue
+            if held is None and of.fields[key].removeprefix(POINTER) not in LEAVES:
+                continue
+            each = _type(of.fields[key])
+            if each.python is not None and type(held) is not each.python:
+                return False
+            if each.is_right is not None and not each.is_right(held):
                 return False
         return True
 
     return check
-
-
-_PLAIN_SHAPES: Final[dict[str, Any]] = {
-    "json": Any,
-    "string": str | None,
-    "v1alpha1.InstallModeType": str | None,
-    "bool": bool | None,
-    "int32": Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] | None,
-    "[]uint8": Annotated[str, msgspec.Meta(max_length=0)] | None,  # base64 is not for msgspec to check
-}
-
-
-def _shape(name: str) -> Any:
-    """The type for msgspec: accepts only values that Go accepts, but not all of them."""
-    if name in _PLAIN_SHAPES:
-        return _PLAIN_SHAPES[name]
-    form, inner = split_type(name)
-    if form == LIST:
-        return list[_shape(inner)] | None  # type: ignore[misc]
-    return (dict[str, _shape(inner)] if form == MAP else _struct_shape(name)) | None  # type: ignore[misc]
-
-
-@cache
-def _struct_shape(name: str) -> Any:
-    names = {f"field_{number}": each.name for number, each in enumerate(STRUCTS[name])}
-    fields = [(f"field_{number}", _shape(each.type_name), None) for number, each in enumerate(STRUCTS[name])]
-    return msgspec.defstruct(name.replace(".", "_"), fields, rename=names, forbid_unknown_fields=True, gc=False)

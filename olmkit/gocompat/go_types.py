@@ -4,9 +4,9 @@ Facts of k8s.io/api and k8s.io/apiextensions-apiserver 0.34, of operators.coreos
 operator-registry (declcfg and property).
 
 One type for each line, its fields in the order they are written. A field is `name type`; `?` after the name: an empty one is not
-written. Types: string, bool, int, int32, float, json (anything), quantity, intorstring, time, another type of the table; before
-it `*` (a pointer, which may be null), `[]` (list of), `map[string]`; `[]uint8` is bytes, as base64. Longer lines are continued
-with an indentation.
+written. Types: string, bool, int32, int64, float, json (anything), quantity, intorstring, time, version (a semantic version),
+another type of the table; before it `*` (a pointer, which may be null), `[]` (list of), `map[string]`; `[]uint8` is bytes, as
+base64. Longer lines are continued with an indentation.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ v1alpha1.AppLink = name? string, url? string
 property.CSVMetadata are also written; the others have no `?`."""
 
 _KUBERNETES_TYPES = """
-AWSElasticBlockStoreVolumeSource = volumeID string, fsType? string, partition? int, readOnly? bool
+AWSElasticBlockStoreVolumeSource = volumeID string, fsType? string, partition? int32, readOnly? bool
 Affinity = nodeAffinity? *NodeAffinity, podAffinity? *PodAffinity, podAntiAffinity? *PodAntiAffinity
 AppArmorProfile = type string, localhostProfile? *string
 AzureDiskVolumeSource = diskName string, diskURI string, cachingMode? *string, fsType? *string, readOnly? *bool, kind?
@@ -80,18 +80,18 @@ ClusterTrustBundleProjection = name? *string, signerName? *string, labelSelector
 ConfigMapEnvSource = name? string, optional? *bool
 ConfigMapKeySelector = name? string, key string, optional? *bool
 ConfigMapProjection = name? string, items? []KeyToPath, optional? *bool
-ConfigMapVolumeSource = name? string, items? []KeyToPath, defaultMode? *int, optional? *bool
+ConfigMapVolumeSource = name? string, items? []KeyToPath, defaultMode? *int32, optional? *bool
 Container = name string, image? string, command? []string, args? []string, workingDir? string, ports? []ContainerPort,
     envFrom? []EnvFromSource, env? []EnvVar, resources? ResourceRequirements, resizePolicy? []ContainerResizePolicy,
     restartPolicy? *string, restartPolicyRules? []ContainerRestartRule, volumeMounts? []VolumeMount, volumeDevices?
     []VolumeDevice, livenessProbe? *Probe, readinessProbe? *Probe, startupProbe? *Probe, lifecycle? *Lifecycle,
     terminationMessagePath? string, terminationMessagePolicy? string, imagePullPolicy? string, securityContext?
     *SecurityContext, stdin? bool, stdinOnce? bool, tty? bool
-ContainerPort = name? string, hostPort? int, containerPort int, protocol? string, hostIP? string
+ContainerPort = name? string, hostPort? int32, containerPort int32, protocol? string, hostIP? string
 ContainerResizePolicy = resourceName string, restartPolicy string
 ContainerRestartRule = action? string, exitCodes? *ContainerRestartRuleOnExitCodes
-ContainerRestartRuleOnExitCodes = operator? string, values? []int
-CustomResourceColumnDefinition = name string, type string, format? string, description? string, priority? int,
+ContainerRestartRuleOnExitCodes = operator? string, values? []int32
+CustomResourceColumnDefinition = name string, type string, format? string, description? string, priority? int32,
     jsonPath string
 CustomResourceConversion = strategy string, webhook? *WebhookConversion
 CustomResourceDefinition = kind? string, apiVersion? string, metadata? ObjectMeta, spec CustomResourceDefinitionSpec,
@@ -111,13 +111,13 @@ CustomResourceSubresourceScale = specReplicasPath string, statusReplicasPath str
 CustomResourceSubresourceStatus =
 CustomResourceSubresources = status? *CustomResourceSubresourceStatus, scale? *CustomResourceSubresourceScale
 CustomResourceValidation = openAPIV3Schema? *JSONSchemaProps
-DeploymentSpec = replicas? *int, selector *LabelSelector, template PodTemplateSpec, strategy? DeploymentStrategy,
-    minReadySeconds? int, revisionHistoryLimit? *int, paused? bool, progressDeadlineSeconds? *int
+DeploymentSpec = replicas? *int32, selector *LabelSelector, template PodTemplateSpec, strategy? DeploymentStrategy,
+    minReadySeconds? int32, revisionHistoryLimit? *int32, paused? bool, progressDeadlineSeconds? *int32
 DeploymentStrategy = type? string, rollingUpdate? *RollingUpdateDeployment
 DownwardAPIProjection = items? []DownwardAPIVolumeFile
 DownwardAPIVolumeFile = path string, fieldRef? *ObjectFieldSelector, resourceFieldRef? *ResourceFieldSelector, mode?
-    *int
-DownwardAPIVolumeSource = items? []DownwardAPIVolumeFile, defaultMode? *int
+    *int32
+DownwardAPIVolumeSource = items? []DownwardAPIVolumeFile, defaultMode? *int32
 EmptyDirVolumeSource = medium? string, sizeLimit? *quantity
 EnvFromSource = prefix? string, configMapRef? *ConfigMapEnvSource, secretRef? *SecretEnvSource
 EnvVar = name string, value? string, valueFrom? *EnvVarSource
@@ -132,34 +132,34 @@ EphemeralContainer = name string, image? string, command? []string, args? []stri
 EphemeralVolumeSource = volumeClaimTemplate? *PersistentVolumeClaimTemplate
 ExecAction = command? []string
 ExternalDocumentation = description? string, url? string
-FCVolumeSource = targetWWNs? []string, lun? *int, fsType? string, readOnly? bool, wwids? []string
+FCVolumeSource = targetWWNs? []string, lun? *int32, fsType? string, readOnly? bool, wwids? []string
 FileKeySelector = volumeName string, path string, key string, optional? *bool
 FlexVolumeSource = driver string, fsType? string, secretRef? *LocalObjectReference, readOnly? bool, options?
     map[string]string
 FlockerVolumeSource = datasetName? string, datasetUUID? string
-GCEPersistentDiskVolumeSource = pdName string, fsType? string, partition? int, readOnly? bool
-GRPCAction = port int, service *string
+GCEPersistentDiskVolumeSource = pdName string, fsType? string, partition? int32, readOnly? bool
+GRPCAction = port int32, service *string
 GitRepoVolumeSource = repository string, revision? string, directory? string
 GlusterfsVolumeSource = endpoints string, path string, readOnly? bool
 HTTPGetAction = path? string, port intorstring, host? string, scheme? string, httpHeaders? []HTTPHeader
 HTTPHeader = name string, value string
 HostAlias = ip string, hostnames? []string
 HostPathVolumeSource = path string, type? *string
-ISCSIVolumeSource = targetPortal string, iqn string, lun int, iscsiInterface? string, fsType? string, readOnly? bool,
+ISCSIVolumeSource = targetPortal string, iqn string, lun int32, iscsiInterface? string, fsType? string, readOnly? bool,
     portals? []string, chapAuthDiscovery? bool, chapAuthSession? bool, secretRef? *LocalObjectReference,
     initiatorName? *string
 ImageVolumeSource = reference? string, pullPolicy? string
 JSONSchemaProps = id? string, $schema? string, $ref? *string, description? string, type? string, format? string,
     title? string, default? *json, maximum? *float, exclusiveMaximum? bool, minimum? *float, exclusiveMinimum? bool,
-    maxLength? *int, minLength? *int, pattern? string, maxItems? *int, minItems? *int, uniqueItems? bool, multipleOf?
-    *float, enum? []json, maxProperties? *int, minProperties? *int, required? []string, items? *SchemaOrArray, allOf?
+    maxLength? *int64, minLength? *int64, pattern? string, maxItems? *int64, minItems? *int64, uniqueItems? bool, multipleOf?
+    *float, enum? []json, maxProperties? *int64, minProperties? *int64, required? []string, items? *SchemaOrArray, allOf?
     []JSONSchemaProps, oneOf? []JSONSchemaProps, anyOf? []JSONSchemaProps, not? *JSONSchemaProps, properties?
     map[string]JSONSchemaProps, additionalProperties? *SchemaOrBool, patternProperties? map[string]JSONSchemaProps,
     dependencies? map[string]SchemaOrStrings, additionalItems? *SchemaOrBool, definitions? map[string]JSONSchemaProps,
     externalDocs? *ExternalDocumentation, example? *json, nullable? bool, x-kubernetes-preserve-unknown-fields? *bool,
     x-kubernetes-embedded-resource? bool, x-kubernetes-int-or-string? bool, x-kubernetes-list-map-keys? []string,
     x-kubernetes-list-type? *string, x-kubernetes-map-type? *string, x-kubernetes-validations? []ValidationRule
-KeyToPath = key string, path string, mode? *int
+KeyToPath = key string, path string, mode? *int32
 LabelSelector = matchLabels? map[string]string, matchExpressions? []LabelSelectorRequirement
 LabelSelectorRequirement = key string, operator string, values? []string
 Lifecycle = postStart? *LifecycleHandler, preStop? *LifecycleHandler, stopSignal? *string
@@ -175,7 +175,7 @@ NodeSelectorRequirement = key string, operator string, values? []string
 NodeSelectorTerm = matchExpressions? []NodeSelectorRequirement, matchFields? []NodeSelectorRequirement
 ObjectFieldSelector = apiVersion? string, fieldPath string
 ObjectMeta = name? string, generateName? string, namespace? string, selfLink? string, uid? string, resourceVersion?
-    string, generation? int, creationTimestamp? *time, deletionTimestamp? *time, deletionGracePeriodSeconds? *int,
+    string, generation? int64, creationTimestamp? *time, deletionTimestamp? *time, deletionGracePeriodSeconds? *int64,
     labels? map[string]string, annotations? map[string]string, ownerReferences? []OwnerReference, finalizers?
     []string, managedFields? []ManagedFieldsEntry
 OwnerReference = apiVersion string, kind string, name string, uid string, controller? *bool, blockOwnerDeletion? *bool
@@ -191,7 +191,7 @@ PodAffinityTerm = labelSelector? *LabelSelector, namespaces? []string, topologyK
     *LabelSelector, matchLabelKeys? []string, mismatchLabelKeys? []string
 PodAntiAffinity = requiredDuringSchedulingIgnoredDuringExecution? []PodAffinityTerm,
     preferredDuringSchedulingIgnoredDuringExecution? []WeightedPodAffinityTerm
-PodCertificateProjection = signerName? string, keyType? string, maxExpirationSeconds? *int, credentialBundlePath?
+PodCertificateProjection = signerName? string, keyType? string, maxExpirationSeconds? *int32, credentialBundlePath?
     string, keyPath? string, certificateChainPath? string
 PodDNSConfig = nameservers? []string, searches? []string, options? []PodDNSConfigOption
 PodDNSConfigOption = name? string, value? *string
@@ -199,17 +199,17 @@ PodOS = name string
 PodReadinessGate = conditionType string
 PodResourceClaim = name string, resourceClaimName? *string, resourceClaimTemplateName? *string
 PodSchedulingGate = name string
-PodSecurityContext = seLinuxOptions? *SELinuxOptions, windowsOptions? *WindowsSecurityContextOptions, runAsUser? *int,
-    runAsGroup? *int, runAsNonRoot? *bool, supplementalGroups? []int, supplementalGroupsPolicy? *string, fsGroup?
-    *int, sysctls? []Sysctl, fsGroupChangePolicy? *string, seccompProfile? *SeccompProfile, appArmorProfile?
+PodSecurityContext = seLinuxOptions? *SELinuxOptions, windowsOptions? *WindowsSecurityContextOptions, runAsUser? *int64,
+    runAsGroup? *int64, runAsNonRoot? *bool, supplementalGroups? []int64, supplementalGroupsPolicy? *string, fsGroup?
+    *int64, sysctls? []Sysctl, fsGroupChangePolicy? *string, seccompProfile? *SeccompProfile, appArmorProfile?
     *AppArmorProfile, seLinuxChangePolicy? *string
 PodSpec = volumes? []Volume, initContainers? []Container, containers []Container, ephemeralContainers?
-    []EphemeralContainer, restartPolicy? string, terminationGracePeriodSeconds? *int, activeDeadlineSeconds? *int,
+    []EphemeralContainer, restartPolicy? string, terminationGracePeriodSeconds? *int64, activeDeadlineSeconds? *int64,
     dnsPolicy? string, nodeSelector? map[string]string, serviceAccountName? string, serviceAccount? string,
     automountServiceAccountToken? *bool, nodeName? string, hostNetwork? bool, hostPID? bool, hostIPC? bool,
     shareProcessNamespace? *bool, securityContext? *PodSecurityContext, imagePullSecrets? []LocalObjectReference,
     hostname? string, subdomain? string, affinity? *Affinity, schedulerName? string, tolerations? []Toleration,
-    hostAliases? []HostAlias, priorityClassName? string, priority? *int, dnsConfig? *PodDNSConfig, readinessGates?
+    hostAliases? []HostAlias, priorityClassName? string, priority? *int32, dnsConfig? *PodDNSConfig, readinessGates?
     []PodReadinessGate, runtimeClassName? *string, enableServiceLinks? *bool, preemptionPolicy? *string, overhead?
     map[string]quantity, topologySpreadConstraints? []TopologySpreadConstraint, setHostnameAsFQDN? *bool, os? *PodOS,
     hostUsers? *bool, schedulingGates? []PodSchedulingGate, resourceClaims? []PodResourceClaim, resources?
@@ -218,11 +218,11 @@ PodTemplateSpec = metadata? ObjectMeta, spec? PodSpec
 PolicyRule = verbs []string, apiGroups? []string, resources? []string, resourceNames? []string, nonResourceURLs?
     []string
 PortworxVolumeSource = volumeID string, fsType? string, readOnly? bool
-PreferredSchedulingTerm = weight int, preference NodeSelectorTerm
+PreferredSchedulingTerm = weight int32, preference NodeSelectorTerm
 Probe = exec? *ExecAction, httpGet? *HTTPGetAction, tcpSocket? *TCPSocketAction, grpc? *GRPCAction,
-    initialDelaySeconds? int, timeoutSeconds? int, periodSeconds? int, successThreshold? int, failureThreshold? int,
-    terminationGracePeriodSeconds? *int
-ProjectedVolumeSource = sources []VolumeProjection, defaultMode? *int
+    initialDelaySeconds? int32, timeoutSeconds? int32, periodSeconds? int32, successThreshold? int32, failureThreshold? int32,
+    terminationGracePeriodSeconds? *int64
+ProjectedVolumeSource = sources []VolumeProjection, defaultMode? *int32
 QuobyteVolumeSource = registry string, volume string, readOnly? bool, user? string, group? string, tenant? string
 RBDVolumeSource = monitors []string, image string, fsType? string, pool? string, user? string, keyring? string,
     secretRef? *LocalObjectReference, readOnly? bool
@@ -240,22 +240,22 @@ SeccompProfile = type string, localhostProfile? *string
 SecretEnvSource = name? string, optional? *bool
 SecretKeySelector = name? string, key string, optional? *bool
 SecretProjection = name? string, items? []KeyToPath, optional? *bool
-SecretVolumeSource = secretName? string, items? []KeyToPath, defaultMode? *int, optional? *bool
+SecretVolumeSource = secretName? string, items? []KeyToPath, defaultMode? *int32, optional? *bool
 SecurityContext = capabilities? *Capabilities, privileged? *bool, seLinuxOptions? *SELinuxOptions, windowsOptions?
-    *WindowsSecurityContextOptions, runAsUser? *int, runAsGroup? *int, runAsNonRoot? *bool, readOnlyRootFilesystem?
+    *WindowsSecurityContextOptions, runAsUser? *int64, runAsGroup? *int64, runAsNonRoot? *bool, readOnlyRootFilesystem?
     *bool, allowPrivilegeEscalation? *bool, procMount? *string, seccompProfile? *SeccompProfile, appArmorProfile?
     *AppArmorProfile
 SelectableField = jsonPath string
-ServiceAccountTokenProjection = audience? string, expirationSeconds? *int, path string
-ServiceReference = namespace string, name string, path? *string, port? *int
-SleepAction = seconds int
+ServiceAccountTokenProjection = audience? string, expirationSeconds? *int64, path string
+ServiceReference = namespace string, name string, path? *string, port? *int32
+SleepAction = seconds int64
 StorageOSVolumeSource = volumeName? string, volumeNamespace? string, fsType? string, readOnly? bool, secretRef?
     *LocalObjectReference
 Sysctl = name string, value string
 TCPSocketAction = port intorstring, host? string
-Toleration = key? string, operator? string, value? string, effect? string, tolerationSeconds? *int
-TopologySpreadConstraint = maxSkew int, topologyKey string, whenUnsatisfiable string, labelSelector? *LabelSelector,
-    minDomains? *int, nodeAffinityPolicy? *string, nodeTaintsPolicy? *string, matchLabelKeys? []string
+Toleration = key? string, operator? string, value? string, effect? string, tolerationSeconds? *int64
+TopologySpreadConstraint = maxSkew int32, topologyKey string, whenUnsatisfiable string, labelSelector? *LabelSelector,
+    minDomains? *int32, nodeAffinityPolicy? *string, nodeTaintsPolicy? *string, matchLabelKeys? []string
 TypedLocalObjectReference = apiGroup *string, kind string, name string
 TypedObjectReference = apiGroup *string, kind string, name string, namespace? *string
 ValidationRule = rule string, message? string, messageExpression? string, reason? *string, fieldPath? string,
@@ -281,7 +281,7 @@ VolumeResourceRequirements = limits? map[string]quantity, requests? map[string]q
 VsphereVirtualDiskVolumeSource = volumePath string, fsType? string, storagePolicyName? string, storagePolicyID? string
 WebhookClientConfig = url? *string, service? *ServiceReference, caBundle? []uint8
 WebhookConversion = clientConfig? *WebhookClientConfig, conversionReviewVersions []string
-WeightedPodAffinityTerm = weight int, podAffinityTerm PodAffinityTerm
+WeightedPodAffinityTerm = weight int32, podAffinityTerm PodAffinityTerm
 WindowsSecurityContextOptions = gmsaCredentialSpecName? *string, gmsaCredentialSpec? *string, runAsUserName? *string,
     hostProcess? *bool
 """
@@ -289,7 +289,7 @@ WindowsSecurityContextOptions = gmsaCredentialSpecName? *string, gmsaCredentialS
 _CSV_TYPES = """
 APIServiceDefinitions = owned? []APIServiceDescription, required? []APIServiceDescription
 APIServiceDescription = name string, group string, version string, kind string, deploymentName? string, containerPort?
-    int
+    int32
 CRDDescription = name string, version string, kind string
 CustomResourceDefinitions = owned? []CRDDescription, required? []CRDDescription
 StrategyDeploymentPermissions = serviceAccountName string, rules []PolicyRule
@@ -304,9 +304,9 @@ ClusterServiceVersionSpec = install NamedInstallStrategy, version? json, maturit
     CustomResourceDefinitions, apiservicedefinitions? APIServiceDefinitions, webhookdefinitions? []WebhookDescription,
     nativeAPIs? []v1.GroupVersionKind, minKubeVersion? string, displayName? string, installModes?
     []v1alpha1.InstallMode, replaces? string
-WebhookDescription = generateName string, type string, deploymentName? string, containerPort? int, targetPort?
+WebhookDescription = generateName string, type string, deploymentName? string, containerPort? int32, targetPort?
     *intorstring, rules? []RuleWithOperations, failurePolicy? *string, matchPolicy? *string, objectSelector?
-    *LabelSelector, sideEffects *string, timeoutSeconds? *int, admissionReviewVersions []string, reinvocationPolicy?
+    *LabelSelector, sideEffects *string, timeoutSeconds? *int32, admissionReviewVersions []string, reinvocationPolicy?
     *string, webhookPath? *string, conversionCRDs? []string
 """
 """The parts of a ClusterServiceVersion that rukpak renders or checks."""
@@ -325,6 +325,58 @@ WebhookConfiguration = webhooks? []Webhook
 """
 """The parts that rukpak reads of objects that it applies unchanged. These types are only checked."""
 
+_WHOLE_TYPES = """
+v1alpha1.ClusterServiceVersion = kind? string, apiVersion? string, metadata ObjectMeta, spec
+    v1alpha1.ClusterServiceVersionSpec, status v1alpha1.ClusterServiceVersionStatus
+v1alpha1.ClusterServiceVersionSpec = install v1alpha1.NamedInstallStrategy, version? version, maturity? string,
+    customresourcedefinitions? v1alpha1.CustomResourceDefinitions, apiservicedefinitions? v1alpha1.APIServiceDefinitions,
+    webhookdefinitions? []WebhookDescription, nativeAPIs? []v1.GroupVersionKind, minKubeVersion? string, displayName
+    string, description? string, keywords? []string, maintainers? []v1alpha1.Maintainer, provider? v1alpha1.AppLink,
+    links? []v1alpha1.AppLink, icon? []v1alpha1.Icon, installModes? []v1alpha1.InstallMode, replaces? string, labels?
+    map[string]string, annotations? map[string]string, selector? *LabelSelector, cleanup? v1alpha1.CleanupSpec, skips?
+    []string, relatedImages? []v1alpha1.RelatedImage
+v1alpha1.NamedInstallStrategy = strategy string, spec? StrategyDetailsDeployment
+v1alpha1.Icon = base64data string, mediatype string
+v1alpha1.CleanupSpec = enabled bool
+v1alpha1.RelatedImage = name string, image string
+v1alpha1.ClusterServiceVersionStatus = phase? string, message? string, reason? string, lastUpdateTime? *time,
+    lastTransitionTime? *time, conditions? []v1alpha1.ClusterServiceVersionCondition, requirementStatus?
+    []v1alpha1.RequirementStatus, certsLastUpdated? *time, certsRotateAt? *time, cleanup? v1alpha1.CleanupStatus
+v1alpha1.ClusterServiceVersionCondition = phase? string, message? string, reason? string, lastUpdateTime? *time,
+    lastTransitionTime? *time
+v1alpha1.RequirementStatus = group string, version string, kind string, name string, status string, message string,
+    uuid? string, dependents? []v1alpha1.DependentStatus
+v1alpha1.DependentStatus = group string, version string, kind string, status string, uuid? string, message? string
+v1alpha1.CleanupStatus = pendingDeletion? []v1alpha1.ResourceList
+v1alpha1.ResourceList = group string, kind string, instances []v1alpha1.ResourceInstance
+v1alpha1.ResourceInstance = name string, namespace? string
+v1beta1.CustomResourceDefinition = kind? string, apiVersion? string, metadata? ObjectMeta, spec
+    v1beta1.CustomResourceDefinitionSpec, status? CustomResourceDefinitionStatus
+v1beta1.CustomResourceDefinitionSpec = group string, version? string, names CustomResourceDefinitionNames, scope string,
+    validation? *CustomResourceValidation, subresources? *CustomResourceSubresources, versions?
+    []v1beta1.CustomResourceDefinitionVersion, additionalPrinterColumns? []v1beta1.CustomResourceColumnDefinition,
+    selectableFields? []SelectableField, conversion? *v1beta1.CustomResourceConversion, preserveUnknownFields? *bool
+v1beta1.CustomResourceDefinitionVersion = name string, served bool, storage bool, deprecated? bool, deprecationWarning?
+    *string, schema? *CustomResourceValidation, subresources? *CustomResourceSubresources, additionalPrinterColumns?
+    []v1beta1.CustomResourceColumnDefinition, selectableFields? []SelectableField
+v1beta1.CustomResourceColumnDefinition = name string, type string, format? string, description? string, priority? int32,
+    JSONPath string
+v1beta1.CustomResourceConversion = strategy string, webhookClientConfig? *WebhookClientConfig,
+    conversionReviewVersions? []string
+bundle.AnnotationMetadata = annotations map[string]string
+manifests.AnnotationsFile = annotations manifests.Annotations
+manifests.Annotations = operators.operatorframework.io.bundle.package.v1 string,
+    operators.operatorframework.io.bundle.channels.v1 string, operators.operatorframework.io.bundle.channel.default.v1
+    string
+registry.DependenciesFile = dependencies []registry.Dependency
+registry.Dependency = type string, value json
+registry.GVKDependency = group string, kind string, version string
+registry.PackageDependency = packageName string, version string
+registry.LabelDependency = label string
+registry.CelConstraint = failureMessage string, cel *constraints.Cel
+constraints.Cel = rule string
+"""
+"""The types as which upstream's validators read a bundle: whole, unlike those that are rendered. They are only read."""
 
 POINTER, LIST, MAP, BYTES = "*", "[]", "map[string]", "[]uint8"
 
@@ -347,8 +399,13 @@ def _parsed(table: str) -> dict[str, tuple[Field, ...]]:
     return types
 
 
-STRUCTS: Final[Mapping[str, tuple[Field, ...]]] = _parsed(_OPM_TYPES + _KUBERNETES_TYPES + _CSV_TYPES + _CHECKED_TYPES)
+STRUCTS: Final[Mapping[str, tuple[Field, ...]]] = _parsed(
+    _OPM_TYPES + _KUBERNETES_TYPES + _CSV_TYPES + _CHECKED_TYPES + _WHOLE_TYPES
+)
 """Every struct by its name."""
+
+CSV_STRUCTS: Final = frozenset(_parsed(_CSV_TYPES))
+"""Those of v1alpha1 whose names in the table have no package; the others without one are of a v1."""
 
 
 def split_type(name: str) -> tuple[str, str]:

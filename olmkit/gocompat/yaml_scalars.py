@@ -158,12 +158,12 @@ def key(value: Any) -> str:
             return str(value)
         case orjson.Fragment():
             text = orjson.dumps(value).decode()
-            return text if _INTEGER.fullmatch(text) and integer(text) != int(text) else _float_key(float(text))
+            return text if _INTEGER.fullmatch(text) and integer(text) != int(text) else float_key(float(text))
         case _:
             raise ValueError("a mapping's key must be a string, number or boolean")
 
 
-def _float_key(value: float) -> str:
+def float_key(value: float) -> str:
     """A float as a key: the fewest digits that give the same 32 bits, with an exponent from a million on and below 0.0001."""
     try:
         (short,) = struct.unpack("<f", struct.pack("<f", value))

@@ -14,7 +14,14 @@ import pytest
 
 DECLARATIONS = {
     *("olmctl", "olmctl.main", "olmctl.commands", "olmctl.terminal"),
-    *("olmctl.cli", "olmctl.cli.bundle", "olmctl.cli.catalog", "olmctl.cli.cluster", "olmctl.cli.completion"),
+    *(
+        "olmctl.cli",
+        "olmctl.cli.bundle",
+        "olmctl.cli.bundle_check",
+        "olmctl.cli.catalog",
+        "olmctl.cli.cluster",
+        "olmctl.cli.completion",
+    ),
     *("olmctl.cli.options", "olmctl.cli.resolve", "olmctl.cli.suite"),
     *("olmkit", "olmkit.api", "olmkit.api.names", "olmkit.api.patterns", "olmkit.errors"),
     *("olmkit.gocompat", "olmkit.gocompat.text", "olmkit.runtime", "olmkit.runtime.flags"),

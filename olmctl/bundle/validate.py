@@ -1,0 +1,163 @@
+"""`olm bundle validate DIRECTORY|IMAGE...`: print what upstream's validators and those of the suite find in bundles.
+
+Several bundles are checked in processes on all cores, and their results are printed in the order of the arguments. Bundles are
+untrusted: each has a limit of CPU time, and nothing outside its directory is read. Never writes to a bundle.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from olmctl.commands import FAILED
+from olmctl.validation.checks import LOAD, Options, validated
+from olmctl.validation.file_tree import TooLarge, read_tree
+from olmctl.validation.finding import ERROR, Finding
+from olmctl.validation.output import json, text
+from olmctl.validation.result import Result
+from olmkit.errors import OlmError
+
+SECONDS_PER_BUNDLE = 60
+"""CPU time of the checks of one bundle."""
+MEMORY_PER_PROCESS = 4 * 1024**3
+"""Bytes of address space of a process that checks bundles."""
+_BUNDLES_PER_PROCESS = 4
+"""Fewer bundles are checked sooner in this process than in others."""
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A bundle to check. The image options are for one that is no directory."""
+
+    bundle: str
+    options: Options
+    registries_conf: Path | None
+    pull_cas_dir: Path | None
+    allow_source_cidr: tuple[str, ...]
+
+
+class _TimeIsUp(BaseException):
+    """The checks of a bundle take too long. No code that is interrupted catches it."""
+
+
+def validate(bundles: tuple[str, ...], output: str | None, *, upstream: bool, **images: Any) -> int:
+    """Check the bundles and print their results."""
+    options = Options(upstream=upstream)
+    jobs = [_Job(bundle, options, **images) for bundle in bundles]
+    results = []
+    for result in _results(jobs):
+        results.append(result)
+        if output == "json":
+            sys.stdout.write(json.line(result))
+        else:
+            sys.stdout.writelines(f"{line}\n" for line in text.lines(result))
+    if output is None and len(results) > 1:
+        print(f"\n{text.summary(results)}")
+    return 0 if all(each.passed for each in results) else FAILED
+
+
+def _results(jobs: Sequence[_Job]) -> Iterator[Result]:
+    """The results in the order of the jobs."""
+    processes = min(_cores(), len(jobs) // _BUNDLES_PER_PROCESS)
+    done = 0
+    while processes > 1 and done < len(jobs):
+        context = get_context("fork")
+        with ProcessPoolExecutor(processes, mp_context=context, initializer=_limit_memory) as pool:
+            try:
+                for result in pool.map(_result, jobs[done:]):
+                    done += 1
+                    yield result
+            except BrokenProcessPool:
+                # The kernel has killed a process, most likely for its memory: each of the next bundles has one of its own.
+                for job in jobs[done : done + processes]:
+                    done += 1
+                    yield _alone(job)
+    yield from map(_result, jobs[done:])
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _limit_memory() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = MEMORY_PER_PROCESS if hard == resource.RLIM_INFINITY else min(MEMORY_PER_PROCESS, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+def _alone(job: _Job) -> Result:
+    """The result of a job in a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("fork"), initializer=_limit_memory) as pool:
+        try:
+            return pool.submit(_result, job).result()
+        except BrokenProcessPool:
+            return _failure(job.bundle, "the process that checked it ended: it most likely needs too much memory")
+
+
+def _result(job: _Job) -> Result:
+    """The result of a job; a bundle that cannot be read or checked has one finding that says so."""
+    try:
+        if os.path.lexists(job.bundle):
+            return _checked(Path(job.bundle), job)
+        return _pulled(job)
+    except (TooLarge, OlmError) as error:
+        return _failure(job.bundle, str(error))
+    except OSError as error:
+        return _failure(job.bundle, f"{error.filename or job.bundle}: {error.strerror or error}")
+    except MemoryError:
+        return _failure(job.bundle, "its checks need too much memory")
+
+
+def _failure(bundle: str, message: str) -> Result:
+    return Result(bundle, (Finding(ERROR, message, LOAD, rule="load"),))
+
+
+def _checked(directory: Path, job: _Job) -> Result:
+    tree = read_tree(directory)
+    try:
+        with _time_limit(SECONDS_PER_BUNDLE):
+            return validated(tree, job.bundle, job.options, str(directory))
+    except _TimeIsUp:
+        return _failure(job.bundle, f"its checks take more than {SECONDS_PER_BUNDLE} s of CPU time")
+
+
+@contextmanager
+def _time_limit(seconds: int) -> Iterator[None]:
+    """Raise _TimeIsUp in the block after so much CPU time."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise _TimeIsUp
+
+    before = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def _pulled(job: _Job) -> Result:
+    from olmctl.catalog.images import NoDirectory, reference_error, unpacked
+
+    problem = reference_error(job.bundle)
+    if problem:
+        return _failure(job.bundle, f"there is no such directory, and it is no reference of an image: {problem}")
+    try:
+        with unpacked(job.bundle, job.registries_conf, job.pull_cas_dir, job.allow_source_cidr) as image:
+            if image.is_catalog:
+                return _failure(job.bundle, "the image is one of a catalog: `olm catalog validate` checks catalogs")
+            return _checked(image.root, job)
+    except NoDirectory as error:
+        return _failure(job.bundle, str(error))

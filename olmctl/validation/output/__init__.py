@@ -1,0 +1,1 @@
+"""The forms in which results are printed: text, JSON, SARIF, JUnit."""

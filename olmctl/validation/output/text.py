@@ -1,0 +1,65 @@
+"""Results as text for people: a line for each finding, as compilers print them, and a line about how to correct it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from olmctl.terminal import clean, coloured, shorten
+from olmctl.validation.finding import ERROR, WARNING, Finding
+from olmctl.validation.result import Result
+from olmkit.api.names import pluralize
+
+MAX_CHARACTERS = 1000
+"""Characters of a finding that are printed."""
+_CSV_NAME = re.compile(r"\([^()\s]*\) ")
+_PATTERN = re.compile(r",? *regex used for validation is '[^']*'")
+"""The part of Kubernetes' texts about names that follows its examples."""
+_COLOURS = {ERROR: "red", WARNING: "yellow"}
+
+
+def lines(result: Result, *, with_warnings: bool = True) -> Iterator[str]:
+    """The findings about one bundle, errors first, and its summary."""
+    levels = (ERROR, WARNING) if with_warnings else (ERROR,)
+    for level in levels:
+        for finding in result.findings:
+            if finding.level == level:
+                yield from _finding_lines(result, finding)
+    verdict = coloured("passed", "green") if result.passed else coloured("failed", "red")
+    counts = _counts(result.findings)
+    yield f"{clean(result.bundle)}: {verdict}{f' ({counts})' if counts else ''}"
+
+
+def summary(results: Sequence[Result]) -> str:
+    """One line about all bundles."""
+    failed = sum(not each.passed for each in results)
+    counts = _counts(finding for each in results for finding in each.findings)
+    passed = f"{len(results) - failed} passed, {failed} failed"
+    return f"{pluralize(len(results), 'bundle')}: {passed}{f'; {counts}' if counts else ''}"
+
+
+def _counts(findings: Iterable[Finding]) -> str:
+    levels = [each.level for each in findings]
+    counted = ((level, levels.count(level)) for level in (ERROR, WARNING))
+    return ", ".join(pluralize(count, level) for level, count in counted if count)
+
+
+def _finding_lines(result: Result, finding: Finding) -> Iterator[str]:
+    place = clean(f"{result.bundle.rstrip('/')}/{finding.file}" if finding.file else result.bundle)
+    line = f":{finding.line}" if finding.line else ""
+    rule = f" [{finding.rule}]" if finding.rule else ""
+    text = shorten(_PATTERN.sub("", clean(sentence(finding))), MAX_CHARACTERS)
+    yield f"{place}{line}: {coloured(finding.level, _COLOURS[finding.level])}: {text}{rule}"
+    if finding.hint:
+        yield f"    {clean(finding.hint)}"
+
+
+def sentence(finding: Finding) -> str:
+    """The message without what upstream's form says twice: the level, an empty value, the name of the CSV, the field."""
+    text = finding.message.removeprefix("Error: ").removeprefix("Warning: ")
+    if finding.field:
+        rest = text.removeprefix(f"Field {finding.field}").removeprefix(f", Value {finding.value}").removeprefix(": ")
+        return rest if rest.startswith(finding.field) else f"{finding.field}: {rest}"
+    if text.startswith("Value : "):
+        return _CSV_NAME.sub("", text.removeprefix("Value : "), count=1)
+    return text.removeprefix("Value ").removeprefix(": ")
