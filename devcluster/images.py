@@ -5,36 +5,33 @@ the registry.
 """
 
 import argparse
+import asyncio
 import gzip
-import hashlib
-import http.client
 import io
 import json
 import re
 import tarfile
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
+import orjson
 import yaml
 
 from devcluster.errors import DevclusterError
+from olmctl.authoring.images.contents import ANNOTATIONS_FILE, annotations_of, bundle_files
+from olmctl.authoring.images.image import Image, labelled_image, make_image
+from olmctl.authoring.images.labels import CONFIGS_LABEL
+from olmctl.authoring.images.layers import COMPRESSED_TYPE, TAR_TYPE, Layer, StoredBlob, compressed, digest_of
+from olmctl.authoring.images.push import push
+from olmkit.errors import OlmError
+from olmkit.sources.oci.registries_conf import Registries, RegistryRule
 
-CONFIGS_LABEL = "operators.operatorframework.io.index.configs.v1"
-"""The label of a catalog image that names the directory of the catalog's files."""
-
-_MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
-_CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
-_LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar+gzip"
 _BUNDLE = "olm.bundle"
-_BUNDLE_DIRECTORIES = ("manifests", "metadata")
 _WORKERS = 4
-_TIMEOUT_SECONDS = 60.0
 _PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _IMAGE_NAME = re.compile(rf"{_PART}(?:/{_PART})*(?::\w[\w.-]{{0,127}})?", re.ASCII)
 
@@ -45,79 +42,37 @@ class Registry:
     """An image registry at `address` ("127.0.0.1:5000") that speaks plain HTTP and needs no login."""
 
     def __init__(self, address: str) -> None:
-        """Opens no connection: each request uses its own, so threads can share this object."""
+        """Opens no connection: each push uses its own, so threads can share this object."""
         self.address = address
 
     def push(self, repository: str, tag: str, files: Mapping[str, bytes], labels: Mapping[str, str]) -> str:
         """Push an image with one layer of `files` (path -> content); return the digest of its manifest."""
-        return self.push_layers(repository, tag, [layer(files)], labels)
+        return self.push_image(repository, tag, labelled_image([compressed(files)], labels))
 
     def push_layers(self, repository: str, tag: str, layers: Iterable[bytes], labels: Mapping[str, str]) -> str:
         """Push an image with these layers, which are tar archives, lowest first; return the digest of its manifest."""
-        packed = [(_LAYER_TYPE, gzip.compress(tar, 6, mtime=0), _digest(tar)) for tar in layers]
-        return self._push_layers(repository, tag, packed, {"Labels": dict(sorted(labels.items()))})
+        return self.push_image(repository, tag, labelled_image([_packed_layer(each) for each in layers], labels))
 
     def push_program(self, repository: str, tag: str, program: Path) -> str:
         """Push an image that is one program without dependencies; return the digest of its manifest."""
-        tar = layer({program.name: program.read_bytes()}, mode=0o755)
-        packed = [(_LAYER_TYPE.removesuffix("+gzip"), tar, _digest(tar))]
-        return self._push_layers(repository, tag, packed, {"Entrypoint": [f"/{program.name}"]})
+        archive = _program_archive(program)
+        layer = Layer(TAR_TYPE, StoredBlob.of(archive), digest_of(archive))
+        return self.push_image(repository, tag, make_image([layer], {"Entrypoint": [f"/{program.name}"]}))
 
-    def _push_layers(
-        self, repository: str, tag: str, layers: Sequence[tuple[str, bytes, str]], settings: Mapping[str, Any]
-    ) -> str:
-        """Push an image of layers, each with its media type and the digest of its tar archive."""
-        config = {
-            "architecture": "amd64",
-            "os": "linux",
-            "config": settings,
-            "rootfs": {"type": "layers", "diff_ids": [unpacked for *_, unpacked in layers]},
-        }
-        manifest = {
-            "schemaVersion": 2,
-            "mediaType": _MANIFEST_TYPE,
-            "config": self._blob(repository, _CONFIG_TYPE, _json(config)),
-            "layers": [self._blob(repository, media_type, content) for media_type, content, _ in layers],
-        }
-        content = _json(manifest)
-        self._send("PUT", f"/v2/{repository}/manifests/{tag}", content, _MANIFEST_TYPE)
-        return _digest(content)
+    def push_image(self, repository: str, tag: str, image: Image) -> str:
+        """Push an image as it is; return its digest. Raises DevclusterError."""
+        reference = f"{self.address}/{repository}:{tag}"
 
-    def push_image(self, repository: str, tag: str, manifest: bytes, blobs: Iterable[bytes]) -> str:
-        """Push an image as it is, by its manifest (OCI) and all blobs that the manifest names; return its digest."""
-        for content in blobs:
-            self._blob(repository, "", content)
-        self._send("PUT", f"/v2/{repository}/manifests/{tag}", manifest, _MANIFEST_TYPE)
-        return _digest(manifest)
+        def work() -> None:
+            rule = RegistryRule(self.address, self.address, insecure=True)
+            asyncio.run(push(image, [reference], Registries((rule,)), attempts=1))
 
-    def _blob(self, repository: str, media_type: str, content: bytes) -> dict[str, Any]:
-        digest = _digest(content)
-        status, _ = self._request("HEAD", f"/v2/{repository}/blobs/{digest}")
-        if status != http.client.OK:
-            upload = urlsplit(self._send("POST", f"/v2/{repository}/blobs/uploads/")["location"])
-            separator = f"?{upload.query}&" if upload.query else "?"
-            self._send("PUT", f"{upload.path}{separator}digest={digest}", content, "application/octet-stream")
-        return {"mediaType": media_type, "digest": digest, "size": len(content)}
-
-    def _send(self, method: str, path: str, body: bytes = b"", content_type: str = "") -> Mapping[str, str]:
-        status, headers = self._request(method, path, body, content_type)
-        if status >= http.client.BAD_REQUEST:
-            raise DevclusterError(f"The registry {self.address} answered {status} to {method} {path}.")
-        return headers
-
-    def _request(
-        self, method: str, path: str, body: bytes = b"", content_type: str = ""
-    ) -> tuple[int, Mapping[str, str]]:
         try:
-            with closing(http.client.HTTPConnection(self.address, timeout=_TIMEOUT_SECONDS)) as connection:
-                connection.request(method, path, body, {"Content-Type": content_type} if content_type else {})
-                answer = connection.getresponse()
-                answer.read()
-                return answer.status, {name.lower(): value for name, value in answer.getheaders()}
-        except OSError as error:
-            raise DevclusterError(f"The registry {self.address} does not answer: {error}.") from error
-        except http.client.HTTPException as error:
-            raise DevclusterError(f"There is no registry at {self.address!r}, as host:port: {error}.") from error
+            with ThreadPoolExecutor(1) as thread:  # the caller's thread may have an event loop
+                thread.submit(work).result()
+        except OlmError as error:
+            raise DevclusterError(f"{reference} cannot be pushed: {error}") from error
+        return image.digest
 
 
 @dataclass(frozen=True)
@@ -231,7 +186,8 @@ class Catalog:
     def _push_bundle(self, package: str, version: str, directory: Path) -> str:
         repository = f"bundles/{package.lower()}"
         tag = "v" + re.sub(r"[^\w.-]", "_", version)[:127]
-        digest = self.registry.push(repository, tag, read_bundle(directory), bundle_labels(directory))
+        files = bundle_files(directory)
+        digest = self.registry.push(repository, tag, files, labels_of(files.get(ANNOTATIONS_FILE, b"")))
         return f"{self.host}/{repository}@{digest}"
 
 
@@ -250,26 +206,25 @@ def _blobs(path: Path, parse: Callable[[str], list[Any]]) -> list[Blob]:
     return found
 
 
-def read_bundle(directory: Path) -> dict[str, bytes]:
-    """The files below manifests/ and metadata/ of a bundle directory, by path."""
-    return {
-        path.relative_to(directory).as_posix(): path.read_bytes()
-        for name in _BUNDLE_DIRECTORIES
-        for path in sorted((directory / name).rglob("*"))
-        if path.is_file()
-    }
+def labels_of(annotations: bytes) -> dict[str, str]:
+    """The labels of a bundle's image, from the content of its annotations.yaml; none for a plain bundle."""
+    found = annotations_of(annotations)
+    return {key: value if isinstance(value, str) else orjson.dumps(value).decode() for key, value in found.items()}
 
 
-def bundle_labels(directory: Path) -> dict[str, str]:
-    """The labels of a bundle's image: those in its metadata/annotations.yaml; none for a plain bundle."""
-    path = directory / "metadata" / "annotations.yaml"
-    return bundle_labels_of(path.read_bytes() if path.is_file() else b"")
+def _packed_layer(archive: bytes) -> Layer:
+    return Layer(COMPRESSED_TYPE, StoredBlob.of(gzip.compress(archive, 6, mtime=0)), digest_of(archive))
 
 
-def bundle_labels_of(annotations: bytes) -> dict[str, str]:
-    """The labels of a bundle's image, from the content of its annotations.yaml."""
-    found = yaml.load(annotations, yaml.CSafeLoader) or {}
-    return {str(name): str(value) for name, value in (found.get("annotations") or {}).items()}
+def _program_archive(program: Path) -> bytes:
+    """A tar archive of one program."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        entry = tarfile.TarInfo(program.name)
+        entry.size, entry.mode = program.stat().st_size, 0o755
+        with program.open("rb") as file:
+            archive.addfile(entry, file)
+    return buffer.getvalue()
 
 
 def version_of(blob: Blob) -> str:
@@ -278,22 +233,6 @@ def version_of(blob: Blob) -> str:
         if item.get("type") == "olm.package":
             return str(item["value"].get("version", ""))
     return ""
-
-
-def layer(files: Mapping[str, bytes], mode: int = 0o644) -> bytes:
-    """A tar archive of the files, which have this mode, and their directories, sorted, without times and owners."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        directories = {str(parent) for path in files for parent in Path(path).parents if str(parent) != "."}
-        for name in sorted(directories):
-            entry = tarfile.TarInfo(name)
-            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
-            archive.addfile(entry)
-        for name, content in sorted(files.items(), key=lambda item: item[0].split("/")):
-            entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(content), mode
-            archive.addfile(entry, io.BytesIO(content))
-    return buffer.getvalue()
 
 
 def _check_names(without: Collection[str], known: Collection[str]) -> None:
@@ -327,14 +266,6 @@ def _lines(blobs: Iterable[Blob], images: Mapping[tuple[str, str], str]) -> byte
         filled = {**blob, "image": image} if image else blob
         lines.append(json.dumps(filled, separators=(",", ":"), ensure_ascii=False).encode() + b"\n")
     return b"".join(lines)
-
-
-def _json(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
-
-
-def _digest(content: bytes) -> str:
-    return "sha256:" + hashlib.sha256(content).hexdigest()
 
 
 def _check_image_name(name: str) -> None:

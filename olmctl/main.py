@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 from click.shell_completion import ShellComplete, get_completion_class
 
-from olmctl.cli import bundle_check, cluster
+from olmctl.cli import bundle_check, bundle_images, cluster
 from olmctl.cli.bundle import bundle
 from olmctl.cli.catalog import catalog
 from olmctl.cli.resolve import resolve
@@ -50,6 +50,9 @@ def completion(context: click.Context, shell: str) -> int:
     click.echo(found(olm, {}, program, variable).source())
     return 0
 
+
+for command in (bundle_images.build, bundle_images.push):
+    bundle.add_command(command)
 
 for command in (
     catalog,

@@ -24,8 +24,8 @@ from devcluster.cache import cache_directory, publish_once
 from devcluster.errors import DevclusterError
 from devcluster.images import Registry
 from devcluster.processes import REPOSITORY
+from olmctl.authoring.images import layout
 from release import base, debian_packages, helm, sources, wheels
-from release.archive import Image, write_archive
 from release.runtime_lock import INSTALLERS, NOT_IN_IMAGE, versions
 from release.sbom import make_sbom
 from release.suite import BUILD, SUITE, suite_version
@@ -68,9 +68,10 @@ def build(
         report("Making the base out of Debian packages ...")
         engine.base(packages, development=target == DEVELOPMENT)
         report("Building the image ...")
-        layout = engine.image({"wheels": found, "helm": charts}, version, commit, target)
-        write_archive(layout, archive, _tags(version, target), commit.time)
-    digest = Image(archive).digest
+        written = engine.image({"wheels": found, "helm": charts}, version, commit, target)
+        image = layout.read(written)
+        layout.write_archive(image, archive, _tags(version, target), commit.time)
+    digest = image.digest
     absent = NOT_IN_IMAGE if target == RUNTIME else INSTALLERS
     installed = {name: each for name, each in versions(lock).items() if name not in absent} | {SUITE: version}
     time = datetime.fromtimestamp(commit.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -84,7 +85,7 @@ def built_in(directory: Path, target: str = RUNTIME) -> Built:
     """Read the result of the last build from `directory`. Raises OSError if there is nothing."""
     version = suite_version()
     archive, sbom = _files(directory, version, target)
-    return Built(archive, Image(archive).digest, _tags(version, target), sbom)
+    return Built(archive, layout.read(archive).digest, _tags(version, target), sbom)
 
 
 def push(built: Built, address: str) -> str:
@@ -92,10 +93,10 @@ def push(built: Built, address: str) -> str:
 
     Raises DevclusterError.
     """
-    image, registry = Image(built.archive), Registry(address)
+    image, registry = layout.read(built.archive), Registry(address)
     for tag in built.tags:
         repository, _, name = tag.partition(":")
-        registry.push_image(repository, name, image.read_manifest(), image.read_blobs())
+        registry.push_image(repository, name, image)
     return f"{address}/{built.tags[0]}"
 
 
@@ -144,7 +145,7 @@ class _Engine:
 
     def image(self, stages: Mapping[str, Path], version: str, commit: sources.Commit, target: str) -> Path:
         """Run the Dockerfile and return the directory of the image's layout. `stages` are directories in the place of stages."""
-        context, layout = self._directory / "sources", self._directory / "layout"
+        context, written = self._directory / "sources", self._directory / "layout"
         sources.export(context)
         name = f"localhost/{SUITE}:built"
         self._build(
@@ -154,8 +155,8 @@ class _Engine:
             *("--build-arg", f"REVISION={commit.revision}", "--build-arg", f"DEVELOPMENT_BASE={BASE_NAME}"),
             *(("--target", target) if target != RUNTIME else ()),
         )
-        sources.run(*self._command, "push", "--quiet", "--format", "oci", name, f"oci:{layout}")
-        return layout
+        sources.run(*self._command, "push", "--quiet", "--format", "oci", name, f"oci:{written}")
+        return written
 
     def _build(self, context: Path, time: int, *arguments: str) -> None:
         flags = ("--isolation", "chroot", "--format", "oci", "--identity-label=false", "--timestamp", str(time))

@@ -20,8 +20,8 @@ from devcluster.operators.manifests import NEW, OLD
 from devcluster.pod_suite import PodSuite
 from devcluster.suite import NAMESPACE
 from devcluster.watch import CATALOGS, OPERATORS, Event, Object, Watch, is_true
+from olmctl.authoring.images.layout import read as read_image
 from release import image
-from release.archive import Image
 
 _HOST = "registry.example.com"
 _CATALOG = "operators"
@@ -66,7 +66,7 @@ def run(name: str, printer: Printer, stay: Callable[[Cluster], None]) -> int:
 
 def _publish(cluster: Cluster, printer: Printer, archive: Path, directory: Path) -> None:
     registry = Registry(cluster.registry)
-    content = write_content(directory, push_images(registry, _HOST, Image(archive)))
+    content = write_content(directory, push_images(registry, _HOST, read_image(archive)))
     pushed = Catalog(registry, f"catalogs/{_CATALOG}:latest", _HOST).push(content)
     printer.log(f"Pushed the images of the operators, {len(pushed.images)} bundles and {pushed.reference}")
 

@@ -7,7 +7,7 @@ directory and never changes it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from olmkit.fbc.blobs import Blob, parse_blob
@@ -33,15 +33,16 @@ def read_directory(root: Path) -> Iterator[Blob]:
             raise BadCatalog(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def discover(root: Path) -> Iterator[str]:
+def discover(root: Path, added: Iterable[str] = ()) -> Iterator[str]:
     """The paths of a catalog's files relative to `root`, in lexical order of their parts, as a walk meets them.
 
-    Links to files count as files. Raises BadCatalog for a link that leads out of `root` and for a large .indexignore.
+    `added` are paths of files that do not exist yet, which come last. Links to files count as files. Raises BadCatalog for a link
+    that leads out of `root` and for a large .indexignore.
     """
     paths: list[str] = []
     ignores: dict[str, bytes] = {}
     _walk(root, root.resolve(), "", paths, ignores)
-    yield from select_paths(paths, ignores)
+    yield from select_paths([*paths, *added], ignores)
 
 
 def _walk(root: Path, resolved_root: Path, directory: str, paths: list[str], ignores: dict[str, bytes]) -> None:

@@ -7,31 +7,24 @@ they do not, its files do. Never runs anything from an image and never writes ou
 from __future__ import annotations
 
 import asyncio
-import base64
-import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-import orjson
-
+from olmctl.authoring.images.labels import CONFIGS_LABEL, DATABASE_LABEL, MEDIA_TYPE_LABEL
+from olmctl.registry_logins import login_hint, reached_registries
 from olmkit.errors import Blocked, OlmError
 from olmkit.fbc.bundle_files import MANIFESTS, METADATA, PACKAGE_KEY
 from olmkit.gocompat.text import quoted
 from olmkit.sources.access import Access
 from olmkit.sources.content_limits import BUNDLE_LIMITS
-from olmkit.sources.credentials import Credentials, credentials_of
 from olmkit.sources.errors import BadReference, SourceReason
 from olmkit.sources.oci import image
 from olmkit.sources.oci.reference import parse
 from olmkit.sources.oci.registries_conf import Registries
 
-CONFIGS_LABEL = "operators.operatorframework.io.index.configs.v1"
-DATABASE_LABEL = "operators.operatorframework.io.index.database.v1"
-MEDIA_TYPE_LABEL = "operators.operatorframework.io.bundle.mediatype.v1"
 _PLAIN = ("plain", "plain+v0")
 _ABSENT = (
     SourceReason.NOT_FOUND,
@@ -41,7 +34,6 @@ _ABSENT = (
     SourceReason.ADDRESS_REFUSED,
 )
 """Reasons that leave open whether the image exists."""
-_LOGIN_KEYS = ("auth", "username", "password", "identitytoken", "registrytoken")
 
 
 @dataclass(frozen=True)
@@ -52,6 +44,8 @@ class Unpacked:
     is_catalog: bool
     is_plain: bool = False
     package: str = ""
+    reference: str = ""
+    """The reference by digest."""
 
 
 class NoDirectory(ValueError):
@@ -70,19 +64,17 @@ def unpacked(
 
     Raises Blocked, Waiting, NoDirectory.
     """
-    access = Access(registries_conf, ca_directory, tuple(allowed), credentials=_credentials())
-    registries = access.registries()
+    access = Access(registries_conf, ca_directory, tuple(allowed))
     with tempfile.TemporaryDirectory(prefix="olm-render-") as directory:
         try:
-            found = asyncio.run(_unpack(reference, Path(directory), registries))
+            found = asyncio.run(_unpack(reference, Path(directory), reached_registries([reference], access)))
         except OlmError as error:
             if error.reason in _ABSENT and (meant := _with_registry(reference)):
                 raise NoDirectory(meant, error.message) from error
             if error.reason != SourceReason.UNAUTHORIZED:
                 raise
             problem = f"the registry denies access to {quoted(reference)}, or has no such image"
-            hint = f"log in with docker, podman or buildah ({_login_file()} is read)"
-            raise Blocked(error.reason, f"{problem}: {hint}") from error
+            raise Blocked(error.reason, f"{problem}: {login_hint()}") from error
         yield found
 
 
@@ -92,7 +84,7 @@ async def _unpack(reference: str, into: Path, registries: Registries) -> Unpacke
     if CONFIGS_LABEL in labels:
         only = image.FromLabel(CONFIGS_LABEL)
         pulled = await image.pull(found.ref_by_digest, into, registries, only=only)
-        return Unpacked(into / pulled.root, is_catalog=True)
+        return Unpacked(into / pulled.root, is_catalog=True, reference=found.ref_by_digest)
     if DATABASE_LABEL in labels:
         problem = "it contains a catalog as a SQLite database, which is not supported: use a file-based catalog"
         raise Blocked(SourceReason.UNSUPPORTED, problem)
@@ -106,55 +98,8 @@ async def _unpack(reference: str, into: Path, registries: Registries) -> Unpacke
             f"The image of a catalog has the label {CONFIGS_LABEL}, the image of a bundle has the directory /manifests.",
         )
     is_plain = labels.get(MEDIA_TYPE_LABEL) in _PLAIN or not (into / METADATA).is_dir()
-    return Unpacked(into, is_catalog=False, is_plain=is_plain, package=labels.get(PACKAGE_KEY, ""))
-
-
-def _credentials() -> Credentials:
-    """The logins that docker, podman or buildah store for this user, without those of credential helpers."""
-    path = _login_file()
-    try:
-        text = path.read_bytes()
-    except FileNotFoundError:
-        return Credentials()
-    try:
-        document = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        raise Blocked(SourceReason.INVALID_SECRET, f"{path} is not valid JSON: it must be a file of logins") from None
-    logins = _logins(document)
-    if not logins:
-        return Credentials()
-    data = base64.b64encode(orjson.dumps({"auths": logins})).decode()
-    secret = {
-        "type": "kubernetes.io/dockerconfigjson",
-        "metadata": {"name": str(path)},
-        "data": {".dockerconfigjson": data},
-    }
-    try:
-        return credentials_of(secret)
-    except Blocked as error:
-        raise Blocked(error.reason, error.message.removeprefix("Secret ")) from error
-
-
-def _login_file() -> Path:
-    """The file of logins that the environment names, else the one of podman if it exists, else the one of docker."""
-    if named := os.environ.get("REGISTRY_AUTH_FILE"):
-        return Path(named)
-    docker = Path(os.environ.get("DOCKER_CONFIG") or Path("~/.docker").expanduser()) / "config.json"
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    containers = Path(runtime) / "containers" / "auth.json" if runtime else docker
-    return containers if containers.is_file() else docker
-
-
-def _logins(document: Any) -> dict[str, Any]:
-    """The entries that contain a login."""
-    auths = document.get("auths") if isinstance(document, dict) else None
-    if not isinstance(auths, dict):
-        return {}
-    return {
-        host: entry
-        for host, entry in auths.items()
-        if isinstance(entry, dict) and any(entry.get(key) for key in _LOGIN_KEYS)
-    }
+    package = labels.get(PACKAGE_KEY, "")
+    return Unpacked(into, is_catalog=False, is_plain=is_plain, package=package, reference=found.ref_by_digest)
 
 
 def _with_registry(text: str) -> str:

@@ -14,10 +14,10 @@ import orjson
 
 from olmctl.authoring import bundle_blobs
 from olmctl.authoring.directory import read_directory
+from olmctl.authoring.images.contents import bundle_files
 from olmctl.authoring.serialize import Format
 from olmctl.catalog.output import print_sorted
 from olmctl.commands import fail, warn
-from olmctl.directory_files import LinkOutside, files_below
 from olmkit.errors import OlmError
 from olmkit.fbc import catalog
 from olmkit.fbc.blobs import Blob, parse_blob
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 _NO_MIGRATION = "none"
 """The value of --migrate-level that keeps the manifests."""
-_MAX_BUNDLE_BYTES = 256 * 1024**2
-"""Bytes of all files of a bundle together."""
 _SCHEMA_TYPES = {
     catalog.PACKAGE: catalog.package,
     catalog.CHANNEL: catalog.channel,
@@ -157,7 +155,7 @@ class _Rendering:
         given = [flag for flag in ("package", "version", "name") if getattr(self.options, flag)]
         if given:
             raise BadBundleFiles(f"--{given[0]} is for plain bundles: this bundle's metadata/ has it")
-        bundle = read_registry(_files(root))
+        bundle = read_registry(bundle_files(root))
         for sentence in bundle.warnings:
             warn(f"render {quoted(self.reference)}: {sentence}")
         _check_image(image)
@@ -171,7 +169,7 @@ class _Rendering:
         _check_image(image)
         if why := version_error(version):
             raise BadBundleFiles(f"--version {quoted(version)} is not a semantic version: {why}")
-        return _made(bundle_blobs.plain_blob(_files(root), image, package, version, self.options.name))
+        return _made(bundle_blobs.plain_blob(bundle_files(root), image, package, version, self.options.name))
 
 
 def _made(value: Mapping[str, Any]) -> Blob:
@@ -182,18 +180,3 @@ def _made(value: Mapping[str, Any]) -> Blob:
 def _check_image(image: str) -> None:
     if image and (why := pull_spec_error(image)):
         raise BadBundleFiles(f"invalid image pull spec {quoted(image)}: {why}")
-
-
-def _files(root: Path) -> dict[str, bytes]:
-    """The files of a bundle, by their paths relative to the bundle."""
-    found: dict[str, bytes] = {}
-    left = _MAX_BUNDLE_BYTES
-    try:
-        for path in files_below(root, (MANIFESTS, METADATA)):
-            left -= path.stat().st_size
-            if left < 0:
-                raise BadBundleFiles(f"its files are larger than {_MAX_BUNDLE_BYTES // 1024**2} MiB")
-            found[path.relative_to(root).as_posix()] = path.read_bytes()
-    except LinkOutside as error:
-        raise BadBundleFiles(str(error)) from None
-    return found

@@ -5,11 +5,19 @@ Declares their arguments and options. The work of a command is imported when it 
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
-from olmctl.cli.options import GRAPH_FORMATS, Directory, documents_option, file_path, image_options
+from olmctl.cli.options import (
+    GRAPH_FORMATS,
+    Directory,
+    documents_option,
+    file_path,
+    image_options,
+    image_output_options,
+)
 from olmctl.commands import SETTINGS, reports_errors
 
 MIGRATE_LEVELS = ("none", "bundle-object-to-csv-metadata")
@@ -100,6 +108,93 @@ def dockerfile(**given: Any) -> int:
     Build it with the directory that contains both as the context.
     """
     from olmctl.catalog.generate import dockerfile as run
+
+    return run(**given)
+
+
+@catalog.command("add")
+@click.argument("bundles", metavar="BUNDLE...", nargs=-1, required=True, type=click.Path(readable=False))
+@click.option(
+    "--catalog",
+    metavar="DIR",
+    type=file_path(),
+    default=Path("catalog"),
+    help="The directory of the catalog.  [default: catalog]",
+)
+@click.option("--image", default="", help="The image of a bundle whose directory is given.")
+@click.option(
+    "-c",
+    "--channel",
+    "channels",
+    metavar="CHANNEL",
+    multiple=True,
+    help="The channel. May be repeated.  [default: those of the bundle's annotations]",
+)
+@click.option(
+    "--replaces",
+    metavar="NAME",
+    help='The bundle that it replaces; "" for none.  [default: that of the ClusterServiceVersion, else the head of the channel]',
+)
+@click.option(
+    "--skips",
+    metavar="NAME",
+    multiple=True,
+    help="A bundle that it skips. May be repeated.  [default: those of the ClusterServiceVersion]",
+)
+@click.option(
+    "--skip-range",
+    metavar="RANGE",
+    help="The versions that are upgraded to it directly.  [default: the annotation olm.skipRange]",
+)
+@click.option(
+    "--default-channel",
+    metavar="CHANNEL",
+    help="The default channel of a new package.  [default: that of the bundle's annotations]",
+)
+@click.option("--overwrite", is_flag=True, help="Replace a bundle, or its edges, that the catalog has already.")
+@click.option("--push", metavar="IMAGE", multiple=True, help="Push the catalog to this image. May be repeated.")
+@image_options
+@reports_errors
+def add(**given: Any) -> int:
+    """Add bundles to the catalog in a directory.
+
+    BUNDLE is an image, or the directory of a bundle, whose image --image names. The image is written by its digest. Each channel
+    gets an entry, and everything else in the files stays as it is, comments included. Nothing is written that opm would
+    refuse, or if the catalog has the bundle already.
+    """
+    from olmctl.catalog.add import add as run
+
+    return run(**given)
+
+
+@catalog.command("build")
+@click.argument("directory", metavar="DIR", type=Directory())
+@image_output_options
+@reports_errors
+def build(**given: Any) -> int:
+    """Build the image of the catalog in DIR.
+
+    The catalog is checked as by `olm catalog validate`. No container engine is needed: the image is one layer with the files of
+    the catalog, without those that .indexignore excludes. The same files make the same image. The path and the digest are
+    printed.
+    """
+    from olmctl.catalog.build import build as run
+
+    return run(**given)
+
+
+@catalog.command("push")
+@click.argument("path", metavar="PATH", type=Directory())
+@click.argument("references", nargs=-1, required=True, metavar="IMAGE...")
+@image_options
+@reports_errors
+def push(**given: Any) -> int:
+    """Push the catalog in PATH to registries.
+
+    PATH is the directory of a catalog, or what `olm catalog build` wrote. Each IMAGE is a reference with a tag. The logins of
+    docker, podman and buildah are used, also those of credential helpers. The references by digest are printed.
+    """
+    from olmctl.catalog.push import push as run
 
     return run(**given)
 

@@ -161,7 +161,8 @@ _IMAGE_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] =
         "--registries-conf",
         metavar="FILE",
         type=file_path(),
-        help="Mirrors of registries: containers-registries.conf(5).",
+        envvar="CONTAINERS_REGISTRIES_CONF",
+        help="Locations and mirrors of registries: containers-registries.conf(5).  [env: CONTAINERS_REGISTRIES_CONF]",
     ),
     click.option(
         "--pull-cas-dir",
@@ -181,5 +182,26 @@ _IMAGE_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] =
 def image_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --registries-conf, --pull-cas-dir and --allow-source-cidr: arguments of olmctl.catalog.images.unpacked."""
     for option in reversed(_IMAGE_OPTIONS):
+        command = option(command)
+    return command
+
+
+_IMAGE_OUTPUT_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
+    click.option(
+        "-o",
+        "--output",
+        metavar="PATH",
+        type=file_path(),
+        help="The file, if PATH ends with .tar, else the directory of an OCI layout.  [default: a .tar named as what is built]",
+    ),
+    click.option(
+        "-t", "--tag", "tags", metavar="IMAGE", multiple=True, help="A name of the image in it. May be repeated."
+    ),
+)
+
+
+def image_output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --output and --tag: arguments of olmctl.authoring.images.delivery.write_image."""
+    for option in reversed(_IMAGE_OUTPUT_OPTIONS):
         command = option(command)
     return command

@@ -11,13 +11,13 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from http import HTTPStatus
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 import aiohttp
 from yarl import URL
@@ -35,6 +35,9 @@ CREDENTIAL_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"
 CHUNK_BYTES = 1024 * 1024
 MAX_RETRY_AFTER = timedelta(minutes=5)
 ADDRESS_RETRY_DELAY = timedelta(minutes=5)
+
+Body = Mapping[str, str] | bytes | Callable[[], IO[bytes]] | None
+"""The body of a request: a form, bytes, or a function that opens a stream of them, which is closed when it is sent."""
 
 
 class NoResponse(Waiting):
@@ -141,9 +144,9 @@ class Transport:
         url: URL,
         endpoint: Endpoint,
         headers: Mapping[str, str],
-        form: Mapping[str, str] | bytes | None = None,
+        form: Body = None,
     ) -> AsyncIterator[HttpResponse]:
-        """The response after redirects, whatever its status. `form` is the body of a POST, which is not redirected.
+        """The response after redirects, whatever its status. `form` is a body; a request with one is not redirected.
 
         Raises Waiting.
         """
@@ -172,7 +175,7 @@ class Transport:
         url: URL,
         endpoint: Endpoint,
         headers: Mapping[str, str],
-        form: Mapping[str, str] | bytes | None,
+        form: Body,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         route, server = self._route(url, endpoint), _server_name(url, endpoint)
         self._guard.refused.clear()
@@ -191,16 +194,17 @@ class Transport:
             yield response
 
     async def _send(
-        self, route: _Route, method: str, url: URL, headers: Mapping[str, str], form: Mapping[str, str] | bytes | None
+        self, route: _Route, method: str, url: URL, headers: Mapping[str, str], form: Body
     ) -> aiohttp.ClientResponse:
         session = self._session(route)
+        data = form() if callable(form) else form
         if route.proxy is None:
-            return await session.request(method, url, headers=headers, data=form, allow_redirects=False)
+            return await session.request(method, url, headers=headers, data=data, allow_redirects=False)
         login = {"Proxy-Authorization": route.proxy.authorization} if route.proxy.authorization else {}
         # For http the proxy reads the request itself, for https only CONNECT.
         headers = headers if url.scheme == "https" else {**headers, **login}
         return await session.request(
-            method, url, headers=headers, data=form, allow_redirects=False, proxy=route.proxy.url, proxy_headers=login
+            method, url, headers=headers, data=data, allow_redirects=False, proxy=route.proxy.url, proxy_headers=login
         )
 
     def _check_host(self, route: _Route, url: URL, server: str) -> None:

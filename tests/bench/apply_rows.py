@@ -9,7 +9,7 @@ from pathlib import Path
 
 from devcluster import cluster as clusters
 from devcluster.cluster import Cluster
-from devcluster.images import read_bundle
+from olmctl.authoring.images.contents import bundle_files
 from rukpak.format import BadBundle, read_registry
 from rukpak.format.objects import BundleObject
 from rukpak.render.namespaces import install_namespace
@@ -49,7 +49,7 @@ def _objects(bundles: Iterable[Path]) -> list[BundleObject]:
     """The objects of all bundles, each once, without those of kinds that neither Kubernetes nor the bundles have."""
     found: dict[tuple[str, ...], BundleObject] = {}
     for directory in bundles:
-        bundle = read_registry(read_bundle(directory))
+        bundle = read_registry(bundle_files(directory))
         namespace, _ = install_namespace(bundle)
         try:
             found |= {item.key: item for item in render(bundle, RenderOptions(namespace)) if item.key not in found}

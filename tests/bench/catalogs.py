@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from devcluster import images
+from olmctl.authoring.images.labels import CONFIGS_LABEL
 
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
@@ -142,7 +142,7 @@ def push(
     layer = _upload(registry, repository, path, _LAYER)
     config = json.dumps(
         {
-            **{"architecture": "amd64", "os": "linux", "config": {"Labels": {images.CONFIGS_LABEL: "/configs"}}},
+            **{"architecture": "amd64", "os": "linux", "config": {"Labels": {CONFIGS_LABEL: "/configs"}}},
             "rootfs": {"type": "layers", "diff_ids": [f"sha256:{raw.hexdigest()}"]},
         }
     ).encode()

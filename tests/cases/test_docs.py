@@ -117,6 +117,14 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
             'kubectl annotate bundledeployment message-board core.rukpak.io/deletion-hold="party-operator needs it"',
         ),
         ("docs/catalog-authoring.md", "buildah build -f my-catalog.Dockerfile -t quay.io/me/my-catalog:latest ."),
+        (
+            "docs/catalog-authoring.md",
+            "image=$(olm bundle push config/samples/bundles/hello-operator/0.1.0 quay.io/team/hello-operator-bundle:v0.1.0)",
+        ),
+        (
+            "docs/catalog-authoring.md",
+            "olm catalog add quay.io/team/hello-operator-bundle:v0.2.0 --catalog my-catalog --push quay.io/team/catalog:latest",
+        ),
         ("docs/catalog.md", "ssh-keygen -t ed25519 -N '' -f deploy-key"),
         ("docs/cli.md", "olm diff snapscheduler 3.5.0"),
         (

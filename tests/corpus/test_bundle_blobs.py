@@ -9,9 +9,10 @@ from typing import Any, get_args
 import orjson
 import pytest
 
-from devcluster.images import Content, read_bundle
+from devcluster.images import Content
 from olmctl.authoring.bundle_blobs import registry_blob
 from olmctl.authoring.directory import read_directory
+from olmctl.authoring.images.contents import bundle_files
 from olmctl.authoring.serialize import Format, serialize, written_place
 from olmkit.fbc.bundle_files import read_registry
 from olmkit.fbc.catalog import BUNDLE
@@ -46,7 +47,7 @@ def _related(blob: dict[str, Any]) -> list[dict[str, str]]:
 def test_every_bundle_is_rendered_as_in_its_catalog(content: Content) -> None:
     count = 0
     for blob, directory in bundles(content):
-        read = read_registry(read_bundle(directory))
+        read = read_registry(bundle_files(directory))
         assert bool(read.warnings) == (blob["package"] == UNREADABLE), directory
         made = orjson.loads(orjson.dumps(registry_blob(read, blob["image"], summarized=True)))
         assert list(made) == list(blob), directory

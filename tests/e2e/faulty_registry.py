@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from devcluster.allocation import free_port
-from devcluster.images import CONFIGS_LABEL
+from olmctl.authoring.images.labels import CONFIGS_LABEL
 from tests.images import digest_of
 
 HOST = "faulty.example.com"

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import zstandard
 
-from devcluster.images import CONFIGS_LABEL
+from olmctl.authoring.images.labels import CONFIGS_LABEL
 from tests.images import digest_of
 
 MEGABYTE = 1024 * 1024

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from devcluster.images import Registry, bundle_labels_of
+from devcluster.images import Registry, labels_of
 from tests.e2e.stage import Stage
 
 Files = dict[str, bytes]
@@ -97,7 +97,7 @@ def push_bundle(stage: Stage, package: str, files: Files, version: str = "1.0.0"
     """Push a bundle image; returns its reference by digest."""
     repository = f"bundles/{package}"
     annotations = files.get("metadata/annotations.yaml", b"")
-    digest = Registry(stage.cluster.registry).push(repository, f"v{version}", files, bundle_labels_of(annotations))
+    digest = Registry(stage.cluster.registry).push(repository, f"v{version}", files, labels_of(annotations))
     return f"{stage.cluster.registry}/{repository}@{digest}"
 
 

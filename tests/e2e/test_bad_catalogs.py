@@ -10,8 +10,9 @@ from contextlib import ExitStack
 import pytest
 
 from devcluster.demo.full_catalog import catalog_object
-from devcluster.images import CONFIGS_LABEL, Registry
+from devcluster.images import Registry
 from devcluster.watch import CATALOGS, PACKAGES, Object, condition, is_true
+from olmctl.authoring.images.labels import CONFIGS_LABEL
 from olmkit.api.provisioner_classes import PLAIN
 from tests.bench.api_requests import metrics
 from tests.conditions import triple

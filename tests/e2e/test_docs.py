@@ -22,7 +22,7 @@ import yaml
 from devcluster.cluster import Cluster, ClusterOptions, start
 from devcluster.demo.full_catalog import catalog_object, operator_object
 from devcluster.demo.sample_catalog import SAMPLES
-from devcluster.images import Catalog, Content, Registry, bundle_labels_of
+from devcluster.images import Catalog, Content, Registry, labels_of
 from devcluster.services import request
 from devcluster.suite import Suite
 from devcluster.watch import BUNDLE_DEPLOYMENTS, CATALOGS, NAMESPACES, OPERATORS, Object
@@ -100,7 +100,7 @@ def publish(cluster: Cluster) -> None:
     images = {}
     for version in ("3.4.0", "3.5.0"):
         files = registry_bundle("snapscheduler", version)
-        labels = bundle_labels_of(files["metadata/annotations.yaml"])
+        labels = labels_of(files["metadata/annotations.yaml"])
         digest = registry.push("operatorhubio/snapscheduler", f"v{version}", files, labels)
         images[version] = f"quay.io/operatorhubio/snapscheduler@{digest}"
     catalog = Catalog(registry, "operatorhubio/catalog:latest", "quay.io")

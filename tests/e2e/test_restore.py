@@ -10,7 +10,7 @@ import pytest
 
 from devcluster.cluster import Cluster, ClusterOptions, start
 from devcluster.demo.full_catalog import catalog_object, operator_object
-from devcluster.images import Catalog, Registry, bundle_labels_of
+from devcluster.images import Catalog, Registry, labels_of
 from devcluster.suite import Suite
 from devcluster.watch import Object
 from tests.e2e.packages import catalog_file, package_blobs, registry_bundle
@@ -31,7 +31,7 @@ def publish(cluster: Cluster, *versions: str) -> None:
         images = {}
         for version in versions:
             files = registry_bundle(package, version)
-            digest = registry.push(package, f"v{version}", files, bundle_labels_of(files["metadata/annotations.yaml"]))
+            digest = registry.push(package, f"v{version}", files, labels_of(files["metadata/annotations.yaml"]))
             images[version] = f"{HOST}/{package}@{digest}"
         packages.append(package_blobs(package, images, properties))
     Catalog(registry, "catalog:latest", HOST).push_files(catalog_file(*packages))

@@ -14,9 +14,11 @@ import pytest
 
 from devcluster import debian
 from devcluster.errors import DevclusterError
+from olmctl.authoring.images import layout
+from olmctl.authoring.images.image import Image
 from release import image
-from release.archive import Image, unpacked_size
 from release.container import bundle, command
+from tests.image.unpacking import unpack, unpacked_size
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,8 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unpacked]:
         built = image.built_in(Path(given)) if given else image.build(directory, print)
     except DevclusterError as error:
         pytest.fail(str(error), pytrace=False)
-    content = Image(built.archive)
-    content.unpack(directory / "tree")
+    content = layout.read(built.archive)
+    unpack(content, directory / "tree")
     yield Unpacked(built, content, directory / "tree")
     shutil.rmtree(directory)
 

@@ -6,11 +6,12 @@ import subprocess
 from pathlib import Path
 
 from devcluster.processes import REPOSITORY
+from olmctl.authoring.images import layout
 from release import image, wheels
-from release.archive import Image
 from release.container import bundle, command
 from release.runtime_lock import versions
 from release.suite import suite_version
+from tests.image.unpacking import unpack
 
 UPDATE = """
 set -e
@@ -28,8 +29,8 @@ olm --version
 
 def test_its_user_changes_a_file_with_tar_and_the_next_process_runs_it(tmp_path: Path, runc: Path) -> None:
     built = image.build(tmp_path, print, target=image.DEVELOPMENT)
-    content = Image(built.archive)
-    content.unpack(tmp_path / "tree")
+    content = layout.read(built.archive)
+    unpack(content, tmp_path / "tree")
     configuration = bundle(tmp_path / "tree", content.configuration["config"], ["sh", "-c", UPDATE], readonly=False)
     started = command(runc, tmp_path / "container", configuration)
     ran = subprocess.run(started, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)

@@ -34,7 +34,7 @@ from olmkit.sources.oci.manifests import ACCEPT_HEADER, Descriptor, InvalidManif
 from olmkit.sources.oci.reference import Reference, parse
 from olmkit.sources.oci.registries_conf import Registries
 from olmkit.sources.source import without_dots
-from olmkit.sources.transport import HttpResponse, NoResponse, Transport
+from olmkit.sources.transport import Body, HttpResponse, NoResponse, Transport
 from olmkit.sources.tree import Tree, TreeError
 from olmkit.sources.tree_storage import TreeStorage
 from olmkit.store.disk_errors import UNPACKED_CONTENT, disk_errors_as_waiting
@@ -374,7 +374,7 @@ class RegistryClient:
 
     async def digest(self, tag: str) -> str:
         """The current digest of a tag: one HEAD request, or the hash of the manifest when the response has no digest."""
-        async with self._get(f"manifests/{tag}", {"Accept": ACCEPT_HEADER}, method="HEAD") as response:
+        async with self.request(f"manifests/{tag}", {"Accept": ACCEPT_HEADER}, method="HEAD") as response:
             header_digest = response.header("Docker-Content-Digest")
             if response.status == 200 and is_digest(header_digest):
                 return header_digest
@@ -385,7 +385,7 @@ class RegistryClient:
 
     async def manifest(self, version: str) -> tuple[bytes, str]:
         """The bytes and media type of a manifest, by tag or digest; a digest is verified."""
-        async with self._get(f"manifests/{version}", {"Accept": ACCEPT_HEADER}) as response:
+        async with self.request(f"manifests/{version}", {"Accept": ACCEPT_HEADER}) as response:
             if response.status != 200:
                 raise self._status_error(response, manifest=True)
             data = await response.read(MAX_MANIFEST_BYTES)
@@ -401,7 +401,7 @@ class RegistryClient:
         found: list[str] = []
         for _ in range(MAX_TAG_PAGES):
             last = f"&last={quote(found[-1], safe='')}" if found else ""
-            async with self._get(f"tags/list?n={TAGS_PER_PAGE}{last}", {}) as response:
+            async with self.request(f"tags/list?n={TAGS_PER_PAGE}{last}", {}) as response:
                 if response.status != HTTPStatus.OK:
                     raise self._status_error(response, manifest=True)
                 data, has_more = await response.read(MAX_MANIFEST_BYTES), bool(response.header("Link"))
@@ -417,7 +417,7 @@ class RegistryClient:
         """The index of the artifacts that refer to this digest, with others if the registry does not filter. Raises ImageNotFound
         if the registry lacks the API."""
         path = f"referrers/{digest}?artifactType={quote(artifact_type, safe='')}"
-        async with self._get(path, {"Accept": manifests.OCI_INDEX}) as response:
+        async with self.request(path, {"Accept": manifests.OCI_INDEX}) as response:
             if response.status in WITHOUT_REFERRERS:
                 raise ImageNotFound(SourceReason.NOT_FOUND, f"registry {self.host} lists no referrers", RETRY_DELAY)
             if response.status != HTTPStatus.OK:
@@ -431,7 +431,7 @@ class RegistryClient:
         """Write a blob into the file and verify its size and digest; `arrived` is called with the number of bytes so far."""
         checksum = hashlib.new(blob.digest.partition(":")[0])
         count = 0
-        async with self._get(f"blobs/{blob.digest}", {}) as response:
+        async with self.request(f"blobs/{blob.digest}", {}) as response:
             if response.status != 200:
                 raise self._status_error(response, manifest=False)
             async for chunk in response.chunks():
@@ -445,22 +445,32 @@ class RegistryClient:
             raise self._digest_mismatch(blob.digest)
 
     @asynccontextmanager
-    async def _get(self, path: str, headers: dict[str, str], method: str = "GET") -> AsyncIterator[HttpResponse]:
-        """Send a request with the known authorization. After a 401 with a challenge, authenticate and send it once more."""
-        url = await self._url(path)
+    async def request(
+        self, path: str | URL, headers: dict[str, str], method: str = "GET", body: Body = None
+    ) -> AsyncIterator[HttpResponse]:
+        """Send a request with the known authorization. After a 401 with a challenge, authenticate and send it once more.
+
+        `path` is below the repository, or a URL that the registry named: another origin is sent no authorization.
+        """
+        own = await self.url("")
+        url = path if isinstance(path, URL) else await self.url(path)
+        if url.origin() != own.origin():
+            async with self._transport.open(method, url, self._endpoint, headers, body) as response:
+                yield response
+            return
         sent = {**headers, **self._authorization.headers}
-        async with self._transport.open(method, url, self._endpoint, sent) as response:
+        async with self._transport.open(method, url, self._endpoint, sent, body) as response:
             if response.status != HTTPStatus.UNAUTHORIZED or not await self._authorization.answer_challenge(
                 url, response
             ):
                 yield response
                 return
         sent = {**headers, **self._authorization.headers}
-        async with self._transport.open(method, url, self._endpoint, sent) as response:
+        async with self._transport.open(method, url, self._endpoint, sent, body) as response:
             yield response
 
-    async def _url(self, path: str) -> URL:
-        """The URL, with a scheme that the registry speaks. The scheme is detected once."""
+    async def url(self, path: str) -> URL:
+        """The URL of a path below the repository, with a scheme that the registry speaks. The scheme is detected once."""
         while len(self._schemes) > 1:
             ping = URL(f"{self._schemes[0]}://{self.host}/v2/")
             try:

@@ -62,7 +62,13 @@ def test_an_invalid_catalog_file_is_named(tmp_path: Path, name: str, text: str, 
 
 @pytest.mark.parametrize(
     ("registry", "words"),
-    [(NOBODY, f"The registry {NOBODY} does not answer"), ("a:b", "There is no registry at 'a:b', as host:port")],
+    [
+        (NOBODY, f"{NOBODY}/x:latest cannot be pushed: registry {NOBODY} does not answer: connection refused"),
+        (
+            "a:b",
+            'a:b/x:latest cannot be pushed: image reference "a:b/x:latest" cannot be read: "a:b" is not a host name',
+        ),
+    ],
 )
 def test_an_unreachable_registry(registry: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     directory = directory_with(tmp_path, '{"schema": "olm.package", "name": "p"}')

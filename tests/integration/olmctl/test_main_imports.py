@@ -18,6 +18,7 @@ DECLARATIONS = {
         "olmctl.cli",
         "olmctl.cli.bundle",
         "olmctl.cli.bundle_check",
+        "olmctl.cli.bundle_images",
         "olmctl.cli.catalog",
         "olmctl.cli.cluster",
         "olmctl.cli.completion",

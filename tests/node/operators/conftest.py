@@ -11,8 +11,8 @@ from devcluster.images import Content, Registry
 from devcluster.operators.content import write_content
 from devcluster.operators.images import push_images
 from devcluster.pod_suite import PodSuite
+from olmctl.authoring.images.layout import read as read_image
 from release import image
-from release.archive import Image
 from tests.e2e.stage import ClusterStage
 from tests.running_suite import prefix_of
 
@@ -23,7 +23,7 @@ HOST = "registry.example.com"
 @pytest.fixture(scope="session")
 def content(cluster: Cluster, suite_image: image.Built, tmp_path_factory: pytest.TempPathFactory) -> Content:
     """The bundles of the operators, whose images are in the registry."""
-    images = push_images(Registry(cluster.registry), HOST, Image(suite_image.archive))
+    images = push_images(Registry(cluster.registry), HOST, read_image(suite_image.archive))
     return write_content(tmp_path_factory.mktemp("operators") / "content", images)
 
 

@@ -22,12 +22,12 @@ from devcluster.operators.content import write_bundle
 from devcluster.operators.images import push_images
 from devcluster.operators.manifests import Bundle, conversion_steps
 from devcluster.pod_suite import PodSuite
+from olmctl.authoring.images.layout import read as read_image
 from olmkit.api.meta import Kind
 from olmkit.api.provisioner_classes import REGISTRY
 from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
 from release import image
-from release.archive import Image
 from rukpak.bundledeployment.cluster.rest_mapper import NAMESPACES
 from tests.cluster.rukpak.harness import READY, Harness, gone, harbour, namespace
 from tests.node.operators.conftest import HOST
@@ -112,7 +112,7 @@ async def requests(client: Client, room: str, versions: Sequence[str]) -> AsyncI
 def references(cluster: Cluster, suite_image: image.Built, tmp_path: Path) -> list[str]:
     """The images of the steps' bundles."""
     registry, steps = Registry(cluster.registry), conversion_steps()
-    images = push_images(registry, HOST, Image(suite_image.archive), steps)
+    images = push_images(registry, HOST, read_image(suite_image.archive), steps)
     return [_pushed(registry, tmp_path / step.version, step, images[step.name]) for step in steps]
 
 

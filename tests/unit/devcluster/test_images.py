@@ -1,14 +1,12 @@
-"""Bundles and catalogs as images: the layer, the images that are set, and excluded bundles."""
+"""Catalogs as images: the images that are set, and excluded bundles."""
 
-import io
 import json
-import tarfile
 from typing import Any
 
 import pytest
 
 from devcluster.errors import DevclusterError
-from devcluster.images import _check_image_name, _check_names, _lines, _without, bundle_labels_of, layer, version_of
+from devcluster.images import _check_image_name, _check_names, _lines, _without, labels_of, version_of
 
 PACKAGE: dict[str, Any] = {"schema": "olm.package", "name": "p"}
 
@@ -20,20 +18,6 @@ def _bundle(version: str) -> dict[str, Any]:
 
 def _channel(name: str, *versions: str) -> dict[str, Any]:
     return {"schema": "olm.channel", "package": "p", "name": name, "entries": [{"name": f"p.v{v}"} for v in versions]}
-
-
-def test_a_layer_contains_files_and_directories_in_order() -> None:
-    with tarfile.open(fileobj=io.BytesIO(layer({"b/c/x": b"2", "a": b"1"}))) as tar:
-        assert [(entry.name, entry.isdir()) for entry in tar] == [
-            ("b", True),
-            ("b/c", True),
-            ("a", False),
-            ("b/c/x", False),
-        ]
-
-
-def test_the_same_files_make_the_same_layer_in_any_order() -> None:
-    assert layer({"a": b"1", "b": b"2"}) == layer({"b": b"2", "a": b"1"})
 
 
 def test_an_excluded_bundle_is_removed_from_channels() -> None:
@@ -57,11 +41,12 @@ def test_images_are_set_only_for_pushed_bundles() -> None:
     [
         pytest.param(b"", {}, id="no annotations"),
         pytest.param(b"annotations:\n", {}, id="empty annotations"),
-        pytest.param(b"annotations:\n  a: b\n  n: 1\n", {"a": "b", "n": "1"}, id="values become text"),
+        pytest.param(b"annotations:\n  a: b\n  c: 1\n", {"a": "b", "c": "1"}, id="values become text"),
+        pytest.param(b"annotations:\n  a: 4.10\n  b: true\n", {"a": "4.1", "b": "true"}, id="as Go reads them"),
     ],
 )
 def test_labels_of_a_bundle(text: bytes, labels: dict[str, str]) -> None:
-    assert bundle_labels_of(text) == labels
+    assert labels_of(text) == labels
 
 
 def test_the_version_is_that_of_the_package_property() -> None:

@@ -12,7 +12,8 @@ import pytest
 import pytest_asyncio
 
 from devcluster.cluster import Cluster
-from devcluster.images import CONFIGS_LABEL, Registry
+from devcluster.images import Registry
+from olmctl.authoring.images.labels import CONFIGS_LABEL
 from olmctl.main import main
 from tests.servers.registry import PASSWORD, USER, basic_auth, own_registry
 from tests.unit.olmkit.fbc.bundle_builders import bundle, dump

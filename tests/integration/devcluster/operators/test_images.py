@@ -3,53 +3,24 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
 import json
 import tarfile
 import urllib.request
-from collections.abc import Iterator
-from typing import Any
 
-from devcluster.images import Registry, layer
+from devcluster.images import Registry
 from devcluster.operators.images import push_images
+from olmctl.authoring.images.image import Image, make_image
+from olmctl.authoring.images.layers import compressed, digest_of
 from tests.servers.local_registry import LocalRegistry
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 
 
-def digest_of(content: bytes) -> str:
-    return "sha256:" + hashlib.sha256(content).hexdigest()
-
-
-class Base:
+def base_image() -> Image:
     """An image with one layer, like that of the suite."""
-
-    def __init__(self) -> None:
-        files = layer({"app/bin/python": b""})
-        self._layer = gzip.compress(files, mtime=0)
-        self.configuration: dict[str, Any] = {
-            "architecture": "amd64",
-            "os": "linux",
-            "config": {"Env": ["PATH=/app/bin"], "User": "65532:65532", "Cmd": ["olm"]},
-            "rootfs": {"type": "layers", "diff_ids": [digest_of(files)]},
-        }
-        self._content = json.dumps(self.configuration).encode()
-        described = {"mediaType": "application/vnd.oci.image.layer.v1.tar+gzip", "size": len(self._layer)}
-        self.manifest: dict[str, Any] = {
-            "schemaVersion": 2,
-            "mediaType": MANIFEST,
-            "config": {
-                "mediaType": "application/vnd.oci.image.config.v1+json",
-                "size": len(self._content),
-                "digest": digest_of(self._content),
-            },
-            "layers": [{**described, "digest": digest_of(self._layer)}],
-        }
-
-    def read_blobs(self) -> Iterator[bytes]:
-        yield self._content
-        yield self._layer
+    settings = {"Env": ["PATH=/app/bin"], "User": "65532:65532", "Cmd": ["olm"]}
+    return make_image([compressed({"app/bin/python": b""})], settings)
 
 
 def pulled(reference: str, kind: str, digest: str) -> bytes:
@@ -63,7 +34,7 @@ def pulled(reference: str, kind: str, digest: str) -> bytes:
 
 
 def test_an_image_is_the_base_with_the_sources_of_the_operator(local_registry: LocalRegistry) -> None:
-    base = Base()
+    base = base_image()
     pushed = push_images(Registry(local_registry.address), local_registry.address, base)
     reference = pushed["greeter.v2.0.0"]
     manifest = json.loads(pulled(reference, "manifests", reference.partition("@")[2]))

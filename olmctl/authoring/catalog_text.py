@@ -1,0 +1,172 @@
+"""Changes of the text of a catalog's file: a document is added, or an entry of a channel, and everything else stays as it is.
+
+Comments, the order of keys, quotes and indents of what is not changed are kept byte for byte. A new document is written as its
+neighbour is: YAML, or JSON with the same indent. Pure.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from olmctl.authoring.serialize import Format, serialize
+from olmkit.fbc.blobs import Blob, parse_blob
+from olmkit.fbc.documents import read_documents
+from olmkit.fbc.errors import BadDocument
+
+_SEPARATOR = re.compile(r"^---[^\n]*(?:\n|\Z)", re.MULTILINE)
+_ENTRIES = "entries"
+
+
+class NotEditable(ValueError):
+    """The text of a file is in a form that cannot be changed in place; the text follows the path."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One document of a text: where it is, and its blob."""
+
+    start: int
+    end: int
+    blob: Blob
+
+
+@dataclass(frozen=True)
+class CatalogText:
+    """The text of a file with its documents."""
+
+    text: str
+    pieces: tuple[Piece, ...]
+    form: Format
+
+    @classmethod
+    def read(cls, data: bytes) -> CatalogText:
+        """The documents of a file. Raises BadDocument, BadCatalog and BadBlob, NotEditable."""
+        blobs = [parse_blob(document) for document in read_documents(io.BytesIO(data))]
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            raise NotEditable("is not UTF-8") from None
+        form: Format = "json" if text.lstrip().startswith("{") else "yaml"
+        spans = list(_json_spans(text) if form == "json" else _yaml_spans(text))
+        if form == "json" and len(spans) != len(blobs):  # YAML that begins with a brace
+            form, spans = "yaml", list(_yaml_spans(text))
+        if len(spans) != len(blobs):
+            raise NotEditable("mixes JSON and YAML")
+        return cls(text, tuple(Piece(*span, blob) for span, blob in zip(spans, blobs, strict=True)), form)
+
+    def with_entry(self, piece: Piece, entry: Mapping[str, Any]) -> str:
+        """The text with one more entry, at the end of the channel in `piece`."""
+        old = self.text[piece.start : piece.end]
+        value = {**piece.blob.value, _ENTRIES: [*(piece.blob.value.get(_ENTRIES) or ()), dict(entry)]}
+        new = _with_entry_in_yaml(old, entry) if self.form == "yaml" else None
+        if new is None or _value(new) != value:
+            new = self._document(value, old)
+        return self.text[: piece.start] + new + self.text[piece.end :]
+
+    def with_replaced(self, piece: Piece, value: Mapping[str, Any]) -> str:
+        """The text with another value in the place of `piece`."""
+        old = self.text[piece.start : piece.end]
+        return self.text[: piece.start] + self._document(value, old) + self.text[piece.end :]
+
+    def with_document(self, after: Piece | None, value: Mapping[str, Any]) -> str:
+        """The text with one more document, after `after`, or at the end."""
+        end = after.end if after else len(self.text)
+        like = after or (self.pieces[-1] if self.pieces else None)
+        near = self.text[like.start : like.end] if like else ""
+        before, behind = self.text[:end], self.text[end:]
+        if before and not before.endswith("\n"):
+            before += "\n"
+        if self.form == "json":
+            return f"{before}{self._document(value, near)}\n{behind.lstrip()}"
+        return f"{before}---\n{self._document(value, near)}{behind}"
+
+    def _document(self, value: Mapping[str, Any], like: str) -> str:
+        """A value as a document, written as its neighbour."""
+        if self.form == "yaml":
+            return serialize(value, "yaml").decode().removeprefix("---\n")
+        ordered = json.loads(serialize(value, "json"))
+        if like and "\n" not in like:
+            separators = (", ", ": ") if '": ' in like else (",", ":")
+            return json.dumps(ordered, ensure_ascii=False, separators=separators)
+        return json.dumps(ordered, ensure_ascii=False, indent=_indent(like))
+
+
+def _indent(text: str) -> int | str:
+    found = re.search(r"\n([ \t]+)\S", text)
+    return found[1] if found else 4
+
+
+def _yaml_spans(text: str) -> Iterator[tuple[int, int]]:
+    """The places of the documents between separators, without blank ones."""
+    start = 0
+    for separator in _SEPARATOR.finditer(text):
+        if text[start : separator.start()].strip():
+            yield start, separator.start()
+        start = separator.end()
+    if text[start:].strip():
+        yield start, len(text)
+
+
+def _json_spans(text: str) -> Iterator[tuple[int, int]]:
+    """The places of the objects. Ends at what is no JSON."""
+    decoder = json.JSONDecoder()
+    at = 0
+    while match := re.compile(r"\s*(?=\S)").match(text, at):
+        try:
+            _, end = decoder.raw_decode(text, match.end())
+        except (json.JSONDecodeError, RecursionError):
+            return
+        yield match.end(), end
+        at = end
+
+
+def _with_entry_in_yaml(text: str, entry: Mapping[str, Any]) -> str | None:
+    """The document of a channel with one more entry as text; None if its entries are no list in block style."""
+    entries = _entries_node(text)
+    if entries is None:
+        return None
+    lines = text.splitlines(keepends=True)
+    line = min(_last_line(entries.value[-1]), len(lines) - 1)
+    dash = lines[entries.start_mark.line].find("-")
+    if dash < 0 or lines[entries.start_mark.line][:dash].strip():
+        return None
+    if not lines[line].endswith("\n"):
+        lines[line] += "\n"
+    added = serialize({_ENTRIES: [dict(entry)]}, "yaml").decode().splitlines()[2:]
+    new = "".join(f"{' ' * dash}{each}\n" for each in added)
+    return "".join(lines[: line + 1]) + new + "".join(lines[line + 1 :])
+
+
+def _entries_node(text: str) -> yaml.SequenceNode | None:
+    try:
+        root = yaml.compose(text, Loader=yaml.CSafeLoader)
+    except (yaml.YAMLError, RecursionError):
+        return None
+    for key, value in root.value if isinstance(root, yaml.MappingNode) else ():
+        if key.value == _ENTRIES and isinstance(value, yaml.SequenceNode) and value.value and not value.flow_style:
+            return value
+    return None
+
+
+def _last_line(node: yaml.Node) -> int:
+    """The last line of a node. The end of a collection in block style is where the next token begins."""
+    if isinstance(node, yaml.ScalarNode) or getattr(node, "flow_style", False):
+        return int(node.end_mark.line)
+    parts = (part for each in node.value for part in (each if isinstance(each, tuple) else (each,)))
+    return max(map(_last_line, parts), default=int(node.start_mark.line))
+
+
+def _value(text: str) -> Any:
+    """The value of the one document in a text; None if it is none."""
+    try:
+        found = list(read_documents(io.BytesIO(text.encode())))
+    except BadDocument:
+        return None
+    return found[0].value if len(found) == 1 else None

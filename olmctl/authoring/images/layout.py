@@ -1,0 +1,207 @@
+"""Images on disk: an OCI layout, as a directory or as a tar archive, written and read.
+
+The same image under the same names makes the same archive. What is read may be somebody else's: each blob is verified by its
+digest, and nothing is unpacked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import shutil
+import tarfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from olmctl.authoring.images.image import Image, descriptor
+from olmctl.authoring.images.layers import StoredBlob, digest_of
+from olmkit.gocompat.text import quoted
+from olmkit.sources.errors import BadReference
+from olmkit.sources.oci import manifests
+from olmkit.sources.oci.manifests import Descriptor, Manifest
+from olmkit.sources.oci.reference import parse
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+INDEX, MARKER = "index.json", "oci-layout"
+REFERENCE_NAME = "org.opencontainers.image.ref.name"
+NODE_NAME = "io.containerd.image.name"
+"""The name under which containerd imports an image: with its registry, also if the reference has none."""
+_MARKER_TEXT = b'{"imageLayoutVersion":"1.0.0"}'
+_MAX_JSON_BYTES = 4 * 1024**2
+_CHUNK_BYTES = 1024**2
+
+
+class BadLayout(ValueError):
+    """There is no layout of one image; the text follows the path."""
+
+
+def write_archive(image: Image, path: Path, names: Sequence[str], time: int = 0) -> None:
+    """Write a tar archive of the image, under each of these names; its files have the time `time`, in seconds since 1970.
+
+    Raises OSError. A file that cannot be written whole is removed.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        with tarfile.open(partial, "w", format=tarfile.GNU_FORMAT) as archive:
+            for name, blob in sorted(_files(image, names).items()):
+                member = tarfile.TarInfo(name)
+                member.size, member.mtime, member.mode = blob.size, time, 0o644
+                with blob.open() as stream:
+                    archive.addfile(member, stream)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_directory(image: Image, path: Path, names: Sequence[str]) -> None:
+    """Write a directory with the layout of the image, in place of the layout that is there. Raises BadLayout, OSError."""
+    if path.exists() and not (path / MARKER).is_file() and any(path.iterdir()):
+        raise BadLayout("is a directory with other files: name one that does not exist, or one with an OCI layout")
+    for name, blob in sorted(_files(image, names).items()):  # the index comes after the blobs that it names
+        target = path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with blob.open() as stream, target.open("wb") as file:
+            shutil.copyfileobj(stream, file)
+    kept = {blob.digest.partition(":")[2] for blob in image.blobs} | {image.digest.partition(":")[2]}
+    for other in (path / "blobs" / "sha256").iterdir():
+        if other.name not in kept:
+            other.unlink()
+
+
+def is_layout(path: Path) -> bool:
+    """Report whether the path is a tar archive, or a directory with an OCI layout."""
+    return (path / MARKER).is_file() if path.is_dir() else path.is_file()
+
+
+def read(path: Path) -> Image:
+    """The image in an archive or a directory, all of it verified. Raises BadLayout, OSError."""
+    open_file = _of_directory(path) if path.is_dir() else _of_archive(path)
+    try:
+        found = manifests.descriptor(_one(json.loads(_small(open_file, INDEX))))
+        data = _small(open_file, _blob_name(found))
+        document = manifests.parse(data, found.media_type)
+    except BadLayout:
+        raise
+    except ValueError as error:  # InvalidManifest, and what is no JSON
+        raise BadLayout(f"has no image that can be read: it {error}") from error
+    if not isinstance(document, Manifest):
+        raise BadLayout("has an image for several platforms, which is not supported")
+    if digest_of(data) != found.digest:
+        raise _other_digest(found)
+    return Image(data, tuple(_blob(open_file, each) for each in (document.config, *document.layers)))
+
+
+_Open = Callable[[str], IO[bytes]]
+"""Opens a file of a layout. Raises BadLayout, OSError."""
+
+
+def _files(image: Image, names: Sequence[str]) -> dict[str, StoredBlob]:
+    """The files of a layout by their paths."""
+    manifest = StoredBlob.of(image.manifest_bytes)
+    described = descriptor(image.media_type, manifest)
+    named = [{**described, "annotations": {REFERENCE_NAME: name, NODE_NAME: full_name(name)}} for name in names]
+    index = {"schemaVersion": 2, "manifests": named or [described]}
+    blobs = {f"blobs/{blob.digest.replace(':', '/')}": blob for blob in (manifest, *image.blobs)}
+    return {INDEX: StoredBlob.of(json.dumps(index).encode()), MARKER: StoredBlob.of(_MARKER_TEXT), **blobs}
+
+
+def full_name(reference: str) -> str:
+    """The reference with its registry: docker.io/library/a:v1 for a:v1. Raises BadReference."""
+    found = parse(reference)
+    return str(replace(found, written=f"{found.registry}/{found.repository}"))
+
+
+def _one(index: Any) -> Any:
+    """The descriptor of the one image of an index, which may have several names."""
+    listed = index.get("manifests") if isinstance(index, dict) else None
+    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+        raise BadLayout(f"has an {INDEX} without a list of manifests")
+    digests = {str(each.get("digest")) for each in listed}
+    if len(digests) != 1:
+        raise BadLayout(f"has {len(digests)} images, and one is expected")
+    return listed[0]
+
+
+def _of_directory(path: Path) -> _Open:
+    return lambda name: (path / name).open("rb")
+
+
+def _of_archive(path: Path) -> _Open:
+    def open_file(name: str) -> IO[bytes]:
+        try:
+            with tarfile.open(path, "r:") as archive:
+                member = archive.getmember(name)
+        except KeyError:
+            raise BadLayout(f"has no file {name}") from None
+        except tarfile.TarError as error:
+            raise BadLayout(f"is no tar archive of an OCI layout: {error}") from error
+        file = path.open("rb")
+        return cast("IO[bytes]", _Part(file, member.offset_data, member.size))
+
+    return open_file
+
+
+class _Part(io.RawIOBase):
+    """A part of a file as a stream."""
+
+    def __init__(self, file: IO[bytes], start: int, size: int) -> None:
+        file.seek(start)
+        self._file = file
+        self._left = size
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        view = memoryview(buffer)
+        data = self._file.read(min(len(view), self._left))
+        view[: len(data)] = data
+        self._left -= len(data)
+        return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _small(open_file: _Open, name: str) -> bytes:
+    with open_file(name) as file:
+        data = file.read(_MAX_JSON_BYTES + 1)
+    if len(data) > _MAX_JSON_BYTES:
+        raise BadLayout(f"has a file {name} of more than {_MAX_JSON_BYTES:,} bytes")
+    return data
+
+
+def _blob(open_file: _Open, described: Descriptor) -> StoredBlob:
+    name = _blob_name(described)
+    checksum, size = hashlib.sha256(), 0
+    with open_file(name) as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            checksum.update(chunk)
+            size += len(chunk)
+    if f"sha256:{checksum.hexdigest()}" != described.digest or size != described.size:
+        raise _other_digest(described)
+    return StoredBlob(described.digest, size, partial(open_file, name))
+
+
+def _blob_name(described: Descriptor) -> str:
+    return f"blobs/{described.digest.replace(':', '/')}"
+
+
+def _other_digest(described: Descriptor) -> BadLayout:
+    return BadLayout(f"has a file {_blob_name(described)} of another digest or size")
+
+
+def reference_error(name: str) -> str:
+    """Explain why a name is no reference of an image by tag; "" when it is one."""
+    try:
+        found = parse(name)
+    except BadReference as error:
+        return str(error)
+    return f"{quoted(name)} names a digest, which is that of the content: give a tag" if found.digest else ""

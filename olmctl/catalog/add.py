@@ -1,0 +1,181 @@
+"""`olm catalog add BUNDLE...`: add bundles to the directory of a catalog, and push the catalog if it is wanted.
+
+What is written is checked before. The image of a bundle is written by its digest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from olmctl.authoring.bundle_blobs import registry_blob
+from olmctl.authoring.catalog_addition import NewBundle, PackageState, Refused, Wanted, plan_addition
+from olmctl.authoring.catalog_update import PackageFiles
+from olmctl.authoring.images.contents import ANNOTATIONS_FILE, annotations_of, bundle_files, catalog_content
+from olmctl.authoring.images.delivery import check_names, push_image
+from olmctl.authoring.images.labels import CHANNELS_LABEL, DEFAULT_CHANNEL_LABEL
+from olmctl.commands import FAILED, CommandError, warn
+from olmctl.terminal import clean_lines
+from olmkit.fbc.bundle_files import BadBundleFiles, read_registry
+from olmkit.fbc.checks.pull_specs import pull_spec_error
+from olmkit.gocompat.text import quoted
+from olmkit.sources.access import Access
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options of the command, named as its flags."""
+
+    catalog: Path
+    image: str
+    channels: tuple[str, ...]
+    replaces: str | None
+    skips: tuple[str, ...]
+    skip_range: str | None
+    default_channel: str | None
+    overwrite: bool
+    push: tuple[str, ...]
+    registries_conf: Path | None
+    pull_cas_dir: Path | None
+    allow_source_cidr: tuple[str, ...]
+
+    @property
+    def wanted(self) -> Wanted:
+        """The choices of the user for each addition."""
+        channels = tuple(part.strip() for each in self.channels for part in each.split(",") if part.strip())
+        skips = tuple(part.strip() for each in self.skips for part in each.split(",") if part.strip())
+        return Wanted(channels, self.replaces, skips, self.skip_range, self.default_channel, self.overwrite)
+
+    @property
+    def access(self) -> Access:
+        """The access to registries."""
+        return Access(self.registries_conf, self.pull_cas_dir, self.allow_source_cidr)
+
+
+def add(bundles: Sequence[str], **options: Any) -> int:
+    """Add the bundles, one after the other."""
+    request = Request(**options)
+    if len(bundles) > 1 and (request.image or request.wanted.has_edges):
+        raise CommandError(FAILED, "--image, --replaces, --skips and --skip-range are for one bundle: give one")
+    if request.catalog.exists() and not request.catalog.is_dir():
+        raise CommandError(FAILED, f"{request.catalog} is no directory")
+    check_names(request.push)
+    request.catalog.mkdir(parents=True, exist_ok=True)
+    for each in bundles:
+        _add(each, request)
+    if request.push:
+        return push_image(request.catalog, catalog_content, request.push, request.access)
+    return 0
+
+
+def _add(given: str, request: Request) -> None:
+    """Add a bundle, and print what changes. Raises CommandError, OlmError, OSError."""
+    source = _Source(Path(given), request.image) if Path(given).is_dir() else None
+    if source is not None:
+        _add_files(source, request)
+        return
+    # Imported here because the image source takes a third of a second to import.
+    from olmctl.catalog.images import NoDirectory, reference_error, unpacked
+
+    if request.image:
+        raise CommandError(FAILED, f"{given}: no such directory: --image is for the directory of a bundle")
+    if why := reference_error(given):
+        raise CommandError(FAILED, f"{given}: there is no such directory, and it is no image: {why}")
+    access = (request.registries_conf, request.pull_cas_dir, request.allow_source_cidr)
+    try:
+        with unpacked(given, *access) as found:
+            if found.is_catalog or found.is_plain:
+                kind = "a catalog" if found.is_catalog else "a plain bundle, which has no package and version"
+                raise CommandError(FAILED, f"{given} is the image of {kind}: only registry+v1 bundles can be added")
+            _add_files(_Source(found.root, found.reference), request)
+    except NoDirectory as error:
+        raise CommandError(FAILED, f"{given}: {error}") from None
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The files of a bundle, and the reference of its image."""
+
+    directory: Path
+    image: str
+
+
+def _add_files(source: _Source, request: Request) -> None:
+    if not source.image:
+        text = "is a directory: name its image with --image, as `olm bundle push` prints it"
+        raise CommandError(FAILED, f"{source.directory} {text}")
+    if why := pull_spec_error(source.image):
+        raise CommandError(FAILED, f"invalid image pull spec {quoted(source.image)}: {why}")
+    image = _by_digest(source, request)
+    try:
+        files = bundle_files(source.directory)
+        package = read_registry(files).package
+        found = PackageFiles.read(request.catalog, package)
+        state = found.state()
+        bundle = _new_bundle(files, image, state)
+        addition = plan_addition(state, bundle, request.wanted)
+    except BadBundleFiles as error:
+        raise CommandError(FAILED, f"{source.directory}: {error}") from None
+    except Refused as error:
+        raise CommandError(FAILED, str(error)) from None
+    if addition.is_empty:
+        print(f"{bundle.name} unchanged")
+        return
+    was_invalid = state.package is not None and bool(found.error())
+    found.apply(addition, bundle)
+    if problem := found.error():
+        before = "is not valid, nor was it before" if was_invalid else "would not be valid"
+        text = f"package {bundle.package} {before}, and nothing was written: {problem}"
+        raise CommandError(FAILED, clean_lines(text))
+    written = found.write()
+    for note in addition.notes or (f"{bundle.name} of {bundle.package}",):
+        print(note)
+    for path in written:
+        print(f"{path} written")
+
+
+def _by_digest(source: _Source, request: Request) -> str:
+    """The reference by digest of the image: a tag could lead to another bundle later. Raises OlmError."""
+    if "@" in source.image:
+        return source.image
+    from olmctl.registry_logins import reached_registries
+    from olmkit.sources.oci import image
+
+    registries = reached_registries([source.image], request.access)
+    return asyncio.run(image.resolve(source.image, registries)).ref_by_digest
+
+
+def _new_bundle(files: Mapping[str, bytes], image: str, state: PackageState) -> NewBundle:
+    """The bundle with what its files say. Raises BadBundleFiles."""
+    bundle = read_registry(files)
+    for sentence in bundle.warnings:
+        warn(sentence)
+    annotations = annotations_of(files.get(ANNOTATIONS_FILE, b""))
+    channels = str(annotations.get(CHANNELS_LABEL) or "").split(",")
+    spec = bundle.csv.get("spec") or {}
+    own = (bundle.csv.get("metadata") or {}).get("annotations") or {}
+    return NewBundle(
+        registry_blob(bundle, image, summarized=not state.has_objects),
+        tuple(each.strip() for each in channels if each.strip()),
+        str(annotations.get(DEFAULT_CHANNEL_LABEL) or ""),
+        _text(spec.get("replaces")),
+        tuple(each for each in spec.get("skips") or () if isinstance(each, str)),
+        _text(own.get("olm.skipRange")),
+        _text(spec.get("description")),
+        _icon(spec.get("icon")),
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _icon(icons: Any) -> dict[str, str]:
+    """The first icon of a ClusterServiceVersion as an olm.package blob has it."""
+    first = icons[0] if isinstance(icons, list) and icons else None
+    if not isinstance(first, dict) or not _text(first.get("base64data")) or not _text(first.get("mediatype")):
+        return {}
+    return {"base64data": first["base64data"], "mediatype": first["mediatype"]}

@@ -1,0 +1,124 @@
+"""Images on disk: the names that tools find them by, and what is read again."""
+
+from __future__ import annotations
+
+import filecmp
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olmctl.authoring.images import layout
+from olmctl.authoring.images.image import Image, labelled_image, make_image
+from olmctl.authoring.images.layers import compressed
+from olmctl.authoring.images.layout import BadLayout
+from olmkit.errors import OlmError
+
+
+@pytest.fixture
+def image() -> Image:
+    return labelled_image([compressed({"manifests/a.yaml": b"a"})], {"b": "2", "a": "1"})
+
+
+def index_of(archive: Path) -> dict[str, Any]:
+    with tarfile.open(archive) as opened:
+        file = opened.extractfile("index.json")
+        assert file is not None
+        found: dict[str, Any] = json.load(file)
+        return found
+
+
+def test_each_tag_names_the_image_for_copying_and_for_the_nodes_that_it_is_loaded_to(
+    image: Image, tmp_path: Path
+) -> None:
+    target = tmp_path / "image.tar"
+    layout.write_archive(image, target, ("olm-suite:v1", "olm-suite:latest", "quay.io/team/app:v1"))
+    assert [each["annotations"] for each in index_of(target)["manifests"]] == [
+        {
+            "org.opencontainers.image.ref.name": name,
+            "io.containerd.image.name": full,
+        }
+        for name, full in (
+            ("olm-suite:v1", "docker.io/library/olm-suite:v1"),
+            ("olm-suite:latest", "docker.io/library/olm-suite:latest"),
+            ("quay.io/team/app:v1", "quay.io/team/app:v1"),
+        )
+    ]
+    assert {each["digest"] for each in index_of(target)["manifests"]} == {image.digest}
+
+
+def test_the_same_image_makes_the_same_archive(image: Image, tmp_path: Path) -> None:
+    for name in ("one.tar", "two.tar"):
+        layout.write_archive(image, tmp_path / name, ["a:v1"], time=5)
+    assert filecmp.cmp(tmp_path / "one.tar", tmp_path / "two.tar", shallow=False)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.tar", "two.tar"]
+
+
+@pytest.mark.parametrize("name", ["image.tar", "image"])
+def test_what_was_written_is_read_again(name: str, image: Image, tmp_path: Path) -> None:
+    path = tmp_path / name
+    (layout.write_archive if name.endswith(".tar") else layout.write_directory)(image, path, ())
+    assert layout.is_layout(path)
+    found = layout.read(path)
+    assert (found.digest, found.manifest, found.configuration) == (image.digest, image.manifest, image.configuration)
+    assert [blob.read() for blob in found.blobs] == [blob.read() for blob in image.blobs]
+    assert found.configuration["config"]["Labels"] == {"a": "1", "b": "2"}
+
+
+def test_a_directory_with_a_layout_is_written_again_and_another_one_is_kept(image: Image, tmp_path: Path) -> None:
+    other = make_image([compressed({"a": b""})], {})
+    layout.write_directory(other, tmp_path / "image", ())
+    layout.write_directory(image, tmp_path / "image", ())
+    assert layout.read(tmp_path / "image").digest == image.digest
+    assert len(list((tmp_path / "image" / "blobs" / "sha256").iterdir())) == 3
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").write_text("mine")
+    with pytest.raises(BadLayout, match="is a directory with other files"):
+        layout.write_directory(image, tmp_path / "mine", ())
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["file"]
+
+
+def change(path: Path, index: dict[str, Any]) -> None:
+    (path / "index.json").write_text(json.dumps(index))
+
+
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        pytest.param([], "without a list of manifests", id="no index"),
+        pytest.param({"manifests": []}, "has 0 images", id="no image"),
+        pytest.param({"manifests": [{"digest": "a"}, {"digest": "b"}]}, "has 2 images", id="two images"),
+        pytest.param({"manifests": [{"digest": "../../x", "size": 1}]}, "which is not a digest", id="a path"),
+        pytest.param({"manifests": [{"digest": "sha256:" + "0" * 64, "size": 1}]}, None, id="a missing blob"),
+    ],
+)
+def test_a_layout_that_cannot_be_read(index: Any, words: str | None, image: Image, tmp_path: Path) -> None:
+    layout.write_directory(image, tmp_path / "image", ())
+    change(tmp_path / "image", index)
+    with pytest.raises(BadLayout if words else FileNotFoundError, match=words):
+        layout.read(tmp_path / "image")
+
+
+def test_a_changed_blob_is_refused(image: Image, tmp_path: Path) -> None:
+    layout.write_directory(image, tmp_path / "image", ())
+    blob = tmp_path / "image" / "blobs" / image.blobs[1].digest.replace(":", "/")
+    blob.write_bytes(blob.read_bytes()[:-1] + b"!")
+    with pytest.raises(BadLayout, match="of another digest or size"):
+        layout.read(tmp_path / "image")
+
+
+def test_a_file_that_is_no_archive_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.tar").write_text("no tar")
+    with pytest.raises(BadLayout, match="is no tar archive of an OCI layout"):
+        layout.read(tmp_path / "a.tar")
+
+
+@pytest.mark.parametrize("name", ["a/B:v1", "quay.io/a@sha256:" + "0" * 64, ":v1"])
+def test_a_name_that_is_no_reference_by_tag(name: str, image: Image) -> None:
+    assert layout.reference_error(name)
+    assert not layout.reference_error("quay.io/a:v1")
+    if "@" not in name:
+        with pytest.raises(OlmError):
+            layout.full_name(name)

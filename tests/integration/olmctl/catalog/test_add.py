@@ -1,0 +1,167 @@
+"""`olm catalog add`, and the commands that build and push what it needs, as a release uses them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from devcluster.demo.sample_catalog import SAMPLES
+from olmctl.main import main
+from tests.servers.local_registry import LocalRegistry
+
+BUNDLES = SAMPLES / "bundles" / "hello-operator"
+IMAGE = "registry.example.com/hello@sha256:" + "1" * 64
+PACKAGE = Path("catalog", "hello-operator", "catalog.yaml")
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def olm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs a command in an empty directory: exit status, output, errors."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        status = main([str(each) for each in arguments])
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def add(olm: Command, version: str, *more: str) -> tuple[int, str, str]:
+    return olm(
+        "catalog", "add", BUNDLES / version, "--image", IMAGE.replace("1" * 8, version.replace(".", "0") + "abc"), *more
+    )
+
+
+def test_a_catalog_grows_release_by_release(olm: Command) -> None:
+    assert add(olm, "0.1.0") == (
+        0,
+        "hello-operator.v0.1.0 in the new channel candidate of hello-operator\n"
+        "hello-operator.v0.1.0 in the new channel stable of hello-operator\n"
+        f"{PACKAGE} written\n",
+        "",
+    )
+    PACKAGE.write_text(PACKAGE.read_text().replace("---\n", "---\n# ours\n", 1))
+    before = PACKAGE.read_text()
+    status, out, _ = add(olm, "0.2.0", "-c", "stable")
+    assert (status, out.splitlines()[0]) == (
+        0,
+        "hello-operator.v0.2.0 in channel stable of hello-operator: replaces hello-operator.v0.1.0",
+    )
+    after = PACKAGE.read_text()
+    assert after.startswith("---\n# ours\n")
+    added = "- name: hello-operator.v0.2.0\n  replaces: hello-operator.v0.1.0\n"
+    assert added in after
+    assert after.replace(added, "").startswith(before)
+    assert add(olm, "0.2.0", "-c", "stable") == (0, "hello-operator.v0.2.0 unchanged\n", "")
+    assert PACKAGE.read_text() == after
+    assert add(olm, "0.2.0", "-c", "candidate")[0] == 0
+    assert PACKAGE.read_text().count("- name: hello-operator.v0.2.0") == 2
+    assert olm("catalog", "validate", "catalog") == (0, "", "")
+
+
+def test_a_bundle_for_each_file(olm: Command) -> None:
+    directory = Path("catalog", "hello-operator")
+    add(olm, "0.1.0")
+    texts = PACKAGE.read_text().split("---\n")
+    bundle = next(text for text in texts if "schema: olm.bundle" in text)
+    PACKAGE.write_text("---\n".join(text for text in texts if text is not bundle))
+    (directory / "bundle-v0.1.0.yaml").write_text(bundle)
+    assert add(olm, "0.2.0")[1].splitlines()[-2:] == [f"{directory}/bundle-v0.2.0.yaml written", f"{PACKAGE} written"]
+    assert olm("catalog", "validate", "catalog") == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param(["none"], '"docker.io/library/none:latest" cannot be pulled', id="no directory"),
+        pytest.param([BUNDLES / "0.1.0"], "is a directory: name its image with --image", id="no image"),
+        pytest.param([BUNDLES / "0.1.0", "--image", "A b"], "invalid image pull spec", id="no reference"),
+        pytest.param([BUNDLES / "0.1.0", BUNDLES / "0.2.0", "--image", IMAGE], "are for one bundle", id="several"),
+        pytest.param([SAMPLES, "--image", IMAGE], "no bundle objects found", id="no bundle"),
+        pytest.param([BUNDLES / "0.1.0", "--image", IMAGE, "--push", "a@b"], "image reference", id="no tag"),
+    ],
+)
+def test_what_is_refused(arguments: list[str], words: str, olm: Command) -> None:
+    conf = Path("registries.conf")
+    conf.write_text('[[registry]]\nprefix = "docker.io"\nblocked = true\n')
+    status, out, err = olm("catalog", "add", *arguments, "--registries-conf", conf)
+    assert (status, out) == (1, "")
+    assert words in err
+
+
+def test_nothing_is_written_that_opm_refuses(olm: Command) -> None:
+    shutil.copytree(SAMPLES / "catalog", "catalog")
+    text = PACKAGE.read_text()
+    PACKAGE.write_text(text.replace("defaultChannel: stable", "defaultChannel: gone"))
+    before = PACKAGE.read_text()
+    status, out, err = olm("catalog", "add", BUNDLES / "0.3.0", "--image", IMAGE, "--channel", "fast", "--overwrite")
+    assert (status, out) == (1, "")
+    assert err.startswith(
+        "package hello-operator is not valid, nor was it before, and nothing was written: invalid index:"
+    )
+    assert PACKAGE.read_text() == before
+    PACKAGE.write_text("schema: [\n# hello-operator")
+    _, _, err = olm("catalog", "add", BUNDLES / "0.3.0", "--image", IMAGE)
+    assert err.startswith(f"{PACKAGE}: line ")
+
+
+def test_a_release_is_two_commands(olm: Command, local_registry: LocalRegistry, tmp_path: Path) -> None:
+    """Push the bundle; add it to the catalog, and push that. The tag of the bundle is written by its digest."""
+    host = f"{local_registry.address}/release-{os.getpid()}"
+    access = ("--allow-source-cidr", "127.0.0.0/8", "--registries-conf", tmp_path / "registries.conf")
+    (tmp_path / "registries.conf").write_text(f'[[registry]]\nlocation = "{local_registry.address}"\ninsecure = true\n')
+    status, pushed, _ = olm("bundle", "push", BUNDLES / "0.1.0", f"{host}/bundle:v0.1.0", f"{host}/bundle:latest")
+    reference = pushed.strip()
+    assert (status, reference.startswith(f"{host}/bundle@sha256:")) == (0, True)
+    status, out, _ = olm("catalog", "add", f"{host}/bundle:latest", "--push", f"{host}/catalog:latest", *access)
+    assert (status, out.splitlines()[-2]) == (0, f"{PACKAGE} written")
+    assert f"image: {reference}\n" in PACKAGE.read_text()
+    catalog = out.splitlines()[-1]
+    assert catalog.startswith(f"{host}/catalog@sha256:")
+    status, rendered, _ = olm("catalog", "render", catalog, "-o", "yaml", *access)
+    assert (status, f"image: {reference}\n" in rendered) == (0, True)
+    again = olm("catalog", "add", reference, "--push", f"{host}/catalog:latest", *access)[1]
+    assert again.splitlines() == ["hello-operator.v0.1.0 unchanged", catalog]
+
+
+def test_what_was_built_is_pushed_as_it_is(olm: Command, local_registry: LocalRegistry) -> None:
+    status, built, _ = olm("bundle", "build", BUNDLES / "0.1.0", "-t", "quay.io/team/hello:v1")
+    path, digest = built.split()
+    assert (status, path) == (0, "hello-operator.v0.1.0.tar")
+    assert olm("bundle", "build", BUNDLES / "0.1.0", "-o", "layout")[1] == f"layout {digest}\n"
+    for each in (path, "layout"):
+        name = f"{local_registry.address}/built-{os.getpid()}"
+        assert olm("bundle", "push", each, f"{name}:v1")[1] == f"{name}@{digest}\n"
+    shutil.copytree(SAMPLES / "catalog", "catalog")
+    status, built, _ = olm("catalog", "build", "catalog")
+    assert (status, built.split()[0]) == (0, "catalog.tar")
+    assert olm("catalog", "build", "catalog", "-o", "new/")[1].split()[1] == built.split()[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param(["build", "none"], "none: no such directory", id="no directory"),
+        pytest.param(["build", BUNDLES / "0.1.0", "-t", "A:b"], "image reference", id="no reference"),
+        pytest.param(["build", BUNDLES / "0.1.0", "-o", "."], "is a directory with other files", id="other files"),
+        pytest.param(["push", BUNDLES / "0.1.0", "quay.io/a@sha256:" + "0" * 64], "give a tag", id="a digest"),
+        pytest.param(["push", "file", "quay.io/a:v1"], "is no tar archive", id="no archive"),
+        pytest.param(["push", BUNDLES / "0.1.0", "127.0.0.1:1/a:v1"], "registry 127.0.0.1:1 ", id="no registry"),
+    ],
+)
+def test_builds_and_pushes_that_are_refused(
+    arguments: list[str], words: str, olm: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("olmctl.authoring.images.push.RETRY_SECONDS", 0.01)
+    Path("file").write_text("no tar")
+    status, out, err = olm("bundle", *arguments)
+    assert (status, out) == (1, "")
+    assert words in err
+    assert sorted(path.name for path in Path().iterdir()) == ["file"]
