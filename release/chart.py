@@ -23,6 +23,8 @@ from olmctl.suite.manifests import (
     containers,
     relocate,
 )
+from olmkit.api import operator_conditions
+from olmkit.api.crd import operator_condition_definition
 from olmkit.api.meta import Object
 from release import templates
 from release.chart_values import ALERTS_KIND, chart_values, component_key, monitoring_key, values_schema, values_text
@@ -71,7 +73,10 @@ def chart_files(manifests: Manifests, monitoring: Sequence[Object]) -> dict[str,
         "templates/NOTES.txt": _NOTES,
     }
     for crd in manifests.crds:
-        files[f"templates/crds/{crd['spec']['names']['plural']}.yaml"] = _crd(crd)
+        files[f"templates/crds/{crd['spec']['names']['plural']}.yaml"] = _crd(crd, ".Values.crds.enabled")
+    files[f"templates/crds/{operator_conditions.PLURAL}.yaml"] = _crd(
+        operator_condition_definition(), ".Values.operatorConditions.enabled"
+    )
     files.update(_documents((*manifests.objects, *_disruption_budgets(manifests)), monitoring))
     return files
 
@@ -89,9 +94,9 @@ def _metadata(manifests: Manifests) -> Object:
     }
 
 
-def _crd(crd: Object) -> str:
+def _crd(crd: Object, condition: str) -> str:
     kept = {**crd, "metadata": {**crd["metadata"], "annotations": {**crd["metadata"].get("annotations", {}), **KEEP}}}
-    return templates.conditional(Placeholders().write(kept), ".Values.crds.enabled")
+    return templates.conditional(Placeholders().write(kept), condition)
 
 
 def _documents(objects: Sequence[Object], monitoring: Sequence[Object]) -> dict[str, str]:

@@ -76,9 +76,7 @@ def chart_values(manifests: Manifests, monitoring_kinds: Sequence[str]) -> list[
         Value(
             "keysNamespace", KEYS_NAMESPACE, "The namespace of the suite's keys, which the chart creates.", NAMESPACE
         ),
-        Value(
-            "crds.enabled", True, "Whether the chart contains the CRDs. `helm uninstall` never deletes them.", SWITCH
-        ),
+        *_definition_values(),
         Value("logLevel", "info", "The minimum level of log lines.", {"enum": list(LOG_LEVELS)}),
         Value("networkPolicies.enabled", True, "Whether there is a NetworkPolicy for each controller.", SWITCH),
         Value(
@@ -108,6 +106,20 @@ def chart_values(manifests: Manifests, monitoring_kinds: Sequence[str]) -> list[
     for deployment in manifests.deployments:
         values += _component_values(deployment)
     return values
+
+
+def _definition_values() -> list[Value]:
+    return [
+        Value(
+            "crds.enabled", True, "Whether the chart contains the CRDs. `helm uninstall` never deletes them.", SWITCH
+        ),
+        Value(
+            "operatorConditions.enabled",
+            False,
+            "Whether the chart contains the CRD of OperatorConditions, with which operators hold their upgrades.",
+            SWITCH,
+        ),
+    ]
 
 
 def _image_values(image: str) -> list[Value]:

@@ -1,6 +1,7 @@
 """Writes the files of the repository that are made from others, or checks them: `python -m release.generated [--check]`.
 
     config/crd/                      olmkit.api.crd, from the models
+    config/operator-conditions/      the same
     docs/api.md                      release.reference, from the models
     config/argocd/argocd-cm.yaml     release.argocd, from the Lua scripts next to it
     config/grafana/olm-suite.json    release.dashboard
@@ -19,16 +20,19 @@ from pathlib import Path
 from devcluster.processes import REPOSITORY
 from olmctl.suite.manifests import FILE_NAME
 from olmkit.api import crd
+from olmkit.api.crd import CRD_DEFINITIONS, custom_resource_definition, operator_condition_definition
 from release import argocd, bundled_manifests, dashboard, reference
 from release.suite import CONFIG, SUITE
 
 CRDS = CONFIG / "crd"
+OPERATOR_CONDITIONS = CONFIG / "operator-conditions"
 
 
 def generated() -> dict[Path, str]:
     """Path -> text of all generated files."""
     return {
-        **{CRDS / name: text for name, text in crd.render().items()},
+        **{CRDS / name: text for name, text in crd.render(map(custom_resource_definition, CRD_DEFINITIONS)).items()},
+        **{OPERATOR_CONDITIONS / name: text for name, text in crd.render([operator_condition_definition()]).items()},
         REPOSITORY / "docs" / "api.md": reference.render(),
         CONFIG / "argocd" / "argocd-cm.yaml": argocd.config_map(CONFIG / "argocd" / "resource_customizations"),
         CONFIG / "grafana" / f"{SUITE}.json": dashboard.dashboard_text(),

@@ -130,7 +130,8 @@ def install(**given: Any) -> int:
 @click.option(
     "--force",
     is_flag=True,
-    help="Also if no catalog has the channel or version, others manage the same fields, or the upgrade would be refused.",
+    help="Also if no catalog has the channel or version, others manage the same fields, the upgrade would be refused, or the "
+    "operator holds it.",
 )
 @wait_options
 @image_options

@@ -48,6 +48,12 @@ def suite() -> None:
     help="A Secret of the suite's namespace with a login for the image's registry.  [default: the installed ones]",
 )
 @click.option(
+    "--with-operator-conditions",
+    "operator_conditions",
+    is_flag=True,
+    help="Install the CRD of OperatorConditions too, with which operators hold their upgrades.",
+)
+@click.option(
     "--force", "is_forced", is_flag=True, help="Take over fields that others manage, and replace a newer version."
 )
 @click.option(

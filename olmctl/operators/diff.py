@@ -16,7 +16,15 @@ from olmctl.operators.diff_output import Difference, as_value, print_text
 from olmctl.operators.installed_objects import bundle_deployment_of
 from olmctl.operators.left_installations import operator_named
 from olmctl.operators.output import print_object
-from olmctl.operators.planned_bundle import Cluster, current_spec, rendered, running_bundle, wanted_bundle, wanted_spec
+from olmctl.operators.planned_bundle import (
+    Cluster,
+    current_spec,
+    has_operator_condition,
+    rendered,
+    running_bundle,
+    wanted_bundle,
+    wanted_spec,
+)
 from olmctl.operators.planned_definitions import definitions_of, planned_definitions
 from olmctl.operators.session import Session, on_cluster
 from olmkit.errors import ApiError, OlmError
@@ -51,7 +59,10 @@ async def _difference(session: Session, name: str, version: str | None, options:
     new = await rendered(wanted.image, spec, name, cluster, options)
     before: Sequence[BundleObject] = ()
     if running is not None and deployment is not None:
-        old = await rendered(running.image, current_spec(deployment), name, cluster, options)
+        has_condition = has_operator_condition(deployment)
+        old = await rendered(
+            running.image, current_spec(deployment), name, cluster, options, has_condition=has_condition
+        )
         before = old.ready.manifests
     after = new.ready.manifests
     planned = await planned_definitions(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from olmctl.bundle.directory import read_directory
@@ -18,7 +18,7 @@ from olmctl.operators.catalogd import CatalogReadError, read_catalog
 from olmctl.operators.operator_state import condition, part, text_at
 from olmctl.operators.session import Session
 from olmctl.terminal import clean
-from olmkit.api import bundledeployments
+from olmkit.api import bundledeployments, operator_conditions
 from olmkit.api.bundledeployments import VERSION_ANNOTATION, BundleDeployment, BundleDeploymentSpec
 from olmkit.api.meta import Object
 from olmkit.api.operators import ConditionType, Install, Operator
@@ -115,10 +115,24 @@ def wanted_spec(operator: Object, image: str) -> BundleDeploymentSpec:
     return current_spec({**kind, "metadata": operator["metadata"], "spec": spec})
 
 
+def has_operator_condition(deployment: Object) -> bool:
+    """Report whether the installed revision has an OperatorCondition."""
+    status = BundleDeployment.load(deployment).status
+    revision = next((each for each in status.history or () if each.revision == status.revision), None)
+    return revision is not None and revision.operator_condition is not None
+
+
 async def rendered(
-    image: str, spec: BundleDeploymentSpec, name: str, cluster: Cluster, options: Mapping[str, Any]
+    image: str,
+    spec: BundleDeploymentSpec,
+    name: str,
+    cluster: Cluster,
+    options: Mapping[str, Any],
+    *,
+    has_condition: bool | None = None,
 ) -> Installation:
-    """The bundle as the BundleDeployment of that name installs it. `options` are those of image_options(). Raises OlmError."""
+    """The bundle as the BundleDeployment of that name installs it. `options` are those of image_options(). `has_condition`: it
+    has an OperatorCondition; None: as a revision that begins now. Raises OlmError."""
     content = await asyncio.to_thread(_pulled, image, options)
     kinds = cluster.discovery.kinds
     namespaces: Sequence[str] = (cluster.system_namespace, *SUITE_NAMESPACES)
@@ -126,7 +140,11 @@ async def rendered(
         cluster.discovery.served.keys(), cluster.discovery.failed_groups, cluster.server_version, namespaces
     )
     scopes = {group_kind: kind.namespaced for group_kind, kind in kinds.items()}
-    return installation(content, InstallOptions.of(spec), name, facts, scopes)
+    if has_condition is None:
+        has_condition = operator_conditions.GROUP_KIND in kinds
+    return installation(
+        content, replace(InstallOptions.of(spec), operator_condition=has_condition), name, facts, scopes
+    )
 
 
 def _pulled(image: str, options: Mapping[str, Any]) -> Bundle:

@@ -14,6 +14,7 @@ from olmctl.operators.follow import wait_for_operator
 from olmctl.operators.install import TAKEN_OVER, apply_operator
 from olmctl.operators.list import RESOURCE
 from olmctl.operators.offered_versions import check_upgrade, check_version, pinned_version
+from olmctl.operators.operator_conditions import override_hold
 from olmctl.operators.operator_state import (
     available_version,
     awaits_approval,
@@ -33,6 +34,7 @@ from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.crd_upgrade_safety import CrdUpgradeRule
 from olmkit.api.meta import Object
+from olmkit.api.operator_conditions import GROUP, PLURAL, UPGRADEABLE
 from olmkit.api.operators import ConditionType, Reason
 from olmkit.api.ownership import is_dependency
 from operator_controller.resolve.answers.answer import KeptOutBy
@@ -46,7 +48,7 @@ _OTHER_VERSION = "choose another version with --version, or '' to follow the cha
 @on_cluster
 async def upgrade(session: Session, operator: str, force: bool, **options: Any) -> int:
     """Upgrade OPERATOR: set the version, the channel or the rules that are asked for; without them, approve the version that
-    waits."""
+    waits. With `force` no OperatorCondition holds it."""
     check_fields(options)
     found = await kept_operator(session, operator)
     settings = _install_settings(found, options)
@@ -58,6 +60,9 @@ async def upgrade(session: Session, operator: str, force: bool, **options: Any) 
         await check_version(session, entries, changes.get("version"), found)
         await check_upgrade(session, entries, {**found, "spec": {**found["spec"], **changes}})
     version = ""
+    overridden = await override_hold(session, found) if force else ""
+    if overridden:
+        print(f"{PLURAL}.{GROUP}/{clean(overridden)} overridden: {UPGRADEABLE}")
     if changes or settings:
         await _change(session, found, changes, settings, is_forced=force)
         texts = [_change_text(found, key, value) for key, value in changes.items()]
@@ -69,10 +74,11 @@ async def upgrade(session: Session, operator: str, force: bool, **options: Any) 
             await check_approval(session, found, options)
         await approve_version(session, found, version)
         print(f"{RESOURCE}/{operator} approved: version {clean(version)}")
-    else:
+    elif not overridden:
         is_asked = any(options[key] not in (None, ()) for key in _ASKED)
         _report_unchanged(found, is_asked=is_asked, is_awaited=options["wait"])
-    return await wait_for_operator(session, operator, options["seconds"], version) if options["wait"] else 0
+    before = found if overridden else None
+    return await wait_for_operator(session, operator, options["seconds"], version, before) if options["wait"] else 0
 
 
 def _install_settings(found: Object, options: Mapping[str, Any]) -> dict[str, Any]:

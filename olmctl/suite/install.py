@@ -29,6 +29,7 @@ from olmctl.suite.objects import (
     place_of,
     states,
 )
+from olmctl.suite.operator_conditions import with_definition, with_own_definition
 from olmctl.suite.preflight import check_permissions, check_version, install_permissions
 from olmctl.suite.running import with_leaders
 from olmctl.suite.status import exit_status, print_states
@@ -44,8 +45,12 @@ from olmkit.runtime.election import LeaseDurations
 async def install(session: Session, image: str, export: bool, **options: Any) -> int:
     """Install the suite, or change the one that is installed to this version and this image."""
     namespace, pull_secrets = session.system_namespace, options["pull_secrets"]
-    manifests = load_manifests(image, namespace, pull_secrets=pull_secrets)
+    manifests, has_conditions = (
+        load_manifests(image, namespace, pull_secrets=pull_secrets),
+        options["operator_conditions"],
+    )
     if export:
+        manifests = with_definition(manifests) if has_conditions else manifests
         sys.stdout.write(documents(manifests.all))
         return 0
     client, seconds = session.client, options["seconds"]
@@ -55,6 +60,7 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
     controllers = await find_controllers(client, manifests, namespace)
     image, pull_secrets = image or kept_image(manifests, controllers), pull_secrets or pull_secrets_of(controllers)
     manifests = load_manifests(image, namespace, pull_secrets=pull_secrets)
+    manifests = await with_own_definition(client, manifests, is_wanted=has_conditions)
     await _wait_for_deletions(client, manifests, deadline, seconds)
     is_forced, is_dry_run, is_waiting = options["is_forced"], bool(options["dry_run"]), not options["no_wait"]
     await check_installed(client, manifests, controllers, is_forced=is_forced)

@@ -12,6 +12,7 @@ from olmctl.suite.installed import is_newer
 from olmctl.suite.label_guard import LabelGuard, label_guard
 from olmctl.suite.manifests import load_manifests
 from olmctl.suite.objects import ObjectState, name_of, states
+from olmctl.suite.operator_conditions import with_own_definition
 from olmctl.suite.running import with_image_differences, with_leaders
 from olmctl.terminal import clean
 from olmkit.api.meta import Object
@@ -33,6 +34,7 @@ _COLUMNS = (
 async def status(session: Session, output: str | None, no_headers: bool) -> int:
     """Show the objects of the suite, whether they are there, and the versions of the controllers."""
     manifests = load_manifests(system_namespace=session.system_namespace)
+    manifests = await with_own_definition(session.client, manifests)
     found = await states(session.client, manifests.all)
     found = await with_leaders(session.client, session.system_namespace, with_image_differences(found))
     versions = sorted({each.version for each in found if each.version})

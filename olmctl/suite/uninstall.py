@@ -17,6 +17,7 @@ from olmctl.suite.installed import find_controllers
 from olmctl.suite.manifests import Manifests, load_manifests
 from olmctl.suite.namespaces import Contents, kept_namespaces
 from olmctl.suite.objects import CRD, find_all, is_own
+from olmctl.suite.operator_conditions import with_own_definition
 from olmctl.suite.preflight import check_permissions, uninstall_permissions
 from olmctl.suite.removal import CUSTOM_KINDS, Removal, custom_resources
 from olmctl.suite.watched import Watched
@@ -36,6 +37,7 @@ async def uninstall(session: Session, is_orphan: bool, is_removal: bool, **optio
     client, manifests = session.client, load_manifests(system_namespace=session.system_namespace)
     await check_permissions(client, uninstall_permissions(manifests))
     await find_controllers(client, manifests, session.system_namespace)
+    manifests = await with_own_definition(client, manifests)
     found = {kind: await custom_resources(client, kind) for kind in CUSTOM_KINDS}
     kept = await kept_namespaces(client, manifests)
     if not await _is_installed(session, manifests.objects if is_orphan else manifests.all, kept):

@@ -16,6 +16,7 @@ from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.impersonation import Account
 from olmkit.api.install_settings import INSTALL_NAMESPACE_DESCRIPTION, InstallNamespace, InstallSettings, account_rule
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource, without_nulls
+from olmkit.api.operator_conditions import NOT_UPGRADEABLE
 from olmkit.api.patterns import OBJECT_NAME
 from olmkit.api.permissions import MissingPermissions
 from olmkit.api.provisioner_classes import PROVISIONER_PATTERN
@@ -74,6 +75,7 @@ MAX_REVISIONS = 5
 MAX_OLDER_INSTALL_BYTES = 256 * 1024
 """The texts of how older revisions than the newest were installed, all together: the API server stores objects of 1.5 MiB."""
 MAX_REVISION_REASON_BYTES = 1024
+MAX_UPGRADE_HOLD_BYTES = 1024
 TEMPLATE_HASH_LABEL = "core.rukpak.io/bundle-template-hash"
 """The label of a Bundle with the hash of the template that it was created from."""
 OWNER_KIND_LABEL = "core.rukpak.io/owner-kind"
@@ -174,6 +176,10 @@ class Reason(DescribedEnum):
     WAITING_FOR_SERVICE_ACCOUNT = (
         "WaitingForServiceAccount",
         "Reconciling True: the ServiceAccount that spec names does not exist",
+    )
+    OPERATOR_CONDITION_NOT_UPGRADEABLE = (
+        NOT_UPGRADEABLE,
+        "Ready False, Reconciling True: the OperatorCondition of the installed bundle permits no upgrade; see upgradeHold",
     )
     ROLLING_BACK = (
         "RollingBack",
@@ -317,6 +323,13 @@ class Revision(BundleRecord):
         default=None,
         description="Digest of what spec asked for when it was rolled back. It is tried again when spec asks for something else.",
     )
+    operator_condition: Annotated[str, Field(max_length=317)] | None = Field(
+        default=None,
+        description=(
+            "Its OperatorCondition, as <namespace>/<name>. Absent if it has none: the cluster did not have that kind when the"
+            " revision began, or its bundle has no ClusterServiceVersion."
+        ),
+    )
     started_at: str = Field(description="When it began.", json_schema_extra={"format": "date-time"})
     installed_at: str | None = Field(
         default=None, description="When all its objects were applied.", json_schema_extra={"format": "date-time"}
@@ -324,6 +337,20 @@ class Revision(BundleRecord):
     finished_at: str | None = Field(
         default=None, description="When its outcome was known.", json_schema_extra={"format": "date-time"}
     )
+
+
+class UpgradeHold(Model):
+    """An OperatorCondition that permits no upgrade."""
+
+    operator_condition: Annotated[str, Field(max_length=317)] = Field(
+        description="The OperatorCondition of the installed bundle, as <namespace>/<name>."
+    )
+    message: Annotated[str, Field(max_length=MAX_UPGRADE_HOLD_BYTES)] = Field(description="The reason.")
+
+    @property
+    def sentence(self) -> str:
+        """The reason with the name of the object, for messages."""
+        return f"OperatorCondition {self.operator_condition}: {self.message}"
 
 
 class RejectedBundle(Model):
@@ -406,6 +433,13 @@ class BundleDeploymentStatus(ConditionedStatus):
     )
     refused: RejectedBundle | None = Field(
         default=None, description="The wanted bundle, if this version of rukpak cannot install it on any cluster."
+    )
+    upgrade_hold: UpgradeHold | None = Field(
+        default=None,
+        description=(
+            "Why the installed bundle is not replaced with another one. Absent if its OperatorCondition permits that, or if it"
+            " has none. The first installation, a rollback, a change of other fields and the deletion are never held."
+        ),
     )
     install_namespace: str | None = Field(default=None, description="The namespace in which it is installed.")
     created_namespaces: list[CreatedNamespace] | None = Field(

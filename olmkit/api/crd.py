@@ -5,12 +5,13 @@ Never connects to a cluster. CRD_DEFINITIONS has the names, columns and rules th
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
-from olmkit.api import bundledeployments, bundles, catalogs, operators, packages
+from olmkit.api import bundledeployments, bundles, catalogs, operator_conditions, operators, packages
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, VERSION_ANNOTATION
 from olmkit.api.content import SourceType, source_rules
 from olmkit.api.meta import Kind, Resource
@@ -166,7 +167,15 @@ CRD_DEFINITIONS = (
     ),
 )
 
+_OPERATOR_CONDITION_COLUMNS = (
+    _condition("Upgradeable", operator_conditions.UPGRADEABLE),
+    PrinterColumn("Override", f'.spec.overrides[?(@.type=="{operator_conditions.UPGRADEABLE}")].status'),
+    AGE,
+    _condition("Message", operator_conditions.UPGRADEABLE, of="message", priority=1),
+)
 _DROPPED = ("title", "discriminator")
+_CONDITION_LISTS = {"conditions", "overrides"}
+"""The fields of an OperatorCondition with conditions."""
 
 
 def structural_schema(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
@@ -213,14 +222,25 @@ def openapi_schema(definition: CrdDefinition) -> dict[str, Any]:
     if definition.has_webhook:
         _leave_to_webhook(spec)
     limit = definition.name_limit
+    metadata = {"type": "object", "properties": {"name": {"type": "string", "maxLength": limit}}}
+    return _object_schema(definition.model, metadata, spec, status, {"required": ["spec"]})
+
+
+def _object_schema(
+    model: type[Resource],
+    metadata: dict[str, Any],
+    spec: dict[str, Any],
+    status: dict[str, Any],
+    required: Mapping[str, list[str]],
+) -> dict[str, Any]:
     return {
         "type": "object",
-        "description": (definition.model.__doc__ or "").strip(),
-        "required": ["spec"],
+        "description": (model.__doc__ or "").strip(),
+        **required,
         "properties": {
             "apiVersion": {"type": "string", "description": "Version of this representation of the object."},
             "kind": {"type": "string", "description": "Kind of the object."},
-            "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": limit}}},
+            "metadata": metadata,
             "spec": spec,
             "status": status,
         },
@@ -250,10 +270,6 @@ def _leave_to_webhook(spec: dict[str, Any]) -> None:
 def custom_resource_definition(definition: CrdDefinition) -> dict[str, Any]:
     """One CustomResourceDefinition."""
     kind = definition.kind
-    columns = [
-        {"name": c.name, "type": c.type, "jsonPath": c.path} | ({"priority": c.priority} if c.priority else {})
-        for c in definition.columns
-    ]
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -279,24 +295,79 @@ def custom_resource_definition(definition: CrdDefinition) -> dict[str, Any]:
                     "storage": True,
                     "schema": {"openAPIV3Schema": openapi_schema(definition)},
                     "subresources": {"status": {}},
-                    "additionalPrinterColumns": columns,
+                    "additionalPrinterColumns": _columns(definition.columns),
                 }
             ],
         },
     }
 
 
-def render() -> dict[str, str]:
-    """File name -> YAML of every CRD, and the kustomization that lists them."""
-    files = {
-        f"{definition.kind.plural}.yaml": yaml.dump(
-            custom_resource_definition(definition), Dumper=TreeDumper, sort_keys=False, width=120
-        )
-        for definition in CRD_DEFINITIONS
+def _columns(columns: Iterable[PrinterColumn]) -> list[dict[str, Any]]:
+    return [
+        {"name": each.name, "type": each.type, "jsonPath": each.path}
+        | ({"priority": each.priority} if each.priority else {})
+        for each in columns
+    ]
+
+
+def operator_condition_definition() -> dict[str, Any]:
+    """The CustomResourceDefinition of OperatorConditions, which is not a part of every installation."""
+    kind = operator_conditions.KIND
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"{kind.plural}.{kind.group}",
+            "labels": {"app.kubernetes.io/part-of": "olm-suite"},
+        },
+        "spec": {
+            "group": kind.group,
+            "scope": "Namespaced",
+            "names": {
+                "kind": kind.kind,
+                "listKind": f"{kind.kind}List",
+                "plural": kind.plural,
+                "singular": kind.kind.lower(),
+                "shortNames": ["condition"],
+                "categories": ["olm"],
+            },
+            "versions": [
+                {
+                    "name": version,
+                    "served": True,
+                    "storage": version == kind.version,
+                    "schema": {"openAPIV3Schema": _operator_condition_schema(model)},
+                    "subresources": {"status": {}},
+                    "additionalPrinterColumns": _columns(_OPERATOR_CONDITION_COLUMNS),
+                }
+                for version, model in operator_conditions.MODELS.items()
+            ],
+        },
     }
-    kustomization = {
-        "apiVersion": "kustomize.config.k8s.io/v1beta1",
-        "kind": "Kustomization",
-        "resources": sorted(files),
-    }
-    return files | {"kustomization.yaml": yaml.safe_dump(kustomization, sort_keys=False)}
+
+
+def _operator_condition_schema(model: type[Resource]) -> dict[str, Any]:
+    raw = model.model_json_schema(by_alias=True)
+    parts = structural_schema(raw, raw["$defs"])["properties"]
+    spec, status = parts["spec"], parts["status"]
+    lists = [
+        each["properties"][name] for each in (spec, status) for name in _CONDITION_LISTS & each["properties"].keys()
+    ]
+    for each in lists:
+        each["items"]["properties"]["observedGeneration"]["format"] = "int64"
+    return _object_schema(model, {"type": "object"}, spec, status, {})
+
+
+def _as_yaml(definition: dict[str, Any]) -> str:
+    return yaml.dump(definition, Dumper=TreeDumper, sort_keys=False, width=120)
+
+
+def _kustomization(files: Iterable[str]) -> str:
+    content = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": sorted(files)}
+    return yaml.safe_dump(content, sort_keys=False)
+
+
+def render(definitions: Iterable[dict[str, Any]]) -> dict[str, str]:
+    """File name -> YAML of these CRDs, and the kustomization that lists them."""
+    files = {f"{each['spec']['names']['plural']}.yaml": _as_yaml(each) for each in definitions}
+    return files | {"kustomization.yaml": _kustomization(files)}

@@ -18,6 +18,7 @@ from olmkit.api.install_settings import (
 )
 from olmkit.api.label_selector import LabelSelector
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource, without_nulls
+from olmkit.api.operator_conditions import NOT_UPGRADEABLE
 
 KIND = Kind("operators.operatorframework.io", "v1alpha1", "Operator", "operators")
 FINALIZER = "operators.operatorframework.io/remove-bundle-deployment"
@@ -113,6 +114,10 @@ class Reason(DescribedEnum):
     UPGRADE_AVAILABLE = "UpgradeAvailable", "Ready True: healthy, and another bundle waits for approval"
     PAUSED = "Paused", "Ready True: healthy, and nothing is changed; Ready False: what spec requests is not installed"
     APPROVAL_REQUIRED = "ApprovalRequired", "Ready False: what spec requests is not installed, and waits for approval"
+    OPERATOR_CONDITION_NOT_UPGRADEABLE = (
+        NOT_UPGRADEABLE,
+        "Ready True: healthy, and its OperatorCondition holds an upgrade; Ready False: what spec requests is not installed",
+    )
     NOT_RESOLVED = "NotResolved", "Ready False: see Resolved"
     UPGRADING = "Upgrading", "Ready False: a bundle is installed and another one is being installed"
     ROLLING_BACK = (
@@ -251,8 +256,8 @@ class AvailableBundle(Model):
     catalog: str = Field(description="The Catalog that offers it.")
     channel: str = Field(description="The channel it was chosen from.")
     reason: str = Field(
-        description="Why it waits: ApprovalRequired, Paused, RequirementsNotSatisfied, NotInstallable, VersionExcluded or "
-        "NoUpgradeEdge."
+        description="Why it waits: ApprovalRequired, Paused, OperatorConditionNotUpgradeable, RequirementsNotSatisfied, "
+        "NotInstallable, VersionExcluded or NoUpgradeEdge."
     )
     message: Annotated[str, Field(max_length=MAX_RESOLUTION_LENGTH)] = Field(
         description="What it waits for, and why it was chosen."
@@ -281,7 +286,8 @@ class OperatorStatus(ConditionedStatus):
     installed_bundle_resource: str | None = Field(default=None, description="Image of the bundle that is installed.")
     installed: InstalledBundle | None = Field(default=None, description="The bundle that is installed.")
     available: AvailableBundle | None = Field(
-        default=None, description="The bundle that waits for approval, or for the end of a pause."
+        default=None,
+        description="The bundle that waits: for approval, the end of a pause, or the OperatorCondition of the installed one.",
     )
     dependencies: Annotated[list[RequiredPackage], Field(max_length=MAX_DEPENDENCIES)] | None = Field(
         default=None, description="The packages that satisfy requirements of the chosen bundle, by name."

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from olmkit.api.conditions import Cause, PendingEvent, Severity, Transition
+from olmkit.api.operator_conditions import NOT_UPGRADEABLE
 
 RECOVERED = "Recovered"
 """Reason of the Event that names the failure an object has recovered from."""
@@ -21,8 +22,8 @@ _FAILURES = ("Unhealthy", "ProblemsFound")
 """Reasons of failures that do not end with "Failed"."""
 _DEPRECATION_SUMMARY = "Deprecated"
 """The condition that is True with any other …Deprecated, which has the Event."""
-_HELD = ("ApprovalRequired", "Paused")
-"""Reasons of Ready while a person has to decide: neither a failure nor work in progress."""
+_HELD = ("ApprovalRequired", "Paused", NOT_UPGRADEABLE)
+"""Reasons of Ready while a person or an operator has to decide: neither a failure nor work in progress."""
 _REPORTED_ELSEWHERE = ("HasValidBundle", "Healthy")
 """Conditions that become True without an Event: the Bundle has one for the first, and Ready has one for the second."""
 

@@ -1,6 +1,8 @@
-"""Decides from spec.approval and spec.paused whether the chosen bundle of an Operator may be installed now.
+"""Decides whether the chosen bundle of an Operator may be installed now: spec.paused, spec.approval, and the OperatorCondition of
+the installed bundle may hold it.
 
-A Hold does not change a bundle that is installed or being installed: the BundleDeployment stays as it is. Pure.
+A Hold does not change a bundle that is installed or being installed: the BundleDeployment stays as it is. rukpak reads the
+OperatorCondition, and holds a changed BundleDeployment too. Pure.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from olmkit.api.bundledeployments import VERSION_ANNOTATION
+from olmkit.api.operator_conditions import OVERRIDE_HINT
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, AvailableBundle, Operator, ProvidedApi, Reason
 from olmkit.gocompat.text import one_line, truncate
 from olmkit.gocompat.version_range import MastermindsRange
@@ -67,8 +70,10 @@ def find_hold(world: World, bundle: SelectedBundle | None, explanation: str) -> 
         )
         return Hold(Reason.PAUSED, note, available, excludes_running)
     approved = approved_version(world.operator)
-    if waiting is None or approved is None or approved == waiting.version:
+    if waiting is None:
         return None
+    if approved is None or approved == waiting.version:
+        return _condition_hold(world, waiting, running, explanation, excludes_running=excludes_running)
     note = (
         f'{waiting.version} waits for approval: set the annotation {APPROVED_VERSION_ANNOTATION} to "{waiting.version}"'
     )
@@ -77,6 +82,20 @@ def find_hold(world: World, bundle: SelectedBundle | None, explanation: str) -> 
     note += running
     available = _available(waiting, Reason.APPROVAL_REQUIRED, f"{note}; {_effect(world, waiting)}; {explanation}")
     return Hold(Reason.APPROVAL_REQUIRED, note, available, excludes_running)
+
+
+def _condition_hold(
+    world: World, waiting: SelectedBundle, running: str, explanation: str, *, excludes_running: bool
+) -> Hold | None:
+    """The Hold of the OperatorCondition of the installed bundle; None if it permits the upgrade, or if there is none."""
+    existing = world.owned_bundle_deployment
+    hold = existing.model.status.upgrade_hold if existing is not None and world.running is not None else None
+    if hold is None:
+        return None
+    reason = Reason.OPERATOR_CONDITION_NOT_UPGRADEABLE
+    note = f"{waiting.version} waits: {hold.sentence}; {OVERRIDE_HINT}{running}"
+    available = _available(waiting, reason, f"{note}; {_effect(world, waiting)}; {explanation}")
+    return Hold(reason, note, available, excludes_running)
 
 
 def _is_running_requested(world: World) -> bool:

@@ -436,6 +436,8 @@ def _unready(world: World, evaluation: Resolved, deployment: ObservedBundleDeplo
         reason = Reason(ready.reason)
         return _not_ready(reason, ready.message, None if is_stalled else reason, cause)
     message = _progress_message(world, evaluation, ready.message if ready else _initial_state(evaluation))
+    if ready is not None and ready.reason == DeploymentReason.OPERATOR_CONDITION_NOT_UPGRADEABLE:
+        return _not_ready(Reason(ready.reason), message, Reason(ready.reason), cause)
     if (
         (is_stalled or _failure(deployment))
         and world.running is None

@@ -42,6 +42,7 @@ from rukpak.bundledeployment.plan import (
     CheckExistingObjects,
     CheckPermissions,
     CheckRemovalPermissions,
+    CopyConditions,
     DeleteBundles,
     DeleteObjects,
     Done,
@@ -121,6 +122,8 @@ class Memory:
     """Identify the account and the permissions that it was found to have since a request as it was refused."""
     is_refused: bool = False
     """True if a request as the account was refused, and not all of its permissions have been found since."""
+    uncopied: Mapping[str, str] = field(default_factory=dict)
+    """uid of an OperatorCondition -> the resourceVersion of which the API server has refused the copies of its conditions."""
     usage: Mapping[str, Usage | ApiError] = field(default_factory=dict)
     """The usage that was read for the next pass, by uid. publish drops it after that pass."""
     foreign_objects: Mapping[str, ForeignObjects] = field(default_factory=dict)
@@ -215,14 +218,8 @@ class BundleDeploymentActions:
 
     async def _act(self, world: World, plan: Plan, memory: Memory) -> Done:
         match plan:
-            case UpdateInventory():
-                return Done(plan, NO_DELAY, written=await self.applier.update_inventory(world, plan))
-            case ApplyBundle():
-                return await self.applier.apply_bundle(world, plan)
-            case WriteCertificates():
-                return await self.certificates.write(world, plan, memory.last_applied)
-            case Apply():
-                return await self.applier.apply(world, plan, memory.last_applied)
+            case UpdateInventory() | ApplyBundle() | CopyConditions() | WriteCertificates() | Apply():
+                return await self._write(world, plan, memory)
             case RenderChart():
                 await self.charts.start(plan.inputs)
                 return Done(plan, CONTENT_RETRY_DELAY)
@@ -247,6 +244,25 @@ class BundleDeploymentActions:
             case _:
                 await self._delete(world, plan, memory)
                 return Done(plan, RECHECK_DELAY)
+
+    async def _write(
+        self,
+        world: World,
+        plan: UpdateInventory | ApplyBundle | CopyConditions | WriteCertificates | Apply,
+        memory: Memory,
+    ) -> Done:
+        match plan:
+            case UpdateInventory():
+                return Done(plan, NO_DELAY, written=await self.applier.update_inventory(world, plan))
+            case ApplyBundle():
+                return await self.applier.apply_bundle(world, plan)
+            case CopyConditions():
+                memory.uncopied = {**world.uncopied, plan.uid: await self.applier.copy_conditions(world, plan)}
+                return Done(plan, NO_DELAY)
+            case WriteCertificates():
+                return await self.certificates.write(world, plan, memory.last_applied)
+            case Apply():
+                return await self.applier.apply(world, plan, memory.last_applied)
 
     async def _check_permissions(self, world: World, plan: CheckPermissions, memory: Memory) -> None:
         """Record that the account has all permissions. Raises ApplyRejected with those that it lacks."""

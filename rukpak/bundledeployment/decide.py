@@ -55,6 +55,7 @@ from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.revisions.bundle_bodies import desired_bundle_body, differs, recorded_bundle_body
 from rukpak.bundledeployment.revisions.history import begins
 from rukpak.bundledeployment.revisions.rollback import rollback_plan
+from rukpak.bundledeployment.upgrade_hold import copy_conditions
 from rukpak.bundledeployment.world import BriefWait, DeletedWorld, World
 from rukpak.format.text import list_names
 
@@ -118,6 +119,11 @@ def _lost_finalizer(world: World, _: Evaluation) -> Plan | None:
     may_have_objects = bool(world.inventory or world.active_bundle)
     is_lost = may_have_objects and FINALIZER not in world.deployment.metadata.finalizers
     return UpdateInventory(world.inventory) if is_lost else None
+
+
+def _copy_conditions(world: World, _: Evaluation) -> Plan | None:
+    """Copy the conditions of operators before anything is decided from them."""
+    return copy_conditions(world)
 
 
 def _delete_superseded_bundles(world: World, _: Evaluation) -> Plan | None:
@@ -340,6 +346,7 @@ RULES: tuple[Rule, ...] = (
     _provisioner,
     _require_account,
     _lost_finalizer,
+    _copy_conditions,
     _delete_superseded_bundles,
     _delete_changed_bundles,
     _restore_active_bundle,

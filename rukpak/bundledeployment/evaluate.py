@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from olmkit.api.bundledeployments import FINALIZER, MAX_DELETION_HOLD_LENGTH, Reason
 from olmkit.errors import Blocked, OlmError, Waiting
+from rukpak.bundledeployment import upgrade_hold
 from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.crd_upgrade import crd_gate
 from rukpak.bundledeployment.delays import CONTENT_RETRY_DELAY, UNREACHABLE_RETRY_DELAY, WATCHED_RETRY_DELAY
@@ -23,7 +24,9 @@ def evaluate(world: World) -> Evaluation:
     """The evaluation of one pass."""
     if world.deployment.metadata.deleting:
         return Evaluation(foreign_objects=_foreign_objects(world), deletion_hold=_deletion_hold(world))
-    blocker = _unpack_blocker(world) or _content_blocker(world) or crd_gate.blocker(world)
+    blocker = (
+        _unpack_blocker(world) or _content_blocker(world) or crd_gate.blocker(world) or upgrade_hold.hold_blocker(world)
+    )
     permission = crd_gate.permission(world)
     return Evaluation(
         blocker,

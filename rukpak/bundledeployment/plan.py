@@ -139,6 +139,17 @@ class WriteCertificates:
 
 
 @dataclass(frozen=True)
+class CopyConditions:
+    """Copy spec.conditions of an OperatorCondition to its status, if it has not changed."""
+
+    key: ObjectKey
+    uid: str
+    resource_version: str
+    conditions: tuple[Mapping[str, Any], ...]
+    """The copies."""
+
+
+@dataclass(frozen=True)
 class Announce:
     """Report irreversible changes before they are made."""
 
@@ -255,6 +266,7 @@ Plan = (
     | CheckRemovalPermissions
     | CheckExistingObjects
     | RenderChart
+    | CopyConditions
     | Announce
     | BeginRevision
     | RollBack

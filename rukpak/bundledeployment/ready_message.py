@@ -27,6 +27,7 @@ _RECONCILING_REASONS = {
     Reason.WAITING_FOR_KIND,
     Reason.WAITING_FOR_WEBHOOK,
     Reason.WAITING_FOR_SERVICE_ACCOUNT,
+    Reason.OPERATOR_CONDITION_NOT_UPGRADEABLE,
     Reason.REMOVING,
 }
 """Reasons of a Waiting that Reconciling reports as they are. It reports any other reason as Retrying."""
@@ -54,6 +55,8 @@ def ready_message(
         return _no_repair(outcome, reason, is_repair_pending=is_repair_pending)
     if active is None:
         return reason
+    if isinstance(outcome, Waiting) and outcome.reason == Reason.OPERATOR_CONDITION_NOT_UPGRADEABLE:
+        return f"the upgrade to {_target(world)} waits: {reason}"
     verb = _verb(world, active) if _is_pause(outcome) else f"cannot {_verb(world, active, doing=False)}"
     new = list_names(map(str, _new_objects(world, outcome)))
     parts = [

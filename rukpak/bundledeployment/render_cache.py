@@ -241,7 +241,7 @@ class _RenderWork:
         bodies = {item.key: orjson.dumps(item.body, option=orjson.OPT_SORT_KEYS) for item in ready.manifests}
         kept = _by_placed_key(changing or {}, made.namespace)
         rendered = self._rendered(made.namespace, made.warnings, ready, bodies, kept)
-        rendered = replace(rendered, endpoints=made.endpoints)
+        rendered = replace(rendered, endpoints=made.endpoints, operator_condition=made.operator_condition)
         permissions = needed_permissions(ready.manifests, rendered.secret_keys, self.plural_of)
         return replace(rendered, permissions=permissions), bodies
 

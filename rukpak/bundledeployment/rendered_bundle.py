@@ -89,6 +89,8 @@ class RenderedBundle:
     """Groups that the bundle was checked against, whose API server is unavailable or does not show a kind yet."""
     endpoints: tuple[Endpoint, ...] = ()
     """Its Deployments that the API server calls."""
+    operator_condition: ObjectKey | None = None
+    """The key of its OperatorCondition, also while it is left out; None if it has none."""
     chart: str = ""
     """The digest of the rendering, if the content is a Helm chart."""
 

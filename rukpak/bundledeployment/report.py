@@ -44,6 +44,7 @@ from rukpak.bundledeployment.plan import (
     CheckExistingObjects,
     CheckPermissions,
     CheckRemovalPermissions,
+    CopyConditions,
     DeleteBundles,
     Done,
     ForgetNotes,
@@ -62,6 +63,7 @@ from rukpak.bundledeployment.ready_message import Outcome, is_under_way, ready_m
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.revisions.history import next_history
 from rukpak.bundledeployment.revisions.rollback import with_rollback
+from rukpak.bundledeployment.upgrade_hold import upgrade_hold
 from rukpak.bundledeployment.world import CRD, NAMESPACE, ApplyRejected, BriefWait, DeletedWorld, World
 from rukpak.format.objects import ObjectKey
 from rukpak.format.text import list_names
@@ -80,7 +82,12 @@ _UNREPAIRABLE_REASONS = (
     Reason.WAITING_FOR_SERVICE_ACCOUNT,
 )
 """Reasons of a Waiting during which installed objects cannot be repaired. Ready is False with these reasons."""
-_UNPACKED_REASONS = (Reason.WAITING_FOR_KIND, Reason.BLOCKED, Reason.RETRYING)
+_UNPACKED_REASONS = (
+    Reason.WAITING_FOR_KIND,
+    Reason.BLOCKED,
+    Reason.RETRYING,
+    Reason.OPERATOR_CONDITION_NOT_UPGRADEABLE,
+)
 """Reasons of a blocker that say nothing about the Bundle itself."""
 
 
@@ -137,7 +144,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         installed=world.record(active),
         applied_digest=reported(world, outcome),
         **next_history(world, outcome, wanted).fields(),
-        **_refusals(world, outcome),
+        **_refusals(world, outcome, active),
         install_namespace=_install_namespace(world, active),
         created_namespaces=created_namespaces.reported(world, outcome),
         **_left_out(world),
@@ -175,6 +182,7 @@ def _is_passing(world: World, outcome: Outcome) -> bool:
         | CheckRemovalPermissions
         | CheckExistingObjects
         | RenderChart
+        | CopyConditions
         | WriteCertificates
         | ReadUsage
         | ListForeignObjects,
@@ -308,6 +316,8 @@ def _summarize(sentences: list[str]) -> str:
 
 def _unready_reason(world: World, error: Exception | None, active: str, *, is_broken: bool) -> str | None:
     """The reason why Ready is False even if the installed objects are healthy; None if their health decides."""
+    if isinstance(error, Waiting) and error.reason == Reason.OPERATOR_CONDITION_NOT_UPGRADEABLE:
+        return error.reason
     if is_under_way(world, active):
         return Reason.UPGRADING
     if isinstance(error, Blocked | ApplyRejected):
@@ -338,9 +348,11 @@ def _install_namespace(world: World, active: str | None) -> str | None:
     return content.namespace if isinstance(content, RenderedBundle) else world.deployment.status.install_namespace
 
 
-def _refusals(world: World, outcome: Outcome) -> dict[str, Any]:
-    """refused and missingPermissions."""
-    return {"refused": _refused(world), "missing_permissions": _missing_permissions(world, outcome)}
+def _refusals(world: World, outcome: Outcome, active: str | None) -> dict[str, Any]:
+    """refused, missingPermissions, and upgradeHold, which is not known yet for a bundle that has just become active."""
+    hold = upgrade_hold(world) if active == world.active_bundle else None
+    missing = _missing_permissions(world, outcome)
+    return {"refused": _refused(world), "missing_permissions": missing, "upgrade_hold": hold}
 
 
 def _refused(world: World) -> RejectedBundle | None:

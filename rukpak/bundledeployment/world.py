@@ -38,6 +38,7 @@ from rukpak.bundledeployment.count_schedule import CustomResourceCounts
 from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.health.health_result import Health
 from rukpak.bundledeployment.health.pod_problems import Explanation
+from rukpak.bundledeployment.operator_condition import ConditionState
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle
 from rukpak.bundledeployment.revisions.target import Target, fallback_of, options_of, revisions_of, target_of
 from rukpak.certificates.serving_certificate import ServingCertificate
@@ -115,6 +116,8 @@ class LabeledObject:
     """True if an annotation of Helm asks to keep it when its chart is removed."""
     pod_selector: str = ""
     """The label selector of the pods of a workload that is not healthy; empty for other objects."""
+    operator_condition: ConditionState | None = None
+    """The content of an OperatorCondition; None for other objects."""
 
 
 @dataclass(frozen=True)
@@ -225,6 +228,8 @@ class World:
     admission_problem: str = ""
     """The reason why the webhook that guards Bundles does not answer, when a Bundle has to be created; empty if the webhook
     answers or is disabled."""
+    has_operator_conditions: bool = False
+    """True if the cluster serves OperatorConditions."""
     account_refusal: str = ""
     """The reason why nothing is done as the account of spec, or without one; empty if it may be."""
     account_exists: bool | None = True
@@ -275,6 +280,8 @@ class World:
     """The reason why the custom resources cannot be listed."""
     webhooks_without_endpoints: frozenset[ObjectKey] = frozenset()
     """Its webhook configurations that have no endpoints, while the BundleDeployment is being deleted."""
+    uncopied: Mapping[str, str] = field(default_factory=dict)
+    """uid of an OperatorCondition -> the resourceVersion of which the API server has refused the copies of its conditions."""
     undeletable: frozenset[str] = frozenset()
     """The uids of objects that the API server refuses to delete, while the BundleDeployment is being deleted."""
     namespace_blockers: Mapping[str, NamespaceBlockers] = field(default_factory=dict)
@@ -335,7 +342,7 @@ class World:
     @cached_property
     def target(self) -> Target:
         """The Bundle that is installed or kept, and its options."""
-        return target_of(self.raw, self.deployment)
+        return target_of(self.raw, self.deployment, has_conditions=self.has_operator_conditions)
 
     @property
     def target_bundle(self) -> str:

@@ -34,6 +34,8 @@ class InstallOptions:
     """Changes of the Deployments, or the values of a chart, as JSON with sorted keys."""
     certificates: CertificateMode = CertificateMode.SELF
     """The issuer of the serving certificates."""
+    operator_condition: bool = False
+    """True if a registry+v1 bundle gets an OperatorCondition. Not a field of spec: a revision records it when it begins."""
 
     @classmethod
     def of(cls, spec: BundleDeploymentSpec) -> InstallOptions:

@@ -2,8 +2,8 @@
 
 Namespaces, CRDs, accounts and roles, configuration, workloads, webhooks and API services, custom resources. An unknown kind
 counts as a custom resource, because a CRD of the bundle may define it. Certificates of cert-manager are configuration: pods
-do not start before their Secrets are there. The same objects give the same order. The order of their deletion is that of
-rukpak.bundledeployment.deletion.finalize. Pure.
+do not start before their Secrets are there. So are OperatorConditions, which operators read when they start. The same objects
+give the same order. The order of their deletion is that of rukpak.bundledeployment.deletion.finalize. Pure.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ _KINDS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("", "PersistentVolume PersistentVolumeClaim"),
             ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration FlowSchema"),
             ("cert-manager.io", "Issuer Certificate"),
+            ("operators.coreos.com", "OperatorCondition"),
         ),
     ),
     (

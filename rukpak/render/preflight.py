@@ -55,12 +55,16 @@ class Preflight:
     """That the cluster is too old for the bundle; empty: it is not."""
 
 
-def check(manifests: Sequence[BundleObject], bundle: Bundle, facts: ClusterInfo) -> Preflight:
-    """Check the objects of a bundle against the facts of a cluster."""
+def check(
+    manifests: Sequence[BundleObject], bundle: Bundle, facts: ClusterInfo, optional: Collection[ObjectKey] = ()
+) -> Preflight:
+    """Check the objects of a bundle against the facts of a cluster. `optional`: objects that the operator works without."""
     own = _own_kinds(manifests)
     absent = [manifest for manifest in manifests if not (_served(manifest, own, facts) or _is_obsolete(manifest))]
     left_out = {
-        manifest.key for manifest in absent if manifest.group in OPTIONAL_GROUPS.difference(facts.failed_groups)
+        manifest.key
+        for manifest in absent
+        if manifest.group in OPTIONAL_GROUPS.difference(facts.failed_groups) or manifest.key in optional
     }
     csvs = [manifest for manifest in absent if manifest.key[:2] == _CSV and manifest.group not in facts.failed_groups]
     missing = {

@@ -16,7 +16,7 @@ from olmkit.gocompat.go_encoding import Mismatch, round_trip
 from rukpak.format.bundle import Body, Bundle, PlainBundle, RegistryBundle
 from rukpak.format.errors import BUNDLE_LOAD_FAILED, INVALID_CONFIGURATION, BadBundle
 from rukpak.format.files import CRD_API_VERSION
-from rukpak.format.objects import BundleObject, mapping, without_duplicates
+from rukpak.format.objects import BundleObject, ObjectKey, mapping, without_duplicates
 from rukpak.format.validators import NAMESPACED_KINDS, validation_errors
 from rukpak.render import api_services, serving, webhooks
 from rukpak.render.cluster_info import ClusterInfo
@@ -30,6 +30,12 @@ from rukpak.render.namespaces import (
     namespace_error,
     namespace_object,
     without_reserved_keys,
+)
+from rukpak.render.operator_condition import (
+    condition_key,
+    condition_objects,
+    served_version,
+    with_condition_name,
 )
 from rukpak.render.preflight import Preflight, check
 from rukpak.render.rbac import RBAC_GROUP, rbac_objects
@@ -62,6 +68,8 @@ class RenderOptions:
     """The scopes of the cluster's kinds; those of other kinds are looked up in rukpak.render.scopes."""
     config: Mapping[str, Any] = field(default_factory=dict)
     """Changes of the Deployments, as the user has written them."""
+    operator_condition: str = ""
+    """The version in which the bundle gets an OperatorCondition; empty: it gets none."""
 
     @property
     def certificate_mode(self) -> CertificateMode:
@@ -194,7 +202,10 @@ def _generate(bundle: RegistryBundle, options: RenderOptions, targets: tuple[str
         if options.upstream:  # its config comes last: what it mounts stands after the certificate, or in its place
             yield with_config(serving.with_certificate(body, endpoints, upstream=True), config)
         else:
-            yield serving.with_certificate(with_config(body, config), endpoints, upstream=False)
+            body = serving.with_certificate(with_config(body, config), endpoints, upstream=False)
+            yield with_condition_name(body, bundle.csv_name) if options.operator_condition else body
+    if options.operator_condition:
+        yield from condition_objects(bundle, namespace, options.operator_condition)
     yield from webhooks.configurations(bundle, endpoints, targets)
     if not options.upstream:
         serving.check_secrets(endpoints.values(), bundle.others)
@@ -256,6 +267,8 @@ class Installation:
     ready: Preflight
     endpoints: tuple[Endpoint, ...] = ()
     """Its Deployments that the API server calls."""
+    operator_condition: ObjectKey | None = None
+    """The key of its OperatorCondition, also if the cluster does not serve the kind; None if it has none."""
 
     @property
     def awaited_definitions(self) -> frozenset[str]:
@@ -268,18 +281,21 @@ def installation(
 ) -> Installation:
     """The bundle as the BundleDeployment of that name installs it. Raises BadBundle."""
     namespace, warnings = _namespace(content, options, deployment, cluster)
+    condition = condition_key(content, namespace) if options.operator_condition else None
     wanted = RenderOptions(
         namespace,
         options.watch_namespaces or None,
         certificates=options.certificates,
         scopes=scopes,
         config=options.config,
+        operator_condition=served_version(cluster.served) if condition is not None else "",
     )
     manifests, notes = applicable(content, render(content, wanted))
     endpoints = (
         endpoints_of(content, namespace, options.certificates).values() if isinstance(content, RegistryBundle) else ()
     )
-    return Installation(namespace, (*warnings, *notes), check(manifests, content, cluster), tuple(endpoints))
+    ready = check(manifests, content, cluster, optional=(condition,) if condition is not None else ())
+    return Installation(namespace, (*warnings, *notes), ready, tuple(endpoints), condition)
 
 
 def _namespace(

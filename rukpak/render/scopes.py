@@ -24,6 +24,7 @@ _NAMESPACED = {
     "events.k8s.io": "Event",
     "monitoring.coreos.com": "Alertmanager AlertmanagerConfig PodMonitor Probe Prometheus PrometheusRule ServiceMonitor",
     "networking.k8s.io": "Ingress NetworkPolicy",
+    "operators.coreos.com": "OperatorCondition",
     "policy": "PodDisruptionBudget",
     "rbac.authorization.k8s.io": "Role RoleBinding",
     "cert-manager.io": "Certificate CertificateRequest Issuer",

@@ -157,6 +157,10 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
         ("docs/install.md", "helm uninstall olm-suite --namespace olm-suite-system"),
         ("docs/operations.md", "kubectl label namespace monitoring metrics=enabled"),
         (
+            "docs/operator-conditions.md",
+            "kubectl patch operatorcondition message-board.v1.0.0 --namespace message-board-system --type=merge \\",
+        ),
+        (
             "docs/operator.md",
             "kubectl create clusterrolebinding traces --clusterrole=olm-suite-resolution-reader --group=platform-team",
         ),

@@ -218,6 +218,7 @@ MESSAGES_ALLOWED: Mapping[str, str] = {
     f"{_CONTROLLER}/apply/permission_check.py: error.message": "in it alone Kubernetes says that a role would give too much",
     f"{_CONTROLLER}/health/pod_problems.py: found.message": "what a pod says becomes the text of a problem",
     f"{_CONTROLLER}/health/pod_problems.py: waiting.get('message')": "the same",
+    f"{_CONTROLLER}/operator_condition.py: condition.get('message')": "quoted; type and status decide",
     f"{_CONTROLLER}/cluster/pod_watch.py: crash.message": "the last line of a container becomes the text of a problem",
     "operator_controller/operator/dependencies.py: neighbour.message": "quoted if there is one",
     "operator_controller/operator/planned_bundle.py: neighbour.message": "quoted if there is one",

@@ -34,10 +34,12 @@ from rukpak.bundledeployment.crd_upgrade.held_definitions import held_body
 from rukpak.bundledeployment.delays import CHANGED_RETRY_DELAY, CONFLICT_RETRY_DELAY
 from rukpak.bundledeployment.drift import next_applied
 from rukpak.bundledeployment.identity import Identities
+from rukpak.bundledeployment.operator_condition import condition_state
 from rukpak.bundledeployment.plan import (
     DELETED,
     Apply,
     ApplyBundle,
+    CopyConditions,
     Done,
     ObjectChange,
     PhaseStep,
@@ -139,6 +141,25 @@ class Applier:
                 await self.confirm(world, step.items)
             await self._each(current, step, dry_run=False)
         return Done(plan, timedelta(), applied=frozenset(current.applied), changes=tuple(sorted(current.changes)))
+
+    async def copy_conditions(self, world: World, plan: CopyConditions) -> str:
+        """Write the status of an OperatorCondition. Returns the resourceVersion of which no copy is tried again: that of an
+        object whose status the API server refuses, or stores in another form; empty if it is stored. Raises Conflict."""
+        kind = self.rest_mapper.storage_kind(plan.key[:2])
+        if kind is None:
+            return ""
+        metadata = {"name": plan.key.name, "namespace": plan.key.namespace, "resourceVersion": plan.resource_version}
+        body = {"metadata": metadata, "status": {"conditions": list(plan.conditions)}}
+        client = self.identities.of_object(world, plan.key)
+        try:
+            stored = await client.apply_status(kind, body, manager_name(world.name))
+        except NotFound:
+            return ""
+        except (Invalid, Forbidden) as error:
+            log.warning("%s: its conditions cannot be copied to its status: %s", plan.key, error.message)
+            return plan.resource_version
+        self.inventory.record_write(kind, stored)
+        return stored["metadata"]["resourceVersion"] if condition_state(stored).copied is not None else ""
 
     async def _kept_values(self, world: World, plan: Apply, bodies: Bodies) -> KeptValues:
         """The values of its existing objects that a chart gives anew each time it is rendered. Raises ApiError."""

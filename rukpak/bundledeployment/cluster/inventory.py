@@ -1,6 +1,7 @@
 """The objects of each BundleDeployment: those with its owner-uid label, of the kinds in its inventory annotation.
 
-One informer per kind for all BundleDeployments, which selects the label and is metadata-only unless the kind has a health rule.
+One informer per kind for all BundleDeployments, which selects the label and is metadata-only unless the kind has a health rule
+or decides about upgrades.
 It starts with the first BundleDeployment that has the kind and ends with the last. Never writes.
 """
 
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from olmkit.api import operator_conditions
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Kind
 from olmkit.runtime.informer import Change, Informer
@@ -169,7 +171,7 @@ class Inventory:
         informer = self._informers.informer(
             kind,
             label_selector=OWNER_UID_LABEL,
-            metadata_only=not has_health(kind.group_kind),
+            metadata_only=not has_health(kind.group_kind) and kind.group_kind != operator_conditions.GROUP_KIND,
             transform=transforms.labeled_object,
             absent_is_empty=True,
         )

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from olmkit.api import bundles, customresourcedefinitions
+from olmkit.api import bundles, customresourcedefinitions, operator_conditions
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.conditions import find_condition
 from olmkit.api.customresourcedefinitions import definition_of
@@ -24,6 +24,7 @@ from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.health.health import has_health, health
 from rukpak.bundledeployment.health.health_result import HEALTHY
 from rukpak.bundledeployment.health.workload_health import WORKLOAD_RULES
+from rukpak.bundledeployment.operator_condition import condition_state
 from rukpak.bundledeployment.world import CustomResource, LabeledObject
 from rukpak.format.objects import ObjectKey, group_of
 
@@ -86,6 +87,7 @@ def labeled_object(obj: Object) -> Object:
         health=state,
         is_kept=_is_kept(metadata),
         pod_selector=_pod_selector(obj) if key[:2] in WORKLOAD_RULES and state not in (None, HEALTHY) else "",
+        operator_condition=condition_state(obj) if key[:2] == operator_conditions.GROUP_KIND else None,
     )
     return {"metadata": _identity(metadata), "labeled": value}
 

@@ -36,6 +36,7 @@ from rukpak.bundledeployment.bundle_info import described
 from rukpak.bundledeployment.health.health_result import PROGRESS_DEADLINE
 from rukpak.bundledeployment.plan import Activate, BeginRevision, Done, RollBack
 from rukpak.bundledeployment.ready_message import Outcome, is_under_way
+from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.revisions.target import asked_digest, install_text, last_good
 from rukpak.bundledeployment.world import ApplyRejected, World
 
@@ -124,9 +125,16 @@ def _new(world: World, revisions: Sequence[Revision]) -> Revision:
         spec=world.deployment.spec.template.spec,
         revision=_next_number(revisions),
         install=install_text(world.raw),
+        operator_condition=_operator_condition(world),
         outcome=RevisionOutcome.IN_PROGRESS,
         started_at=format_timestamp(world.now),
     )
+
+
+def _operator_condition(world: World) -> str | None:
+    """The OperatorCondition of the content of the target; None if it has none."""
+    key = world.content.operator_condition if isinstance(world.content, RenderedBundle) else None
+    return f"{key.namespace}/{key.name}" if key is not None else None
 
 
 def _next_number(revisions: Sequence[Revision]) -> int:

@@ -9,6 +9,9 @@ depends on it.
     of this Bundle and options, not rolled back       what spec asks for        the newest
     another one, or there is none                     what spec asks for        none yet
 
+A revision of a registry+v1 bundle has an OperatorCondition if the cluster serves that kind when it begins. It keeps what it
+began with, so that nothing is restarted when the kind appears or disappears.
+
 Never reads the cluster. Pure.
 """
 
@@ -16,7 +19,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -29,7 +32,7 @@ from olmkit.api.bundledeployments import (
     install_fields,
     template_spec,
 )
-from olmkit.api.provisioner_classes import PLAIN
+from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from rukpak.render.install_options import InstallOptions
 
 HASH_LENGTH = 6
@@ -50,21 +53,24 @@ class Target:
     """True if it is an earlier revision than the one that spec asks for."""
 
 
-def target_of(raw: Mapping[str, Any], deployment: BundleDeployment) -> Target:
-    """The target of a BundleDeployment as read."""
+def target_of(raw: Mapping[str, Any], deployment: BundleDeployment, *, has_conditions: bool = False) -> Target:
+    """The target of a BundleDeployment as read. `has_conditions`: the cluster serves OperatorConditions."""
     asked = Target(bundle_name(deployment.metadata.name, template_spec(dict(raw))), InstallOptions.of(deployment.spec))
+    is_registry = deployment.spec.template.spec.provisioner_class_name == REGISTRY
+    new = replace(asked, options=replace(asked.options, operator_condition=has_conditions and is_registry))
     history = revisions_of(deployment)
     newest = history[0] if history else None
     if newest is None:
-        return asked
+        return new
     if newest.outcome == RevisionOutcome.ROLLED_BACK:
         good = last_good(history)
         if good is None or newest.asked != asked_digest(raw):
-            return asked
+            return new
         return Target(good.bundle, options_of(good), good, is_rolled_back=True)
-    if (newest.bundle, options_of(newest)) == (asked.bundle, asked.options):
-        return Target(asked.bundle, asked.options, newest)
-    return asked
+    recorded = options_of(newest)
+    if (newest.bundle, replace(recorded, operator_condition=False)) == (asked.bundle, asked.options):
+        return Target(asked.bundle, recorded, newest)
+    return new
 
 
 def fallback_of(deployment: BundleDeployment, target: Target) -> Revision | None:
@@ -101,7 +107,8 @@ def options_of(revision: Revision) -> InstallOptions:
         "template": {"spec": revision.spec.dump()},
         **orjson.loads(revision.install),
     }
-    return InstallOptions.of(BundleDeploymentSpec.load(fields))
+    options = InstallOptions.of(BundleDeploymentSpec.load(fields))
+    return replace(options, operator_condition=revision.operator_condition is not None)
 
 
 def install_text(raw: Mapping[str, Any]) -> str:

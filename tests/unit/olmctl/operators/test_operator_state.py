@@ -45,6 +45,28 @@ def test_a_later_version_that_waits_does_not_hold_the_wanted_one(
 
 
 @pytest.mark.parametrize(
+    ("installed", "wanted", "expected"),
+    [
+        pytest.param("0.14.0", "0.15.0", (True, False), id="the wanted version is held"),
+        pytest.param("0.14.0", "", (True, False), id="no version is wanted"),
+        pytest.param("0.14.0", "0.14.0", (False, True), id="the wanted version is installed"),
+    ],
+)
+def test_an_operator_condition_holds_a_version(installed: str, wanted: str, expected: tuple[bool, bool]) -> None:
+    reason = "OperatorConditionNotUpgradeable"
+    status = {
+        "observedGeneration": 1,
+        "conditions": [{"type": "Ready", "status": "True", "reason": reason, "message": "m"}],
+        "installed": {"version": installed},
+        "available": {"version": "0.15.0", "reason": reason},
+    }
+    found = progress({"metadata": {"name": "alpha", "generation": 1}, "status": status}, wanted)
+    assert (found.is_held, found.has_succeeded) == expected
+    text = "version 0.15.0 waits: the OperatorCondition of the installed version permits no upgrade (olm why alpha)"
+    assert not found.is_held or found.message == text
+
+
+@pytest.mark.parametrize(
     ("stalled", "expected"),
     [pytest.param("True", "Blocked", id="stalled"), pytest.param("False", "Upgrading", id="in progress")],
 )

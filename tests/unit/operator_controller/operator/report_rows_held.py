@@ -22,6 +22,11 @@ from tests.unit.operator_controller.operator.report_rows import (
 from tests.unit.operator_controller.operator.worlds import CatalogOffer, deployment, image, offer, operator, world
 
 WAITS = f'1.1.0 waits for approval: set the annotation {APPROVED_VERSION_ANNOTATION} to "1.1.0"'
+HOLD = {"operatorCondition": "ns/p.v1.0.0", "message": "The operator is not upgradeable: migrating"}
+HELD = (
+    "1.1.0 waits: OperatorCondition ns/p.v1.0.0: The operator is not upgradeable: migrating; an override of Upgradeable in "
+    "its spec.overrides lifts this"
+)
 PAUSED = "the Operator is paused (spec.paused)"
 REQUESTED = '1.1.0 of channel stable in catalog "community": the requested version'
 KEEPS_OLD = ("True", "Success", f'resolved to "{image("1.0.0")}"')
@@ -55,11 +60,64 @@ def runs(version: str, raw: dict[str, Any], *conditions: tuple[str, str, str, st
     return world(raw, runs=version, **{"bundle_deployment": state, **changes})
 
 
+def held_by_condition(version: str, raw: dict[str, Any] | None = None, **changes: Any) -> World:
+    """The same, while the OperatorCondition of its bundle permits no upgrade."""
+    state = deployment(version, (INSTALLED, READY), active=f"alpha-{version}", hold=HOLD)
+    return world(raw or operator({}), runs=version, **{"bundle_deployment": state, **changes})
+
+
 def not_attempted(why: str) -> tuple[str, str, str]:
     return "Unknown", "InstallationStatusUnknown", f"installation has not been attempted as {why}"
 
 
+REQUESTED_AND_HELD = deployment(
+    "1.1.0",
+    (
+        INSTALLED,
+        ("Ready", "False", "OperatorConditionNotUpgradeable", "the upgrade to p.v1.1.0 waits"),
+        ("Reconciling", "True", "OperatorConditionNotUpgradeable", "the upgrade to p.v1.1.0 waits"),
+    ),
+    active="alpha-1.0.0",
+    hold=HOLD,
+)
+
 ROWS: list[tuple[str, World, Conditions]] = [
+    (
+        "the OperatorCondition of the installed bundle holds an upgrade: nothing is wrong",
+        held_by_condition("1.0.0"),
+        {
+            "Resolved": KEEPS_OLD,
+            "Installed": RUNS_OLD,
+            "Ready": ("True", "OperatorConditionNotUpgradeable", f"{HELD}; {BEST}"),
+        },
+    ),
+    (
+        "it holds the version that is requested",
+        held_by_condition("1.0.0", operator({"version": "1.1.0"})),
+        {
+            "Resolved": KEEPS_OLD,
+            "Installed": RUNS_OLD,
+            "Ready": (
+                "False",
+                "OperatorConditionNotUpgradeable",
+                f"{HELD}; meanwhile 1.0.0 runs; {REQUESTED}",
+            ),
+        },
+    ),
+    (
+        "it holds an upgrade that the BundleDeployment requests already",
+        world(operator({}), runs="1.0.0", bundle_deployment=REQUESTED_AND_HELD),
+        {
+            "Resolved": RESOLVED,
+            "Installed": RUNS_OLD,
+            **both(
+                "Reconciling",
+                "OperatorConditionNotUpgradeable",
+                "upgrading from 1.0.0 to 1.1.0: the upgrade to p.v1.1.0 waits",
+                "OperatorConditionNotUpgradeable",
+            ),
+        },
+    ),
     (
         "the first installation waits for approval: nothing is wrong, and nobody works on it",
         world(manual()),

@@ -11,13 +11,25 @@ from operator_controller.operator.decide import decide
 from operator_controller.operator.report import report
 from operator_controller.operator.world import Done, World
 from tests.unit.operator_controller.operator.report_rows import BEST
-from tests.unit.operator_controller.operator.report_rows_held import PAUSED, WAITS, manual, paused, runs
+from tests.unit.operator_controller.operator.report_rows_held import (
+    HELD,
+    HOLD,
+    PAUSED,
+    WAITS,
+    held_by_condition,
+    manual,
+    paused,
+    runs,
+)
 from tests.unit.operator_controller.operator.worlds import bundle_annotations, deployment, image, offer, operator, world
 
 DRIFTED = deployment("1.0.0", active="alpha-1.0.0", annotations=bundle_annotations("1.0.0", channel="beta"))
 DIFF_NAMED = "olm diff alpha 1.1.0 shows everything that it changes and what would be refused"
 DIFF = "olm diff alpha shows everything that it changes and what would be refused"
 ADDS, SAME = f"it adds Thing (g.example.com/v1); {DIFF}", f"it adds and removes no API; {DIFF}"
+DRIFTED_AND_HELD = deployment(
+    "1.0.0", active="alpha-1.0.0", annotations=bundle_annotations("1.0.0", channel="beta"), hold=HOLD
+)
 MOVED = (offer("1.0.0", "1.1.0", catalog="vendor"),)
 
 
@@ -59,6 +71,21 @@ MOVED = (offer("1.0.0", "1.1.0", catalog="vendor"),)
             runs("1.0.0", manual(), offers=MOVED), "ApplyBundleDeployment", id="the successor of its catalog needs none"
         ),
         pytest.param(world(operator({"approval": "Automatic"})), "ApplyBundleDeployment", id="approval is automatic"),
+        pytest.param(held_by_condition("1.0.0"), "Keep", id="an upgrade that the OperatorCondition holds"),
+        pytest.param(held_by_condition("1.1.0"), "Keep", id="nothing better, and an OperatorCondition"),
+        pytest.param(
+            held_by_condition("1.0.0", manual("1.1.0")), "Keep", id="an approved one that the OperatorCondition holds"
+        ),
+        pytest.param(
+            held_by_condition("1.0.0", operator({"version": "1.0.0"}), bundle_deployment=DRIFTED_AND_HELD),
+            "ApplyBundleDeployment",
+            id="the record of what is installed is not held",
+        ),
+        pytest.param(
+            world(operator({}), bundle_deployment=deployment("1.0.0", hold=HOLD)),
+            "ApplyBundleDeployment",
+            id="a first installation is not held",
+        ),
         pytest.param(world(paused()), "Keep", id="a paused first installation"),
         pytest.param(world(paused(approval="Manual")), "Keep", id="a paused one that waits for approval too"),
         pytest.param(runs("1.0.0", paused()), "Keep", id="a paused upgrade"),
@@ -114,6 +141,18 @@ def _available(reason: str, message: str) -> Object:
             _available("Paused", f"{PAUSED}; {SAME}; {BEST}"),
             "1.0.0",
             id="a pause",
+        ),
+        pytest.param(
+            held_by_condition("1.0.0"),
+            _available("OperatorConditionNotUpgradeable", f"{HELD}; {SAME}; {BEST}"),
+            "1.0.0",
+            id="an OperatorCondition that permits no upgrade",
+        ),
+        pytest.param(
+            held_by_condition("1.0.0", manual()),
+            _available("ApprovalRequired", f"{WAITS}; {SAME}; {BEST}"),
+            "1.0.0",
+            id="the approval comes first",
         ),
         pytest.param(runs("1.1.0", manual()), None, "1.1.0", id="nothing better"),
         pytest.param(runs("1.1.0", paused()), None, "1.1.0", id="nothing better, and a pause"),

@@ -130,7 +130,7 @@ def deployment(
     version: str, conditions: Sequence[tuple[str, str, str, str]] = (), **changes: Any
 ) -> ObservedBundleDeployment:
     """The BundleDeployment that requests a version; changes: generation, observed, active, owner, deleting, annotations,
-    losses, pull_secret, verify, spec.
+    losses, hold, pull_secret, verify, spec.
     """
     generation = changes.get("generation", 1)
     metadata: dict[str, Any] = {
@@ -161,7 +161,7 @@ def deployment(
             for kind, status, reason, message in conditions
         ],
     }
-    reported = {"active": "activeBundle", "losses": "losses"}
+    reported = {"active": "activeBundle", "losses": "losses", "hold": "upgradeHold"}
     status |= {field: changes[name] for name, field in reported.items() if changes.get(name)}
     template = {"metadata": {"annotations": changes.get("annotations", bundle_annotations(version))}, "spec": spec}
     return ObservedBundleDeployment.load(

@@ -19,8 +19,9 @@ for _, condition in ipairs(obj.status.conditions) do
 end
 health_status.message = ready.message
 
--- A person decides how this goes on: a sync waits, and does not fail.
+-- A person or the operator decides how this goes on: a sync waits, and does not fail.
 local suspended = obj.spec.paused == true or ready.reason == "ApprovalRequired"
+  or (ready.reason == "OperatorConditionNotUpgradeable" and ready.status ~= "True")
 
 if obj.metadata.deletionTimestamp ~= nil then
   health_status.status = "Progressing"

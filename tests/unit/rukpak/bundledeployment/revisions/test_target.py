@@ -91,6 +91,52 @@ def test_the_target(found: Target, expected: tuple[str, str, int | None, bool]) 
     assert shown(found) == expected
 
 
+@pytest.mark.parametrize(
+    ("ref", "history", "is_served", "has_condition"),
+    [
+        pytest.param(V1, [], True, True, id="the first installation"),
+        pytest.param(V1, [], False, False, id="the first installation on a cluster without the kind"),
+        pytest.param(V1, [revision(1, V1)], True, False, id="the kind appears: nothing is restarted"),
+        pytest.param(V2, [revision(1, V1)], True, True, id="the next revision has it"),
+        pytest.param(
+            V1, [revision(1, V1, operatorCondition="ns/ship.v1")], False, True, id="the kind disappears: it is the same"
+        ),
+        pytest.param(
+            V2, [revision(1, V1, operatorCondition="ns/ship.v1")], False, False, id="the next revision has none"
+        ),
+        pytest.param(
+            V2,
+            [revision(2, V2, "InProgress"), revision(1, V1)],
+            True,
+            False,
+            id="the kind appears while a revision is being applied",
+        ),
+        pytest.param(
+            V2,
+            [rolled_back(2, V2), revision(1, V1, operatorCondition="ns/ship.v1")],
+            False,
+            True,
+            id="a rollback brings what was there",
+        ),
+        pytest.param(
+            V3, [rolled_back(2, V2), revision(1, V1)], True, True, id="something else is asked for after a rollback"
+        ),
+    ],
+)
+def test_a_revision_keeps_what_it_began_with(
+    ref: str, history: list[Any], is_served: bool, has_condition: bool
+) -> None:
+    obj = raw(ref, status={"observedGeneration": 1, "history": history})
+    found = target_of(obj, BundleDeployment.load(obj), has_conditions=is_served)
+    assert found.options.operator_condition is has_condition
+
+
+def test_only_a_registry_bundle_has_a_condition() -> None:
+    obj = raw(V1)
+    obj["spec"]["template"]["spec"]["provisionerClassName"] = "core-rukpak-io-plain"
+    assert not target_of(obj, BundleDeployment.load(obj), has_conditions=True).options.operator_condition
+
+
 @pytest.mark.parametrize("install", ["", "no JSON", "[]", "5", '{"watchNamespaces":5}', '{"certificates":"Nobody"}'])
 def test_a_revision_with_options_that_cannot_be_read_counts_as_none(install: str) -> None:
     broken = revision(2, V2, install=install)
