@@ -16,6 +16,7 @@ from click.shell_completion import ShellComplete, get_completion_class
 from olmctl.cli import bundle_check, bundle_images, cluster
 from olmctl.cli.bundle import bundle
 from olmctl.cli.catalog import catalog
+from olmctl.cli.migrate import migrate
 from olmctl.cli.resolve import resolve
 from olmctl.cli.suite import suite
 from olmctl.commands import SETTINGS, run
@@ -58,6 +59,7 @@ for command in (
     catalog,
     bundle,
     suite,
+    migrate,
     cluster.search,
     cluster.show,
     cluster.install,

@@ -162,6 +162,8 @@ def _warnings(world: World) -> Iterable[str]:
         return
     yield from content.warnings
     yield from namespace_warnings(world)
+    if world.kept_templates:
+        yield f"pods are as they were before, until the bundle changes them: {list_names(map(str, world.kept_templates))}"
     if content.left_out:
         yield f"left out, because the cluster lacks their kinds: {list_names(map(str, content.left_out))}"
 

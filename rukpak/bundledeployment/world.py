@@ -118,6 +118,9 @@ class LabeledObject:
     """The label selector of the pods of a workload that is not healthy; empty for other objects."""
     operator_condition: ConditionState | None = None
     """The content of an OperatorCondition; None for other objects."""
+    kept_template: str | None = None
+    """The digest of the pod template that was left out when a Deployment was taken over; empty if it is not known. None: it was
+    applied."""
 
 
 @dataclass(frozen=True)
@@ -365,6 +368,20 @@ class World:
         """Report whether a revision is not the first one: a chart is then rendered for an upgrade. None: one that has not
         begun."""
         return revision.revision > 1 if revision is not None else bool(self.deployment.status.history)
+
+    @cached_property
+    def is_first_installation(self) -> bool:
+        """True if no revision before that of the target was ever installed."""
+        current = self.target.revision
+        history = self.deployment.status.history or ()
+        return not any(one.installed_at for one in history if current is None or one.revision != current.revision)
+
+    @cached_property
+    def kept_templates(self) -> tuple[ObjectKey, ...]:
+        """The Deployments whose pods are as they were before they were taken over."""
+        if not self.is_first_installation:
+            return ()
+        return tuple(sorted(key for key, member in self.owned.items() if member.kept_template))
 
     def is_left(self, key: ObjectKey) -> bool:
         """Report whether a rollback leaves this CustomResourceDefinition as the failed revision has changed it."""

@@ -34,6 +34,8 @@ CERTIFICATE, KEY = "tls.crt", "tls.key"
 """Keys of the data that the pods mount."""
 AUTHORITIES = "ca.crt"
 """PEM of the certificate authorities that clients trust."""
+OLM_V0_AUTHORITY = "olmCAKey"
+"""PEM of the certificate authority, in a Secret that OLM v0 has made."""
 NEXT_CERTIFICATE, NEXT_KEY = "next.crt", "next.key"
 """Keys of the data that the pods do not mount: the next certificate, while its authority is only trusted."""
 MAX_OLD_AUTHORITIES = 3
@@ -52,7 +54,7 @@ def read(secret: Mapping[str, Any], host_names: Iterable[str]) -> ServingCertifi
 
 def _read(data: Data, host_names: Iterable[str]) -> ServingCertificate:
     pair = KeyPair.read(data.get(CERTIFICATE, b""), data.get(KEY, b""))
-    authorities = read_certificates(data.get(AUTHORITIES, b""))
+    authorities = read_certificates(_authorities(data))
     for each in authorities:
         public_key_of(each)
     following = _next(data, authorities)
@@ -80,7 +82,7 @@ def changed(secret: Mapping[str, Any] | None, step: Step, host_names: tuple[str,
     Raises BadKeyPair if what the step needs is not there.
     """
     data = _decoded(secret or {})
-    authorities = _readable(data.get(AUTHORITIES, b""))
+    authorities = _readable(_authorities(data))
     pair = {name: data[name] for name in (CERTIFICATE, KEY) if name in data}
     if step is Step.ISSUE:
         made, authority = _issue(host_names, now)
@@ -96,6 +98,11 @@ def changed(secret: Mapping[str, Any] | None, step: Step, host_names: tuple[str,
         return following | {AUTHORITIES: _pem(authorities)}
     own = KeyPair.read(data.get(CERTIFICATE, b""), data.get(KEY, b""))
     return pair | {AUTHORITIES: _pem([each for each in authorities if is_issued_by(own, each)])}
+
+
+def is_kept(secret: Mapping[str, Any], host_names: Iterable[str], now: datetime) -> bool:
+    """Report whether OLM v0 has made the Secret, with a certificate that is served on: its clients trust no other one."""
+    return OLM_V0_AUTHORITY in (secret.get("data") or {}) and not read(secret, host_names).problem_at(now)
 
 
 def annotations_of(data: Data, host_names: Iterable[str], step: Step) -> dict[str, str]:
@@ -121,6 +128,11 @@ def encoded(data: Data) -> dict[str, str]:
 
 def _decoded(secret: Mapping[str, Any]) -> Data:
     return {name: base64.b64decode(content or "") for name, content in (secret.get("data") or {}).items()}
+
+
+def _authorities(data: Data) -> bytes:
+    """PEM of the authorities that clients trust."""
+    return data.get(AUTHORITIES) or data.get(OLM_V0_AUTHORITY, b"")
 
 
 def _readable(text: bytes) -> list[x509.Certificate]:

@@ -127,6 +127,7 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
         ),
         ("docs/catalog.md", "ssh-keygen -t ed25519 -N '' -f deploy-key"),
         ("docs/cli.md", "olm diff snapscheduler 3.5.0"),
+        ("docs/cli.md", "olm migrate v0 -o yaml > migrated.yaml"),
         (
             "docs/cli.md",
             "olm bundle run config/samples/bundles/message-board/1.0.0 --name message-board --watch",
@@ -141,6 +142,8 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
             "olm upgrade snapscheduler --crd-policy Enforce --ignore-crd-rule maximum-tightened "
             "--ignore-crd-rule default-added",
         ),
+        ("docs/from-olm-v0.md", "olm migrate v0"),
+        ("docs/from-olm-v0.md", "olm migrate v0 lamp --stop-controllers"),
         ("docs/from-olm-v0.md", "kubectl label crd snapshotschedules.snapscheduler.backube olm.managed-"),
         ("docs/install.md", "make image"),
         ("docs/install.md", "docker build --build-arg VERSION=0.1.0 -t registry.example.com/olm-suite:v0.1.0 ."),

@@ -24,6 +24,7 @@ from olmkit.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, OlmE
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.apply.adoption import Adoption
 from rukpak.bundledeployment.apply.apply_errors import ApplyErrors, combine
+from rukpak.bundledeployment.apply.kept_templates import DEPLOYMENT, taken_over, with_kept
 from rukpak.bundledeployment.apply.kept_values import NOTHING_KEPT, KeptValues
 from rukpak.bundledeployment.apply.shared_namespaces import namespace_body
 from rukpak.bundledeployment.cluster import inventory, transforms
@@ -209,6 +210,10 @@ class Applier:
                 body = held_body(body, await client.get(kind, item.key.name), item.held)
             if item.changing:
                 body = current.kept.applied_to(item, body)
+            member = current.world.owned.get(item.key)
+            if member is not None and member.kept_template is not None:
+                noted = member.kept_template if current.world.is_first_installation else ""
+                body = await with_kept(client, kind, body, noted, manager, dry_run=dry_run)
             result, is_found = await self._send(client, current.world, kind, body, dry_run)
             if not dry_run and kind.group_kind != NAMESPACE:
                 result = await _forget_former(client, kind, result, manager)
@@ -238,6 +243,8 @@ class Applier:
             body["metadata"]["name"],
         )
         body = {**body, "metadata": {**body["metadata"], **adopted}}
+        if kind.group_kind == DEPLOYMENT:  # the precondition makes sure that it is still this one
+            body = taken_over(body, await client.get(kind, body["metadata"]["name"], body["metadata"]["namespace"]))
         return await self._send(client, world, kind, body, dry_run, is_found=True)
 
     def _record_write(self, kind: Kind, result: Object) -> None:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL, Reason
@@ -106,7 +106,8 @@ class CertificateSecrets:
         return change
 
     async def _apply(self, world: World, write: CertificateWrite, live: Object | None, *, adopts: bool) -> Object:
-        """The Secret after the step. One that is taken over keeps the authorities that are trusted already."""
+        """The Secret after the step. One that is taken over keeps the authorities that are trusted already; one of OLM v0 its
+        certificate, too."""
         key, body = write.endpoint.secret_key, _body(world, write, live)
         client = self.identities.of(world)
         try:
@@ -126,6 +127,8 @@ class CertificateSecrets:
             found = await client.get(SECRETS, key.name, key.namespace)
         if unchanged_precondition(found) != adopted:
             raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)
+        if write.step is Step.ISSUE and secrets.is_kept(found, write.endpoint.host_names, datetime.now(UTC)):
+            write = replace(write, step=Step.DROP)
         return await self._apply(world, write, found, adopts=False)
 
     async def _observed(self, world: World, endpoint: Endpoint) -> Object | None:

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from olmkit.api import bundles, customresourcedefinitions, operator_conditions
-from olmkit.api.bundledeployments import OWNER_UID_LABEL
+from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION, OWNER_UID_LABEL
 from olmkit.api.conditions import find_condition
 from olmkit.api.customresourcedefinitions import definition_of
 from olmkit.api.meta import Object
@@ -30,6 +30,8 @@ from rukpak.format.objects import ObjectKey, group_of
 
 RESOURCE_POLICY_ANNOTATION = "helm.sh/resource-policy"
 """Helm's annotation of objects that stay when their chart is removed; the value is "keep"."""
+
+_TEMPLATE = "f:template"
 
 
 def applied_fields(obj: Mapping[str, Any]) -> dict[str, str]:
@@ -88,6 +90,7 @@ def labeled_object(obj: Object) -> Object:
         is_kept=_is_kept(metadata),
         pod_selector=_pod_selector(obj) if key[:2] in WORKLOAD_RULES and state not in (None, HEALTHY) else "",
         operator_condition=condition_state(obj) if key[:2] == operator_conditions.GROUP_KIND else None,
+        kept_template=_kept_template(obj) if key[:2] == ("apps", "Deployment") else None,
     )
     return {"metadata": _identity(metadata), "labeled": value}
 
@@ -95,6 +98,17 @@ def labeled_object(obj: Object) -> Object:
 def _is_kept(metadata: Mapping[str, Any]) -> bool:
     policy = (metadata.get("annotations") or {}).get(RESOURCE_POLICY_ANNOTATION)
     return isinstance(policy, str) and policy.strip().lower() == "keep"
+
+
+def _kept_template(obj: Mapping[str, Any]) -> str | None:
+    """The digest that rukpak has written; an annotation of others counts for nothing."""
+    entries = [entry.get("fieldsV1") or {} for entry in apply_entries(obj)]
+    if not entries or any(_TEMPLATE in (fields.get("f:spec") or {}) for fields in entries):
+        return None
+    annotations = [(fields.get("f:metadata") or {}).get("f:annotations") or {} for fields in entries]
+    is_own = any(f"f:{KEEP_TEMPLATE_ANNOTATION}" in fields for fields in annotations)
+    written = (obj["metadata"].get("annotations") or {}).get(KEEP_TEMPLATE_ANNOTATION)
+    return str(written) if is_own and written else ""
 
 
 def _identity(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,166 @@
+"""`olm migrate v0`: say what becomes of everything that OLM v0 has, and move packages."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import click
+
+from olmctl.commands import NOT_FOUND, REFUSED, CommandError
+from olmctl.migration.controllers import require_stopped, start, stop
+from olmctl.migration.packages import MigrationPlan, PackagePlan, make_plan
+from olmctl.migration.plan_output import objects_of, print_documents, print_plan
+from olmctl.migration.read import read_olm_v0
+from olmctl.migration.removal import Removal, is_being_removed, unfinished
+from olmctl.migration.steps import Move
+from olmctl.migration.undo import Undo
+from olmctl.migration.v0 import OlmV0, full_name, text
+from olmctl.operators.session import Session, on_cluster
+from olmkit.api.meta import Object
+
+
+@dataclass(frozen=True)
+class Request:
+    """The packages to move, and how far to go."""
+
+    packages: tuple[str, ...]
+    is_all: bool
+    stops: bool
+    is_held: bool
+    removes_sources: bool
+    seconds: float
+
+
+@on_cluster
+async def migrate_v0(  # noqa: PLR0913 the options of the command
+    session: Session,
+    packages: tuple[str, ...],
+    is_all: bool,
+    dry_run: bool,
+    output: str | None,
+    catalogs: Sequence[tuple[str, str]],
+    stops: bool,
+    is_held: bool,
+    is_undo: bool,
+    removes_sources: bool,
+    is_confirmed: bool,
+    seconds: float,
+) -> int:
+    """Move packages from OLM v0 to the suite, or say what would become of everything."""
+    if packages and is_all:
+        raise click.UsageError("name packages, or use --all")
+    if is_undo and not packages:
+        raise click.UsageError("--undo needs the name of a package")
+    request = Request(packages, is_all, stops, is_held, removes_sources, seconds)
+    found = await read_olm_v0(session)
+    plan = make_plan(found, dict(catalogs))
+    if is_undo:
+        return await _undo(session, found, plan, request)
+    interrupted = {name: each for name, each in unfinished(found).items() if is_all or name in packages}
+    moved_before = {text(each, "spec", "packageName") for each in found.operators}
+    selected = _selected(plan, request, {*interrupted, *moved_before})
+    if output:
+        print_documents(objects_of(plan, selected, with_all_catalogs=not packages), output)
+        return 0
+    if dry_run or not (packages or is_all):
+        print_plan(plan, selected, with_rest=not packages)
+        return 0
+    moved = [each for each in selected if not each.problems] if is_all else selected
+    _check(plan, moved)
+    if not is_confirmed:
+        print_plan(plan, selected, with_rest=False)
+        _confirm()
+        session.time.begin()
+    await _move(session, found, moved, interrupted, request)
+    return 0
+
+
+def _selected(plan: MigrationPlan, request: Request, begun: Collection[str]) -> list[PackagePlan]:
+    """The plans of the packages that are named, or all. Raises CommandError for a name that neither OLM v0 knows, nor is one of
+    those whose migration has `begun`."""
+    if not request.packages:
+        return list(plan.packages)
+    unknown = [name for name in request.packages if not plan.named(name) and name not in begun]
+    if unknown:
+        known = ", ".join(sorted({each.package for each in plan.packages})) or "none"
+        raise CommandError(
+            NOT_FOUND, f"no Subscription of OLM v0 is of package {unknown[0]}: there are those of {known}"
+        )
+    return [each for each in plan.packages if each.package in request.packages]
+
+
+def _check(plan: MigrationPlan, moved: Sequence[PackagePlan]) -> None:
+    """Raises CommandError if one of them cannot be moved, or not without another one."""
+    problems = [
+        f"{each.package}: {problem}"
+        for each in moved
+        for problem in each.problems
+        if not is_being_removed(each.version)
+    ]
+    names = {each.package for each in moved}
+    for each in plan.packages:
+        for required in each.requires:
+            if each.package in names and required not in names:
+                problems.append(f"{each.package}: it requires {required}, which OLM v0 has: move it too")
+            elif required in names and each.package not in names:
+                why = f"OLM v0 would install {required} again for it"
+                problems.append(f"{required}: {each.package} requires it, and {why}: move both")
+    if problems:
+        raise CommandError(REFUSED, "\n".join(problems))
+
+
+def _confirm() -> None:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise CommandError(REFUSED, "nothing is changed: confirm it with --yes")
+    if not click.confirm("\nMove these packages?", err=True):
+        raise CommandError(REFUSED, "nothing is changed")
+
+
+async def _move(
+    session: Session,
+    found: OlmV0,
+    moved: Sequence[PackagePlan],
+    interrupted: Mapping[str, Object],
+    request: Request,
+) -> None:
+    if not moved and not interrupted:
+        click.echo("There is nothing to move")
+        await start(session)
+        return
+    if request.stops:
+        await stop(session, request.seconds)
+    await require_stopped(session)
+    try:
+        for each in moved:
+            session.time.begin()
+            if not is_being_removed(each.version):
+                await Move(session, found, each, request.seconds).run()
+        if request.is_held:
+            commands = " ".join(each.package for each in moved)
+            click.echo(f"Held: `olm migrate v0 {commands}` deletes the objects of OLM v0, --undo gives everything back")
+            return
+        versions = {each.package: each.version for each in moved if each.version is not None}
+        for package, version in {**interrupted, **versions}.items():
+            session.time.begin()
+            current = await read_olm_v0(session)  # what the packages before have left
+            await Removal(session, current, package, version, request.seconds, request.removes_sources).run()
+    finally:
+        await start(session)
+
+
+async def _undo(session: Session, found: OlmV0, plan: MigrationPlan, request: Request) -> int:
+    for name in request.packages:
+        plans = plan.named(name)
+        if not plans:
+            raise CommandError(NOT_FOUND, f"no Subscription of OLM v0 is of package {name}: it cannot be given back")
+        if len(plans) > 1:
+            names = ", ".join(full_name(each.subscription) for each in plans)
+            raise CommandError(REFUSED, f"package {name} has several Subscriptions ({names}), and was not migrated")
+        if request.stops:
+            await stop(session, request.seconds)
+        session.time.begin()
+        await Undo(session, found, plans[0], request.seconds).run()
+    await start(session)
+    return 0

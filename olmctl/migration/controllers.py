@@ -1,0 +1,90 @@
+"""The controllers of OLM v0: they have to be stopped while a package is migrated.
+
+While they run, they install again what is taken from a ClusterServiceVersion, and delete what one that is gone had; with a
+conversion webhook they reset the CustomResourceDefinition. A stopped one has its number of replicas in an annotation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from olmctl.commands import REFUSED, TIMED_OUT, CommandError
+from olmctl.migration.marks import MARK
+from olmctl.migration.v0 import SERVICE_VERSIONS, at, full_name, name_of, namespace_of, text
+from olmctl.operators.session import Session
+from olmkit.api.meta import Kind, Object, unchanged_precondition
+
+DEPLOYMENTS = Kind("apps", "v1", "Deployment", "deployments", namespaced=True)
+NAMES = ("olm-operator", "catalog-operator")
+REPLICAS_ANNOTATION = "operators.operatorframework.io/replicas-before-migration"
+POLL_SECONDS = 0.5
+
+
+async def controllers(session: Session) -> list[Object]:
+    """The Deployments of OLM v0's controllers, whatever their namespace."""
+    found, _ = await session.client.list(DEPLOYMENTS, label_selector=f"app in ({','.join(NAMES)})")
+    return [each for each in found if name_of(each) in NAMES]
+
+
+def is_running(deployment: Object) -> bool:
+    """Report whether the Deployment has pods, or is to have some."""
+    replicas = at(deployment, "spec", "replicas")
+    return replicas != 0 or bool(at(deployment, "status", "replicas"))
+
+
+async def require_stopped(session: Session) -> None:
+    """Raises CommandError if one of them runs."""
+    running = sorted(full_name(each) for each in await controllers(session) if is_running(each))
+    if running:
+        why = "they would install again, or delete, what is taken from OLM v0"
+        text_ = f"the controllers of OLM v0 run ({', '.join(running)}): {why}"
+        raise CommandError(REFUSED, f"{text_}; --stop-controllers stops them for the time of the migration")
+
+
+async def stop(session: Session, seconds: float) -> None:
+    """Scale them to 0, and wait until no pod of them is left. Raises CommandError with TIMED_OUT."""
+    deadline = session.time.deadline(seconds)
+    for each in await controllers(session):
+        replicas = at(each, "spec", "replicas")
+        if replicas != 0:
+            metadata = {**unchanged_precondition(each), "annotations": {REPLICAS_ANNOTATION: str(replicas or 1)}}
+            change = {"metadata": metadata, "spec": {"replicas": 0}}
+            await session.client.patch(DEPLOYMENTS, name_of(each), change, namespace_of(each))
+            click.echo(f"Deployment {full_name(each)} is stopped (before: {replicas} replicas)")
+    while running := [each for each in await controllers(session) if is_running(each)]:
+        if asyncio.get_running_loop().time() > deadline:
+            names = ", ".join(map(full_name, running))
+            raise CommandError(TIMED_OUT, f"not stopped within {seconds:g} seconds: {names}")
+        await asyncio.sleep(POLL_SECONDS)
+
+
+async def start(session: Session) -> None:
+    """Start those that a migration has stopped, unless a package is between OLM v0 and the suite."""
+    stopped = [each for each in await controllers(session) if _replicas_before(each)]
+    if not stopped:
+        return
+    held = await packages_between(session)
+    if held:
+        names = ", ".join(held)
+        click.echo(f"The controllers of OLM v0 stay stopped: {names} is not finished (--undo gives it back)", err=True)
+        return
+    for each in stopped:
+        change = {
+            "metadata": {**unchanged_precondition(each), "annotations": {REPLICAS_ANNOTATION: None}},
+            "spec": {"replicas": _replicas_before(each)},
+        }
+        await session.client.patch(DEPLOYMENTS, name_of(each), change, namespace_of(each))
+        click.echo(f"Deployment {full_name(each)} is started again")
+
+
+def _replicas_before(deployment: Object) -> int:
+    written = text(deployment, "metadata", "annotations", REPLICAS_ANNOTATION)
+    return int(written) if written.isdecimal() and len(written) < 4 else 0
+
+
+async def packages_between(session: Session) -> list[str]:
+    """The packages whose migration has begun and not ended: their ClusterServiceVersions are marked."""
+    found, _ = await session.client.list(SERVICE_VERSIONS, label_selector=MARK, metadata_only=True)
+    return sorted({text(each, "metadata", "labels", MARK) for each in found})

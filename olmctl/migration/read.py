@@ -1,0 +1,191 @@
+"""Reads what OLM v0 has on a cluster, and the objects of one of its ClusterServiceVersions. Changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from olmctl.commands import FAILED, NOT_FOUND, CommandError
+from olmctl.migration.marks import DEPLOYMENT, MARK, OWNER, Installation
+from olmctl.migration.v0 import (
+    CATALOG_SOURCES,
+    COMPONENTS,
+    GROUP,
+    INSTALL_PLANS,
+    OPERATOR_CONDITIONS,
+    OPERATOR_GROUPS,
+    SERVICE_VERSIONS,
+    SUBSCRIPTIONS,
+    OlmV0,
+    component_label,
+    is_copy,
+    items,
+    name_of,
+    namespace_of,
+    text,
+)
+from olmctl.operators.session import Session
+from olmkit.api import catalogs, customresourcedefinitions, operators
+from olmkit.api.meta import Kind, Object
+from olmkit.errors import ApiError, NotFound
+from olmkit.runtime.discovery import Discovery
+
+MAX_CONCURRENT_LISTS = 8
+_ROLES = (("rbac.authorization.k8s.io", "Role"), ("rbac.authorization.k8s.io", "RoleBinding"))
+"""Kinds of which OLM v0 writes objects into the namespaces that an operator watches, and into kube-system."""
+_NEVER_OWNED = frozenset({
+    ("", "Event"), ("events.k8s.io", "Event"), ("", "Pod"), ("apps", "ReplicaSet"), ("", "Endpoints"),
+    ("discovery.k8s.io", "EndpointSlice"), ("coordination.k8s.io", "Lease"), ("apps", "ControllerRevision"),
+})  # fmt: skip
+"""Kinds whose objects are made by controllers of Kubernetes, or in great number."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """One object of an installation."""
+
+    kind: Kind
+    obj: Object
+
+    def __str__(self) -> str:
+        """Such as `Deployment ns/lamp`."""
+        namespace = namespace_of(self.obj)
+        return f"{self.kind.kind} {f'{namespace}/' if namespace else ''}{name_of(self.obj)}"
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """Group, kind, namespace and name."""
+        return *self.kind.group_kind, namespace_of(self.obj), name_of(self.obj)
+
+
+async def read_olm_v0(session: Session) -> OlmV0:
+    """Everything that OLM v0 has. Raises CommandError if its kinds are not served."""
+    kinds = (SUBSCRIPTIONS, SERVICE_VERSIONS, CATALOG_SOURCES, OPERATOR_GROUPS, INSTALL_PLANS)
+    try:
+        found = await asyncio.gather(*(session.client.list(kind) for kind in kinds))
+    except NotFound as error:
+        text_ = f"the cluster does not serve the kinds of OLM v0 ({GROUP}): there is nothing to migrate"
+        raise CommandError(NOT_FOUND, text_) from error
+    own = await asyncio.gather(*(session.client.list(kind) for kind in (catalogs.KIND, operators.KIND)))
+    subscriptions, versions, sources, groups, plans = (objects for objects, _ in found)
+    return OlmV0(subscriptions, versions, sources, groups, plans, *(objects for objects, _ in own))
+
+
+def installation_of(found: OlmV0, package: str, namespace: str, version: str) -> Installation:
+    """The identity of the objects of an installed ClusterServiceVersion, which may be gone."""
+    original = found.version(namespace, version)
+    copies = [each for each in found.versions if is_copy(each) and name_of(each) == version]
+    if original is not None:
+        copies = [each for each in copies if _is_copy_of(each, namespace)]
+    uids = {each["metadata"]["uid"] for each in [*([original] if original else ()), *copies]}
+    return Installation(package, namespace, version, component_label(package, namespace), frozenset(uids))
+
+
+def _is_copy_of(copy: Object, namespace: str) -> bool:
+    return text(copy, "metadata", "labels", "olm.copiedFrom") in ("", namespace)
+
+
+async def owned_objects(session: Session, found: OlmV0, installation: Installation) -> tuple[Installation, list[Found]]:
+    """The objects of an installation, also those that have been taken from it already; and the installation with the uid of its
+    OperatorCondition. Raises CommandError if a kind cannot be listed: what is not seen could be deleted."""
+    discovery = await session.client.discover()
+    if discovery.failed_groups:
+        names = ", ".join(sorted(discovery.failed_groups))
+        raise CommandError(FAILED, f"what is served of {names} is not known: its API server does not answer")
+    condition = await _condition(session, installation)
+    if condition is not None:
+        uid = condition["metadata"]["uid"]
+        installation = replace(installation, owners=installation.owners | {uid})
+    objects = await _listed(session, discovery, installation)
+    definitions = _definitions(found, installation)
+    known = {each.key for each in objects}
+    for name in definitions:
+        obj = await _definition(session, name)
+        if obj is not None and (each := Found(customresourcedefinitions.KIND, obj)).key not in known:
+            objects.append(each)
+    return installation, sorted(objects, key=lambda each: each.key)
+
+
+async def _condition(session: Session, installation: Installation) -> Object | None:
+    try:
+        return await session.client.get(OPERATOR_CONDITIONS, installation.version, installation.namespace)
+    except NotFound:
+        return None
+
+
+def _definitions(found: OlmV0, installation: Installation) -> list[str]:
+    """The names of the CustomResourceDefinitions that the ClusterServiceVersion owns."""
+    version = found.version(installation.namespace, installation.version)
+    return [text(each, "name") for each in items(version, "spec", "customresourcedefinitions", "owned")]
+
+
+async def _definition(session: Session, name: str) -> Object | None:
+    try:
+        obj = await session.client.get(customresourcedefinitions.KIND, name)
+    except NotFound:
+        return None
+    return obj
+
+
+async def _listed(session: Session, discovery: Discovery, installation: Installation) -> list[Found]:
+    """Each object of the installation once."""
+    limit = asyncio.Semaphore(MAX_CONCURRENT_LISTS)
+    lists = [
+        _objects_of(session, limit, kind, namespace, selector)
+        for kind in _kinds(discovery)
+        for namespace, selector in _lists(kind, installation)
+    ]
+    answers = await asyncio.gather(*lists)
+    found: dict[tuple[str, str, str, str], Found] = {}
+    for each in (each for objects in answers for each in objects):
+        if installation.owns(each.obj) or text(each.obj, "metadata", "labels", MARK) == installation.package:
+            found[each.key] = each
+    return list(found.values())
+
+
+def _kinds(discovery: Discovery) -> Iterator[Kind]:
+    """The kinds whose objects may be owned, each in one version."""
+    for group_kind, kind in sorted(discovery.kinds.items()):
+        is_v0 = kind.group == GROUP and group_kind != OPERATOR_CONDITIONS.group_kind
+        is_suite = kind in (catalogs.KIND, operators.KIND)
+        can_be_read = (kind.group, kind.version, kind.kind) in discovery.listable
+        is_stored = (kind.group, kind.version, kind.kind) in discovery.deletable
+        if can_be_read and is_stored and not (is_v0 or is_suite or group_kind in _NEVER_OWNED):
+            yield kind
+
+
+def _lists(kind: Kind, installation: Installation) -> Iterator[tuple[str, str]]:
+    """The lists in which the objects of a kind are found: namespace and label selector."""
+    if kind.namespaced:
+        yield installation.namespace, ""
+    else:
+        yield "", installation.component
+    if not kind.namespaced or kind.group_kind in _ROLES:
+        yield "", f"{MARK}={installation.package}"
+        yield "", f"{OWNER}={installation.version}"
+
+
+async def _objects_of(
+    session: Session, limit: asyncio.Semaphore, kind: Kind, namespace: str, selector: str
+) -> list[Found]:
+    is_whole = kind.group_kind == DEPLOYMENT
+    try:
+        async with limit:
+            listed, _ = await session.client.list(kind, namespace or None, selector or None, metadata_only=not is_whole)
+    except NotFound:  # its CustomResourceDefinition has been deleted
+        return []
+    except ApiError as error:
+        name = f"{kind.plural}{f'.{kind.group}' if kind.group else ''}"
+        where = f" in namespace {namespace}" if namespace else ""
+        raise CommandError(FAILED, f"{name} cannot be listed{where}: {error.message}") from error
+    return [Found(kind, {**each, "apiVersion": kind.api_version, "kind": kind.kind}) for each in listed]
+
+
+async def component_list(session: Session, installation: Installation) -> Object | None:
+    """The list of its components that olm-operator keeps; None if there is none."""
+    name = installation.component.partition("/")[2]
+    try:
+        return await session.client.get(COMPONENTS, name)
+    except NotFound:
+        return None

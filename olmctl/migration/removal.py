@@ -1,0 +1,255 @@
+"""Deletes the objects of OLM v0 of a package that has been moved, when the Operator has taken over what they owned.
+
+    the ClusterServiceVersion is annotated: from now on nothing is given back
+    Subscription, InstallPlans, copies     nothing owned by them is deleted with them
+    what OLM v0 has named itself           Roles, bindings, webhook configurations that the Operator has under other names
+    the OperatorGroup, the CatalogSource   if nothing else uses them
+    the ClusterServiceVersion              last: as long as it is there, an interrupted deletion is found and continued
+
+A ClusterServiceVersion is deleted when no object refers to it, and without its dependents: what refers to it in a namespace that
+could not be read stays too. Never deletes a CustomResourceDefinition, a custom resource, a Namespace, a Secret, or anything that
+a BundleDeployment has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import click
+
+from olmctl.commands import FAILED, TIMED_OUT, CommandError
+from olmctl.migration.controllers import require_stopped
+from olmctl.migration.marks import MARK, OWNER, OWNER_KIND, OWNER_NAMESPACE, Installation, record_of, unmarked
+from olmctl.migration.read import Found, component_list, installation_of, owned_objects
+from olmctl.migration.steps import change, take
+from olmctl.migration.v0 import (
+    CATALOG_SOURCES,
+    COMPONENTS,
+    INSTALL_PLANS,
+    OPERATOR_CONDITIONS,
+    OPERATOR_GROUPS,
+    SERVICE_VERSIONS,
+    SUBSCRIPTIONS,
+    OlmV0,
+    at,
+    full_name,
+    is_copy,
+    name_of,
+    namespace_of,
+    text,
+    texts,
+)
+from olmctl.operators.install import operator_name
+from olmctl.operators.session import Session
+from olmkit.api import operators
+from olmkit.api.bundledeployments import OWNER_UID_LABEL
+from olmkit.api.meta import Kind, Object, unchanged_precondition
+from olmkit.errors import NotFound
+
+REMOVING = "removing"
+"""The beginning of the annotation of a ClusterServiceVersion of which nothing is given back any more. The CatalogSource follows,
+for the time when its Subscription is gone."""
+POLL_SECONDS = 0.2
+_RBAC, _ADMISSION = "rbac.authorization.k8s.io", "admissionregistration.k8s.io"
+GENERATED = frozenset({
+    (_RBAC, "Role"), (_RBAC, "RoleBinding"), (_RBAC, "ClusterRole"), (_RBAC, "ClusterRoleBinding"),
+    (_ADMISSION, "ValidatingWebhookConfiguration"), (_ADMISSION, "MutatingWebhookConfiguration"),
+    OPERATOR_CONDITIONS.group_kind,
+})  # fmt: skip
+"""Kinds of objects that OLM v0 makes under names of its own."""
+_CLUSTER_ROLES = Kind(_RBAC, "v1", "ClusterRole", "clusterroles")
+_OWN_GROUPS = frozenset({"global-operators", "olm-operators"})
+"""OperatorGroups that OLM v0 is installed with."""
+
+
+def is_being_removed(version: Object | None) -> bool:
+    """Report whether the objects of OLM v0 of this ClusterServiceVersion are being deleted."""
+    return text(version, "metadata", "annotations", MARK).partition(" ")[0] == REMOVING
+
+
+def unfinished(found: OlmV0) -> dict[str, Object]:
+    """Package -> the ClusterServiceVersion whose deletion was interrupted when its Subscription was gone already."""
+    marked = {text(each, "metadata", "labels", MARK): each for each in found.originals() if is_being_removed(each)}
+    known = {(text(each, "spec", "name"), namespace_of(each)) for each in found.subscriptions}
+    return {name: each for name, each in marked.items() if name and (name, namespace_of(each)) not in known}
+
+
+@dataclass(frozen=True)
+class Removal:
+    """The deletion of what OLM v0 has of one package. `version` is its ClusterServiceVersion."""
+
+    session: Session
+    found: OlmV0
+    package: str
+    version: Object
+    seconds: float
+    removes_sources: bool = False
+
+    async def run(self) -> None:
+        """Delete everything. Raises CommandError."""
+        await require_stopped(self.session)
+        namespace = namespace_of(self.version)
+        installation = installation_of(self.found, self.package, namespace, name_of(self.version))
+        installation, objects = await owned_objects(self.session, self.found, installation)
+        for owned in objects:  # nothing, unless the controllers of OLM v0 ran meanwhile
+            await take(self.session, owned, installation)
+        subscriptions = [
+            each
+            for each in self.found.subscriptions
+            if namespace_of(each) == namespace and text(each, "spec", "name") == self.package
+        ]
+        sources = {
+            text(self.version, "metadata", "annotations", MARK).partition(" ")[2],
+            *map(_source_of, subscriptions),
+        }
+        await self._commit(max(sources))
+        for each in subscriptions:
+            await self._delete(SUBSCRIPTIONS, each)
+        await self._delete_install_plans()
+        for each in self.found.versions:
+            if is_copy(each) and each["metadata"]["uid"] in installation.owners:
+                await self._delete_version(each)
+        await self._delete_generated(installation)
+        await self._delete_group()
+        if self.removes_sources:
+            await self._delete_source(max(sources), subscriptions)
+        await self._unmark(installation)
+        await self._delete_version(self.version)
+        click.echo(f"{self.package}: nothing of OLM v0 is left")
+
+    async def _commit(self, source: str) -> None:
+        def patch(obj: Object) -> Object | None:
+            if is_being_removed(obj):
+                return None
+            metadata = {"labels": {MARK: self.package}, "annotations": {MARK: f"{REMOVING} {source}"}}
+            return {"metadata": {**unchanged_precondition(obj), **metadata}}
+
+        await change(self.session, SERVICE_VERSIONS, self.version, patch)
+
+    async def _delete(self, kind: Kind, obj: Object) -> None:
+        namespace = namespace_of(obj) or None
+        try:
+            await self.session.client.delete(kind, name_of(obj), namespace, uid=obj["metadata"]["uid"])
+        except NotFound:
+            return
+        where = full_name(obj) if namespace else name_of(obj)
+        click.echo(f"{kind.kind} {where} deleted")
+
+    async def _delete_install_plans(self) -> None:
+        """Delete those that are about nothing that OLM v0 still has."""
+        namespace = namespace_of(self.version)
+        others = {name_of(each) for each in self.found.originals() if namespace_of(each) == namespace}
+        others -= {name_of(self.version)}
+        for each in self.found.install_plans:
+            names = set(texts(each, "spec", "clusterServiceVersionNames"))
+            if namespace_of(each) == namespace and name_of(self.version) in names and not names & others:
+                await self._delete(INSTALL_PLANS, each)
+
+    async def _delete_version(self, version: Object) -> None:
+        """Delete a ClusterServiceVersion without its dependents, and without the controller that its finalizers wait for."""
+
+        def patch(obj: Object) -> Object | None:
+            finalizers = at(obj, "metadata", "finalizers") or []
+            rest = [each for each in finalizers if not each.startswith("operators.coreos.com/")]
+            if rest == finalizers:
+                return None
+            return {"metadata": {**unchanged_precondition(obj), "finalizers": rest}}
+
+        live = await self._live(version)
+        if live is None:
+            return
+        await change(self.session, SERVICE_VERSIONS, live, patch)
+        body = {
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "propagationPolicy": "Orphan",
+            "preconditions": {"uid": version["metadata"]["uid"]},
+        }
+        try:
+            path = SERVICE_VERSIONS.path(namespace_of(version), name_of(version))
+            await self.session.client.request("DELETE", path, body=body)
+        except NotFound:
+            return
+        await self._until_gone(version)
+        click.echo(f"{SERVICE_VERSIONS.kind} {full_name(version)} deleted")
+
+    async def _live(self, version: Object) -> Object | None:
+        """The ClusterServiceVersion as it is; None if it is gone."""
+        try:
+            found = await self.session.client.get(SERVICE_VERSIONS, name_of(version), namespace_of(version))
+        except NotFound:
+            return None
+        return found if found["metadata"]["uid"] == version["metadata"]["uid"] else None
+
+    async def _until_gone(self, version: Object) -> None:
+        deadline = self.session.time.deadline(self.seconds)
+        while live := await self._live(version):
+            if asyncio.get_running_loop().time() > deadline:
+                held = ", ".join(texts(live, "metadata", "finalizers"))
+                text_ = f"ClusterServiceVersion {full_name(version)} is not deleted within {self.seconds:g} seconds"
+                raise CommandError(TIMED_OUT, f"{text_}: it waits for the finalizers {held}")
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _delete_generated(self, installation: Installation) -> None:
+        """Delete what OLM v0 has made under names of its own, and name what nobody has taken over."""
+        _, objects = await owned_objects(self.session, self.found, installation)
+        left: list[Found] = []
+        for each in objects:
+            labels = at(each.obj, "metadata", "labels") or {}
+            record = record_of(each.obj)
+            if OWNER_UID_LABEL in labels or record is None:
+                continue
+            if each.kind.group_kind in GENERATED and (OWNER in record.labels or record.references):
+                await self._delete(each.kind, each.obj)
+            else:
+                left.append(each)
+        if left:
+            click.echo(f"note: not in the bundle, and left as it is: {', '.join(map(str, left))}", err=True)
+        components = await component_list(self.session, installation)
+        if components is not None:
+            await self._delete(COMPONENTS, components)
+
+    async def _delete_group(self) -> None:
+        """Delete the OperatorGroup of the namespace if OLM v0 has nothing else there."""
+        namespace, uid = namespace_of(self.version), self.version["metadata"]["uid"]
+        versions = [each for each in self.found.versions if each["metadata"]["uid"] != uid]
+        subscriptions = [each for each in self.found.subscriptions if text(each, "spec", "name") != self.package]
+        if any(namespace_of(each) == namespace for each in (*versions, *subscriptions)):
+            return
+        for group in self.found.groups_in(namespace):
+            if name_of(group) in _OWN_GROUPS:
+                continue
+            selector = f"{OWNER}={name_of(group)},{OWNER_KIND}=OperatorGroup,{OWNER_NAMESPACE}={namespace}"
+            roles, _ = await self.session.client.list(_CLUSTER_ROLES, label_selector=selector, metadata_only=True)
+            for role in roles:
+                await self._delete(_CLUSTER_ROLES, role)
+            await self._delete(OPERATOR_GROUPS, group)
+
+    async def _delete_source(self, name: str, removed: list[Object]) -> None:
+        """Delete the CatalogSource if only the deleted Subscriptions named it."""
+        uids = {each["metadata"]["uid"] for each in removed}
+        if name in {_source_of(each) for each in self.found.subscriptions if each["metadata"]["uid"] not in uids}:
+            return
+        for source in self.found.catalog_sources:
+            if full_name(source) == name:
+                await self._delete(CATALOG_SOURCES, source)
+
+    async def _unmark(self, installation: Installation) -> None:
+        _, objects = await owned_objects(self.session, self.found, installation)
+        for each in objects:
+            await change(self.session, each.kind, each.obj, _unmarked)
+        try:
+            operator = await self.session.client.get(operators.KIND, operator_name(self.package))
+        except NotFound:
+            raise CommandError(FAILED, f"there is no Operator {operator_name(self.package)}") from None
+        await change(self.session, operators.KIND, operator, _unmarked)
+
+
+def _unmarked(obj: Object) -> Object | None:
+    is_marked = MARK in {**(at(obj, "metadata", "labels") or {}), **(at(obj, "metadata", "annotations") or {})}
+    return unmarked(obj) if is_marked else None
+
+
+def _source_of(subscription: Object) -> str:
+    return f"{text(subscription, 'spec', 'sourceNamespace')}/{text(subscription, 'spec', 'source')}"

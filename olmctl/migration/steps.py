@@ -1,0 +1,178 @@
+"""Moves one package from OLM v0 to the suite. What has been done is read from the cluster, so that it continues after any write.
+
+    1  the Catalog serves the package in the installed version
+    2  every object of the ClusterServiceVersion is taken from OLM v0, one patch each
+    3  the Operator takes them over, and is Ready with the installed version
+    4  the objects of OLM v0 are deleted: see removal.py
+
+Until the fourth step everything can be given back: see undo.py. No custom resource is written or deleted, and no
+CustomResourceDefinition is deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import click
+
+from olmctl.commands import FAILED, REFUSED, CommandError
+from olmctl.migration.controllers import DEPLOYMENTS
+from olmctl.migration.marks import DEPLOYMENT, MARK, Installation, detached, record_of, template_digest
+from olmctl.migration.packages import PackagePlan, version_of
+from olmctl.migration.read import Found, installation_of, owned_objects
+from olmctl.migration.v0 import SERVICE_VERSIONS, OlmV0, at, full_name, name_of, namespace_of, text
+from olmctl.operators.catalog_offers import offered_entries
+from olmctl.operators.follow import follow, wait_for_operator
+from olmctl.operators.install import apply_operator
+from olmctl.operators.offered_versions import check_version
+from olmctl.operators.operator_state import condition, is_observed, is_true, text_at
+from olmctl.operators.packages import check_channel
+from olmctl.operators.session import Session
+from olmctl.terminal import clean
+from olmkit.api import catalogs, operators
+from olmkit.api.meta import Kind, Object, unchanged_precondition
+from olmkit.errors import Conflict, NotFound
+
+PatchOf = Callable[[Object], Object | None]
+"""The patch for an object as it is; None if there is nothing to change."""
+MAX_PATCHES = 20
+"""Times that an object is read again because others have changed it."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """The migration of one package."""
+
+    session: Session
+    found: OlmV0
+    plan: PackagePlan
+    seconds: float
+
+    @property
+    def installation(self) -> Installation:
+        """The identity of its objects."""
+        version = text(self.plan.subscription, "status", "installedCSV")
+        return installation_of(self.found, self.plan.package, self.plan.namespace, version)
+
+    async def run(self) -> None:
+        """Do all but the deletion of the objects of OLM v0. Raises CommandError with what is in the way."""
+        operator = await self._own_operator()
+        await self._provide_catalog()
+        await change(self.session, SERVICE_VERSIONS, self.plan.version or {}, self._marked)
+        installation, objects = await owned_objects(self.session, self.found, self.installation)
+        click.echo(f"{self.plan.package}: {len(objects)} objects are taken from OLM v0")
+        for each in objects:
+            await take(self.session, each, installation)
+        if operator is None:
+            await self._create_operator()
+        version = version_of(self.plan.version or {})
+        is_done = operator is not None and is_true(operator, "Ready")
+        before = None if is_done else operator
+        await wait_for_operator(self.session, self.plan.name, self.seconds, version, before=before)
+        await self._report_pods(objects)
+
+    def _marked(self, version: Object) -> Object | None:
+        """The patch by which an interrupted migration is found."""
+        if text(version, "metadata", "labels", MARK) == self.plan.package:
+            return None
+        return {"metadata": {**unchanged_precondition(version), "labels": {MARK: self.plan.package}}}
+
+    async def _own_operator(self) -> Object | None:
+        """The Operator that exists already for the package, such as one from git; None if it is to be created, or was by an
+        earlier run. Raises CommandError if it cannot take over."""
+        try:
+            found = await self.session.client.get(operators.KIND, self.plan.name)
+        except NotFound:
+            return None
+        if text(found, "metadata", "labels", MARK) == self.plan.package:
+            return None
+        spec, wanted = at(found, "spec") or {}, at(self.plan.operator, "spec") or {}
+        fields = (("packageName",), ("version",), ("install", "namespace"), ("install", "adoptionPolicy"))
+        different = [".".join(path) for path in fields if at(spec, *path) != at(wanted, *path)]
+        if different:
+            text_ = (
+                f"Operator {self.plan.name} exists, and its spec.{', spec.'.join(different)} is not that of the plan"
+            )
+            raise CommandError(REFUSED, f"{text_} (olm migrate v0 {self.plan.package} -o yaml)")
+        return found
+
+    async def _provide_catalog(self) -> None:
+        """Create the Catalog, and wait until it offers the installed version. Raises CommandError if it does not."""
+        catalog = self.plan.catalog
+        if catalog is None:
+            raise CommandError(FAILED, f"{self.plan.package} has no Catalog")
+        if catalog.manifest is not None:
+            try:
+                await self.session.client.create(catalogs.KIND, catalog.manifest)
+                click.echo(f"Catalog {catalog.name} created")
+            except Conflict:
+                click.echo(f"Catalog {catalog.name} exists")
+        await self._wait_for_catalog(catalog.name)
+        entries = await offered_entries(self.session, self.plan.package, catalog.name)
+        check_channel(entries, text(self.plan.operator, "spec", "channel"))
+        await check_version(self.session, entries, text(self.plan.operator, "spec", "version"), None)
+
+    async def _wait_for_catalog(self, name: str) -> None:
+        def message(found: Object | None) -> str | None:
+            if found is None:
+                raise CommandError(FAILED, f"there is no Catalog {name}")
+            stalled = condition(found, "Stalled")
+            if is_observed(found) and stalled is not None and text_at(stalled, "status") == "True":
+                raise CommandError(FAILED, clean(f"Catalog {name}: {text_at(stalled, 'message')}"))
+            if is_observed(found) and is_true(found, "Ready"):
+                return None
+            return text_at(condition(found, "Ready"), "message") or "is being read"
+
+        late = f"not read within {self.seconds:g} seconds: {{}}"
+        deadline = self.session.time.deadline(self.seconds)
+        await follow(self.session, catalogs.KIND, name, deadline, message, late)
+
+    async def _create_operator(self) -> None:
+        manifest = self.plan.operator or {}
+        metadata = {**manifest["metadata"], "labels": {MARK: self.plan.package}}
+        await apply_operator(self.session, {**manifest, "metadata": metadata}, is_forced=False)
+        click.echo(f"Operator {self.plan.name} takes them over")
+
+    async def _report_pods(self, objects: list[Found]) -> None:
+        """Say of each Deployment whether its pods are those that OLM v0 started."""
+        for each in objects:
+            if each.kind.group_kind == DEPLOYMENT:
+                name = full_name(each.obj)
+                live = await self.session.client.get(DEPLOYMENTS, name_of(each.obj), namespace_of(each.obj))
+                record = record_of(live)
+                if record is not None and record.template == template_digest(live):
+                    click.echo(f"Deployment {name}: its pods have not been restarted")
+                elif record is not None:
+                    click.echo(f"warning: Deployment {name}: its pod template has changed", err=True)
+
+
+async def take(session: Session, found: Found, installation: Installation) -> None:
+    """Take one object from OLM v0. One that is gone meanwhile is left out."""
+
+    def patch(obj: Object) -> Object | None:
+        return detached(obj, installation)
+
+    await change(session, found.kind, found.obj, patch)
+
+
+async def change(session: Session, kind: Kind, obj: Object, patch_of: PatchOf) -> None:
+    """Patch an object as it is, and again if others have changed it meanwhile; nothing if it is gone, or another one by now."""
+    name, namespace, uid = name_of(obj), namespace_of(obj) or None, obj["metadata"]["uid"]
+    for _ in range(MAX_PATCHES):
+        patch = patch_of(obj)
+        if patch is None:
+            return
+        try:
+            await session.client.patch(kind, name, patch, namespace)
+            return
+        except NotFound:
+            return
+        except Conflict:
+            try:
+                obj = await session.client.get(kind, name, namespace)
+            except NotFound:
+                return
+            if obj["metadata"]["uid"] != uid:
+                return
+    raise CommandError(FAILED, f"{kind.kind} {namespace or ''}/{name} is changed by others again and again")

@@ -1,0 +1,128 @@
+"""Gives a package back to OLM v0, until its objects there are deleted.
+
+    the objects that the Operator has created are marked as new
+    the Operator is deleted with deletionPolicy Orphan: nothing of what it has is deleted
+    what is new is deleted, everything else gets back what was taken from it
+    the ClusterServiceVersion loses its mark
+
+Each step is found again on the cluster, so that an interrupted one is repeated. Never deletes a CustomResourceDefinition, a
+custom resource, a Namespace, or what was there before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import click
+
+from olmctl.commands import NOT_FOUND, REFUSED, CommandError
+from olmctl.migration.controllers import require_stopped
+from olmctl.migration.marks import MARK, marked_new, record_of, restored
+from olmctl.migration.packages import PackagePlan
+from olmctl.migration.read import Found, installation_of, owned_objects
+from olmctl.migration.removal import is_being_removed
+from olmctl.migration.steps import change
+from olmctl.migration.v0 import SERVICE_VERSIONS, OlmV0, at, name_of, namespace_of, text
+from olmctl.operators.follow import follow, wait_until_gone
+from olmctl.operators.installed_objects import bundle_deployment_of, installed_objects
+from olmctl.operators.session import Session
+from olmkit.api import bundledeployments, customresourcedefinitions, operators
+from olmkit.api.meta import Object
+from olmkit.errors import NotFound
+
+ORPHAN = "Orphan"
+_NEVER_DELETED = frozenset({("", "Namespace"), customresourcedefinitions.KIND.group_kind})
+
+
+@dataclass(frozen=True)
+class Undo:
+    """Gives one package back."""
+
+    session: Session
+    found: OlmV0
+    plan: PackagePlan
+    seconds: float
+
+    async def run(self) -> None:
+        """Give it back. Raises CommandError if it is too late, or if nothing has been taken."""
+        version = self.plan.version
+        if version is None or MARK not in (at(version, "metadata", "labels") or {}):
+            raise CommandError(
+                NOT_FOUND, f"package {self.plan.package} is not being migrated: there is nothing to undo"
+            )
+        if is_being_removed(version):
+            text_ = f"what OLM v0 has of package {self.plan.package} is being deleted: it cannot be given back"
+            raise CommandError(REFUSED, f"{text_}; `olm migrate v0 {self.plan.package}` continues")
+        await require_stopped(self.session)
+        await self._delete_operator()
+        installation = installation_of(self.found, self.plan.package, self.plan.namespace, name_of(version))
+        installation, objects = await owned_objects(self.session, self.found, installation)
+        uids = {each["metadata"]["uid"] for each in self.found.versions} | installation.owners
+        for each in objects:
+            await self._give_back(each, uids)
+        await change(self.session, SERVICE_VERSIONS, version, _without_label)
+        click.echo(f"{self.plan.package}: OLM v0 has {len(objects)} objects again")
+
+    async def _delete_operator(self) -> None:
+        """Delete the Operator, and nothing of what it has installed."""
+        try:
+            operator = await self.session.client.get(operators.KIND, self.plan.name)
+        except NotFound:
+            return
+        if text(operator, "metadata", "labels", MARK) != self.plan.package:
+            text_ = f"Operator {self.plan.name} was not created by the migration"
+            raise CommandError(
+                REFUSED, f"{text_}: set its deletionPolicy to {ORPHAN}, and delete it where it comes from"
+            )
+        deployment = await bundle_deployment_of(self.session, operator)
+        if deployment is not None:
+            await self._mark_new_objects(deployment)
+        if not at(operator, "metadata", "deletionTimestamp"):
+            change_ = {"spec": {"install": {"deletionPolicy": ORPHAN}}}
+            await self.session.client.patch(operators.KIND, self.plan.name, change_)
+            if deployment is not None:
+                await self._until_orphaned()
+            await self.session.client.delete(operators.KIND, self.plan.name, uid=operator["metadata"]["uid"])
+        await wait_until_gone(self.session, [self.plan.name], self.seconds)
+
+    async def _mark_new_objects(self, deployment: Object) -> None:
+        """Mark what the Operator has created, so that it is found when it has no label of rukpak any more."""
+        for each in (await installed_objects(self.session, deployment)).objects:
+            labels = at(each.obj, "metadata", "labels") or {}
+            if each.kind.group_kind not in _NEVER_DELETED and MARK not in labels:
+                await change(self.session, each.kind, each.obj, self._marked_new)
+
+    def _marked_new(self, obj: Object) -> Object | None:
+        return None if MARK in (at(obj, "metadata", "labels") or {}) else marked_new(obj, self.plan.package)
+
+    async def _until_orphaned(self) -> None:
+        """Wait until the BundleDeployment is to keep everything."""
+
+        def message(found: Object | None) -> str | None:
+            is_kept = found is None or text(found, "spec", "deletionPolicy") == ORPHAN
+            return None if is_kept else "waits until its objects are kept"
+
+        deadline, late = self.session.time.deadline(self.seconds), f"not within {self.seconds:g} seconds: {{}}"
+        await follow(self.session, bundledeployments.KIND, self.plan.name, deadline, message, late)
+
+    async def _give_back(self, found: Found, version_uids: set[str]) -> None:
+        """Restore one object, or delete it if it is new."""
+        record = record_of(found.obj)
+        if record is not None and record.is_new and found.kind.group_kind not in _NEVER_DELETED:
+            metadata = found.obj["metadata"]
+            try:
+                await self.session.client.delete(
+                    found.kind, name_of(found.obj), namespace_of(found.obj) or None, uid=metadata["uid"]
+                )
+            except NotFound:
+                return
+            return
+
+        def patch(obj: Object) -> Object | None:
+            return restored(obj, version_uids) if MARK in (at(obj, "metadata", "labels") or {}) else None
+
+        await change(self.session, found.kind, found.obj, patch)
+
+
+def _without_label(obj: Object) -> Object | None:
+    return {"metadata": {"uid": obj["metadata"]["uid"], "labels": {MARK: None}}}

@@ -1,0 +1,100 @@
+"""The pod template of a Deployment that was taken over: left out as long as it is the same, then handed over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION, OWNER_UID_LABEL
+from rukpak.bundledeployment.apply.kept_templates import digest, handed_over, taken_over
+from rukpak.bundledeployment.cluster.transforms import labeled_object
+
+Object = dict[str, Any]
+OWNER = "rukpak:lamp"
+BODY: Object = {
+    "metadata": {"name": "lamp", "annotations": {"a": "b"}},
+    "spec": {"replicas": 2, "selector": {}, "template": {"spec": {"containers": [{"name": "lamp"}]}}},
+}
+
+
+def live(**annotations: str) -> Object:
+    return {"metadata": {"annotations": annotations}}
+
+
+def test_a_deployment_with_the_annotation_is_taken_over_without_its_template() -> None:
+    kept = taken_over(BODY, {"metadata": {"annotations": {KEEP_TEMPLATE_ANNOTATION: "x"}}})
+    assert kept["spec"] == {"selector": {}}
+    assert kept["metadata"]["annotations"] == {"a": "b", KEEP_TEMPLATE_ANNOTATION: digest(BODY)}
+    assert BODY["metadata"]["annotations"] == {"a": "b"}
+    assert taken_over(BODY, live()) is BODY
+
+
+def test_another_template_has_another_digest() -> None:
+    spec = {**BODY["spec"], "template": {"spec": {"containers": [{"name": "bulb"}]}}}
+    assert digest({**BODY, "spec": spec}) != digest(BODY)
+    assert digest({**BODY, "spec": {**BODY["spec"], "replicas": 3}}) == digest(BODY)
+
+
+def entry(manager: str, fields: Object, operation: str = "Update", **more: str) -> Object:
+    return {"manager": manager, "operation": operation, "fieldsV1": fields, **more}
+
+
+TEMPLATE: Object = {"f:spec": {"f:containers": {'k:{"name":"lamp"}': {".": {}, "f:env": {}}}}}
+MORE: Object = {"f:spec": {"f:containers": {'k:{"name":"lamp"}': {".": {}, "f:image": {}}}, "f:volumes": {}}}
+
+
+def test_what_others_have_written_into_the_template_becomes_part_of_the_apply() -> None:
+    scaler = entry("scaler", {"f:spec": {"f:replicas": {}}}, subresource="scale")
+    entries = [
+        entry("olm", {"f:metadata": {}, "f:spec": {"f:replicas": {}, "f:selector": {}, "f:template": TEMPLATE}}),
+        entry("kubectl-edit", {"f:spec": {"f:template": MORE}}),
+        scaler,
+        entry("rukpak:other", {"f:spec": {"f:template": MORE}}, "Apply"),
+        entry(OWNER, {"f:metadata": {"f:labels": {}}, "f:spec": {"f:selector": {}}}, "Apply"),
+    ]
+    olm, edited, scaled, other, own = handed_over(entries, OWNER)
+    assert olm["fieldsV1"] == {"f:metadata": {}, "f:spec": {"f:selector": {}}}
+    assert edited["fieldsV1"] == {"f:spec": {}}
+    assert (scaled, other) == (scaler, entries[3])
+    both: Object = {".": {}, "f:env": {}, "f:image": {}}
+    assert own["fieldsV1"]["f:spec"] == {
+        "f:selector": {},
+        "f:template": {"f:spec": {"f:containers": {'k:{"name":"lamp"}': both}, "f:volumes": {}}},
+    }
+
+
+def test_entries_without_one_of_the_apply_lose_nothing_else() -> None:
+    entries = [entry("olm", {"f:spec": {"f:selector": {}}})]
+    assert handed_over(entries, OWNER) == entries
+
+
+def deployment(annotations: Object, *entries: Object) -> Object:
+    metadata = {
+        "name": "lamp", "namespace": "lamps", "uid": "1", "resourceVersion": "1", "labels": {OWNER_UID_LABEL: "u"},
+        "annotations": annotations, "managedFields": list(entries),
+    }  # fmt: skip
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {}, "status": {}}
+
+
+NOTED: Object = {"f:metadata": {"f:annotations": {f"f:{KEEP_TEMPLATE_ANNOTATION}": {}}}}
+LABELED: Object = {"f:labels": {f"f:{OWNER_UID_LABEL}": {}}}
+
+
+def applied(*, is_noted: bool, with_template: bool) -> Object:
+    metadata = {**LABELED, **(NOTED["f:metadata"] if is_noted else {})}
+    spec: Object = {"f:template": {}} if with_template else {"f:selector": {}}
+    return entry(OWNER, {"f:metadata": metadata, "f:spec": spec}, "Apply", time="2026-01-01T00:00:00Z")
+
+
+def test_only_what_rukpak_has_noted_counts() -> None:
+    def kept(*entries: Object) -> str | None:
+        found: str | None = labeled_object(deployment({KEEP_TEMPLATE_ANNOTATION: "d"}, *entries))[
+            "labeled"
+        ].kept_template
+        return found
+
+    tenant = entry("kubectl-annotate", NOTED)
+    assert kept(applied(is_noted=True, with_template=False)) == "d"
+    assert kept(applied(is_noted=False, with_template=False), tenant) == ""
+    assert kept(applied(is_noted=False, with_template=True), tenant) is None
+    assert kept(applied(is_noted=True, with_template=True)) is None
+    assert kept(tenant) is None
