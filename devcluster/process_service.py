@@ -29,10 +29,14 @@ def machine_address() -> str | None:
     return None if address.startswith("127.") else address
 
 
-def apply(cluster: Cluster, namespace: str, controller: str, address: str, port: int) -> None:
-    """Create the Service of the controller in config/manager, and the Pod whose address is that of the process."""
-    name = f"{controller}-process"
-    node = cluster.kubectl("get", "nodes", "--output=jsonpath={.items[0].metadata.name}")
+def pod_name(controller: str) -> str:
+    """The name of the Pod that stands for the process of a controller."""
+    return f"{controller}-process"
+
+
+def apply(cluster: Cluster, namespace: str, controller: str, address: str, port: int, node: str) -> None:
+    """Create the Service of the controller in config/manager, and the Pod on `node` whose address is that of the process."""
+    name = pod_name(controller)
     manifests = {each["kind"]: each for each in yaml.safe_load_all((MANIFESTS / f"{controller}.yaml").read_text())}
     service, template = manifests["Service"], manifests["Deployment"]["spec"]["template"]
     pod = _pod(template, {"name": name, "namespace": namespace}, service["spec"]["ports"][0]["targetPort"], port)

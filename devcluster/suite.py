@@ -18,13 +18,16 @@ import yaml
 
 from devcluster import process_service
 from devcluster.cluster import Cluster
+from devcluster.nodes import forwarding
 from devcluster.optional_programs import cached_program
 from devcluster.processes import REPOSITORY, process_tree_memory, process_tree_own_memory, python_environment
-from devcluster.services import Services, answers, free_address, port_of
+from devcluster.services import Services, accepts, answers, free_address, port_of
 
 NAMESPACE = "olm-suite-system"
 WEBHOOKS = REPOSITORY / "config" / "webhook"
 _CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+PROCESS_NODE = "suite-processes"
+"""The node of the pods that stand for the processes, and the name of its kubelet, if ports are forwarded."""
 # Name of the component and of its ServiceAccount -> Python package.
 COMPONENTS = {"catalogd": "catalogd", "rukpak": "rukpak", "operator-controller": "operator_controller"}
 
@@ -48,15 +51,22 @@ class Suite(Services):
     cluster)."""
 
     def __init__(
-        self, cluster: Cluster, directory: Path | None = None, arguments: Mapping[str, Sequence[str]] | None = None
+        self,
+        cluster: Cluster,
+        directory: Path | None = None,
+        arguments: Mapping[str, Sequence[str]] | None = None,
+        *,
+        forwards_ports: bool = False,
     ) -> None:
-        """`arguments` are additional flags by name of the controller. Starts nothing."""
+        """`arguments` are additional flags by name of the controller. `forwards_ports`: `kubectl port-forward` and `olm` reach
+        catalogd and rukpak through their pods. Starts nothing."""
         super().__init__(directory or cluster.directory / "suite")
         self._cluster = cluster
         self._more = dict(arguments or {})
         self._components = {name: name for name in COMPONENTS}
         self.addresses = {name: _addresses(name) for name in COMPONENTS}
         self._machine_address = process_service.machine_address()
+        self._forwards_ports = forwards_ports
 
     def install(self) -> None:
         """Apply namespace, CRDs and RBAC from config/ and wait until the CRDs are served.
@@ -70,10 +80,31 @@ class Suite(Services):
         self._apply(self._rendered(REPOSITORY / "config" / "rbac"))
         if self._cluster.is_managed and self._machine_address is not None:
             served = {"catalogd": self.addresses["catalogd"].catalogs, "rukpak": self.addresses["rukpak"].webhooks}
-            for name, address in served.items():
-                process_service.apply(
-                    self._cluster, NAMESPACE, name, self._machine_address, int(port_of(address or ""))
-                )
+            ports = {name: int(port_of(address or "")) for name, address in served.items()}
+            node = self._forwarding_node(ports) if self._forwards_ports else self._first_node()
+            for name, port in ports.items():
+                process_service.apply(self._cluster, NAMESPACE, name, self._machine_address, port, node)
+
+    def _first_node(self) -> str:
+        return self._cluster.kubectl("get", "nodes", "--output=jsonpath={.items[0].metadata.name}")
+
+    def _forwarding_node(self, ports: Mapping[str, int]) -> str:
+        """Have kwok forward the ports of the pods that stand for controllers; returns the name of their node."""
+        cluster, port = self._cluster, int(port_of(free_address()))
+        config, keys = self.directory / "forwarding.yaml", cluster.directory / "keys"
+        config.write_text(
+            forwarding.configuration(NAMESPACE, {process_service.pod_name(name): each for name, each in ports.items()})
+        )
+        certificate = keys / "kube-apiserver.crt", keys / "kube-apiserver.key"
+        flags = forwarding.arguments(PROCESS_NODE, cluster.kubeconfig, config, *certificate, port)
+        environment = {"HOME": str(self.directory), "KWOK_WORKDIR": str(self.directory / "kwok")}
+        self.launch(PROCESS_NODE, Path(cluster.state.programs) / "kwok", flags, environment)
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": PROCESS_NODE}, "spec": {"unschedulable": True}}
+        self._apply(yaml.safe_dump(node))
+        status = json.dumps({"status": forwarding.node_status(port)})
+        cluster.kubectl("patch", "node", PROCESS_NODE, "--subresource=status", "--type=merge", "-p", status)
+        self.until(PROCESS_NODE, "ready", lambda: accepts(f"127.0.0.1:{port}"))
+        return PROCESS_NODE
 
     def start(self, *names: str) -> None:
         """Start the controllers of these names (default: all) and return when each answers its readiness probe."""

@@ -59,7 +59,7 @@ def _run(chosen: argparse.Namespace, printer: Printer) -> int:
         printer.log(f"Kubernetes {cluster.server_version()} is ready, and a registry at {cluster.registry}")
         if cluster.is_managed:
             printer.log("Its components are real, except the nodes: they only simulate pods")
-        with Suite(cluster) as suite:
+        with Suite(cluster, forwards_ports=True) as suite:
             suite.install()
             printer.log("Applied config/crd and config/rbac")
             suite.start()

@@ -1,5 +1,6 @@
 """Installing the suite's definitions and accounts from config/."""
 
+import asyncio
 import json
 import socket
 from http import HTTPStatus
@@ -10,6 +11,11 @@ import pytest
 from devcluster import process_service
 from devcluster.cluster import Cluster
 from devcluster.suite import COMPONENTS, NAMESPACE, Suite
+from olmctl.operators import port_forward
+from olmctl.operators.port_forward import RUKPAK
+from olmctl.operators.session import Session
+from olmkit.errors import NotFound
+from olmkit.runtime.client import Client
 from tests.cluster.devcluster.test_cluster import eventually
 
 
@@ -94,3 +100,18 @@ def certificate_of(suite: Suite, name: str) -> bytes:
         found = connection.getpeercert(binary_form=True)
     assert found is not None
     return found
+
+
+def test_ports_of_rukpak_are_forwarded_if_that_is_asked_for(cluster: Cluster, tmp_path: Path) -> None:
+    if process_service.machine_address() is None:
+        pytest.skip("no pod stands for a process of loopback")
+
+    async def answer() -> None:
+        async with Client(str(cluster.kubeconfig)) as client:
+            await port_forward.request(Session(client, NAMESPACE), RUKPAK, "GET", "/bundles/none.tgz")
+
+    with Suite(cluster, tmp_path, forwards_ports=True) as suite:
+        suite.install()
+        suite.start("rukpak")
+        with pytest.raises(NotFound):  # rukpak has answered
+            asyncio.run(answer())

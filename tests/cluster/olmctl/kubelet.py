@@ -8,9 +8,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
-
 from devcluster.allocation import free_port
+from devcluster.nodes import forwarding
 from devcluster.processes import start_logged
 from devcluster.services import accepts
 from olmctl.operators.port_forward import Server
@@ -53,35 +52,18 @@ class Kubelet:
         self._process = self._start(ports)
 
     def _start(self, ports: Mapping[str, int]) -> subprocess.Popen[bytes]:
-        forwards = [
-            {
-                "apiVersion": "kwok.x-k8s.io/v1alpha1",
-                "kind": "PortForward",
-                "metadata": {"name": pod, "namespace": self.namespace},
-                "spec": {"forwards": [{"target": {"address": "127.0.0.1", "port": port}}]},
-            }
-            for pod, port in ports.items()
-        ]
-        config = self._directory / "kwok.yaml"
-        config.write_text(yaml.safe_dump_all(forwards))
-        command = [
-            str(Path(self._desk.cluster.state.programs) / "kwok"),
-            f"--kubeconfig={self._desk.cluster.kubeconfig}",
-            f"--config={config}",
-            f"--manage-single-node={self._node}",
-            f"--server-address=127.0.0.1:{self._port}",
-            f"--tls-cert-file={self._directory / 'tls.crt'}",
-            f"--tls-private-key-file={self._directory / 'tls.key'}",
-        ]
+        config, programs = self._directory / "kwok.yaml", Path(self._desk.cluster.state.programs)
+        config.write_text(forwarding.configuration(self.namespace, ports))
+        keys = self._directory / "tls.crt", self._directory / "tls.key"
+        flags = forwarding.arguments(self._node, self._desk.cluster.kubeconfig, config, *keys, self._port)
+        command = [str(programs / "kwok"), *flags]
         return start_logged(command, self._directory / "kwok.log", {"HOME": str(self._directory)})
 
     def add_pods(self) -> None:
         """Create the node and the pods, which are ready; returns when the kubelet answers too."""
         desk, name = self._desk, self._node
         desk.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
-        address = {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}]}
-        status = {**address, "daemonEndpoints": {"kubeletEndpoint": {"Port": self._port}}}
-        self._patch_status("node", name, status)
+        self._patch_status("node", name, forwarding.node_status(self._port))
         for pod in self._pods:
             self._add_pod(pod)
         while not accepts(f"127.0.0.1:{self._port}"):
