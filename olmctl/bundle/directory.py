@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from olmctl.directory_files import LinkOutside, files_below
@@ -11,6 +12,12 @@ from rukpak.format.errors import UNPACK_FAILED
 
 def read_directory(directory: Path) -> Bundle:
     """The bundle. Raises BadBundle, OSError."""
+    files = bundle_files(directory)
+    return read_registry(files) if (directory / "metadata").is_dir() else read_plain(files)
+
+
+def bundle_files(directory: Path) -> Mapping[str, bytes]:
+    """The files of the bundle by path. Raises BadBundle, OSError."""
     if not directory.is_dir():
         raise BadBundle(UNPACK_FAILED, f"{directory}: no such directory")
     try:
@@ -21,4 +28,4 @@ def read_directory(directory: Path) -> Bundle:
     if not any(name.startswith("manifests/") for name in files):
         text = f'{directory} has no "manifests" directory with files in it: give the directory of one version of one bundle'
         raise BadBundle(UNPACK_FAILED, text)
-    return read_registry(files) if (directory / "metadata").is_dir() else read_plain(files)
+    return files

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from olmctl.bundle.directory import read_directory
-from olmctl.catalog.images import NoDirectory, unpacked
+from olmctl.bundle.install_options import account_of
+from olmctl.bundle.pulled_image import OPTIONS, pulled
 from olmctl.commands import FAILED, CommandError
 from olmctl.operators.installed_objects import NAMESPACE
 from olmctl.operators.output import as_json, as_yaml, object_list
@@ -24,7 +25,6 @@ from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import BundleDeployment
 from olmkit.api.impersonation import Account
 from olmkit.api.meta import Object
-from olmkit.api.names import dns1123_subdomain_errors
 from olmkit.api.provisioner_classes import HELM
 from olmkit.errors import OlmError, Waiting
 from rukpak.format import Bundle, PlainBundle
@@ -73,8 +73,8 @@ def permissions(
     source: str, namespace: str | None, service_account: str | None, output: str, *, exists: bool, **given: Any
 ) -> int:
     """Print the roles that an account needs to install the bundle, and their bindings if the account is named."""
-    account = _account(service_account, namespace) if service_account else None
-    options = {key: given.pop(key) for key in ("registries_conf", "pull_cas_dir", "allow_source_cidr")}
+    account = account_of(service_account, namespace) if service_account else None
+    options = {key: given.pop(key) for key in OPTIONS}
     try:
         if (Path(source) / "Chart.yaml").is_file():
             text = f"{source} is a Helm chart, which is rendered on a cluster: apply a BundleDeployment of it, and give its name"
@@ -91,25 +91,9 @@ def permissions(
     return 0
 
 
-def _account(text: str, namespace: str | None) -> Account:
-    """The account of NAMESPACE/NAME, or of NAME in the install namespace. Raises CommandError."""
-    inside, _, name = text.rpartition("/")
-    inside = inside or namespace or ""
-    if not inside or dns1123_subdomain_errors(name):
-        raise CommandError(FAILED, "--service-account must be NAMESPACE/NAME, or NAME together with --namespace")
-    return Account(inside, name)
-
-
 def _pulled(image: str, options: Mapping[str, Any]) -> Bundle:
     try:
-        with unpacked(
-            image, options["registries_conf"], options["pull_cas_dir"], options["allow_source_cidr"]
-        ) as found:
-            if found.is_catalog:
-                raise CommandError(FAILED, f"{image} is the image of a catalog")
-            return read_directory(found.root)
-    except NoDirectory as error:
-        raise CommandError(FAILED, str(error)) from error
+        return pulled(image, options, read_directory)
     except Waiting as error:
         raise CommandError(FAILED, f"{error.message}; {_FROM_STATUS}") from error
 

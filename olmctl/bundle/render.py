@@ -17,12 +17,12 @@ import orjson
 import yaml
 
 from olmctl.bundle.directory import read_directory
-from olmctl.commands import FAILED, CommandError
+from olmctl.bundle.install_options import certificate_mode, config_of
+from olmctl.commands import FAILED
 from olmkit.api.names import is_dns1123_label
-from olmkit.gocompat.parse_errors import ParseError
 from olmkit.gocompat.yaml_dumper import TreeDumper
 from olmkit.gocompat.yaml_scalars import is_plain_string
-from rukpak.format import BadBundle, PlainBundle, documents
+from rukpak.format import BadBundle, PlainBundle
 from rukpak.format.errors import BUNDLE_LOAD_FAILED
 from rukpak.format.objects import BundleObject
 from rukpak.render.endpoints import CertificateMode
@@ -69,8 +69,8 @@ def _flags(
     *,
     upstream: bool,
 ) -> _Flags:
-    mode = CertificateMode[certificates.upper().replace("-", "_")] if certificates else None
-    return _Flags(namespace, watch_namespace or None, mode, _read_config(config) if config else {}, upstream)
+    mode, changes = certificate_mode(certificates), config_of(config) if config else {}
+    return _Flags(namespace, watch_namespace or None, mode, changes, upstream)
 
 
 def _print(directory: str, flags: _Flags, output: str, prefix: str) -> bool:
@@ -116,17 +116,6 @@ def _rendered(directory: Path, flags: _Flags) -> tuple[list[BundleObject], tuple
     if errors := obsolete(manifests):
         raise BadBundle.of(BUNDLE_LOAD_FAILED, errors)
     return manifests, notes + repeated
-
-
-def _read_config(file: str) -> Mapping[str, Any]:
-    try:
-        found = documents.read(Path(file).read_bytes())
-    except ParseError as error:
-        raise CommandError(FAILED, f"{file}: {error}") from None
-    if len(found) != 1 or not isinstance(found[0], dict):
-        raise CommandError(FAILED, f"{file}: must be one mapping, such as `env: [{{name: A, value: b}}]`")
-    config: dict[str, Any] = found[0]
-    return config
 
 
 def _json(manifests: Sequence[BundleObject] | None) -> str:

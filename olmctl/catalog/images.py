@@ -26,14 +26,14 @@ from olmkit.sources.oci.reference import parse
 from olmkit.sources.oci.registries_conf import Registries
 
 _PLAIN = ("plain", "plain+v0")
-_ABSENT = (
+UNREACHABLE = (
     SourceReason.NOT_FOUND,
     SourceReason.UNAUTHORIZED,
     SourceReason.UNAVAILABLE,
     SourceReason.REGISTRY_BLOCKED,
     SourceReason.ADDRESS_REFUSED,
 )
-"""Reasons that leave open whether the image exists."""
+"""Reasons that leave open whether the image exists, and whether others can pull it."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def unpacked(
         try:
             found = asyncio.run(_unpack(reference, Path(directory), reached_registries([reference], access)))
         except OlmError as error:
-            if error.reason in _ABSENT and (meant := _with_registry(reference)):
+            if error.reason in UNREACHABLE and (meant := _with_registry(reference)):
                 raise NoDirectory(meant, error.message) from error
             if error.reason != SourceReason.UNAUTHORIZED:
                 raise

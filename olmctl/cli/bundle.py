@@ -8,12 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from olmctl.cli.options import Directory, ObjectName, connection_options, image_options, timeout_option
 from olmctl.commands import SETTINGS, reports_errors
+from olmctl.terminal import clean
 
 CERTIFICATE_MODES = ("self", "cert-manager", "none")
 """The values of --certificates: the names of rukpak.render.endpoints.CertificateMode."""
+INSTALL_MODES = ("AllNamespaces", "OwnNamespace", "SingleNamespace", "MultiNamespace")
+"""The modes of --install-mode: rukpak.render.install_modes.MODES."""
 
 
 @click.group("bundle", context_settings=SETTINGS, subcommand_metavar="COMMAND")
@@ -65,32 +69,138 @@ def render(**given: Any) -> int:
     return run(**given)
 
 
+class _InstallMode(click.ParamType[tuple[str, tuple[str, ...]]]):
+    """An install mode with its namespaces: MODE[=NS,NS]. The value has both."""
+
+    name = "mode"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, tuple[str, ...]]:
+        """Raises BadParameter."""
+        from olmctl.bundle.install_options import install_mode_of
+
+        try:
+            return install_mode_of(str(value))
+        except ValueError as error:
+            self.fail(clean(str(error)), param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The modes."""
+        return [CompletionItem(mode) for mode in INSTALL_MODES if mode.startswith(incomplete)]
+
+
+_pull_secret_option = click.option(
+    "--pull-secret",
+    type=ObjectName(),
+    metavar="SECRET",
+    help="A Secret in the suite's namespace with the login for the image.",
+)
+
+
 @bundle.command("run", context_settings=SETTINGS)
-@click.argument("directory", type=Directory(), metavar="DIRECTORY")
+@click.argument("bundle", type=Directory(), metavar="IMAGE|DIRECTORY")
 @click.option(
     "--name",
     type=ObjectName(),
     metavar="NAME",
-    help="The name of the BundleDeployment.  [default: that of the package, or of the directory]",
+    help="The name of the BundleDeployment.  [default: that of the package, or of the image or directory]",
 )
 @click.option(
     "--install-namespace",
+    "--namespace",
     type=ObjectName(),
     metavar="NS",
     help="The install namespace.  [default: the one that the bundle suggests]",
 )
+@click.option(
+    "--install-mode",
+    type=_InstallMode(),
+    metavar="MODE[=NS,NS]",
+    help="AllNamespaces, OwnNamespace, SingleNamespace=NS or MultiNamespace=NS,NS.  [default: the first of the first two that "
+    "the bundle supports]",
+)
+@click.option(
+    "--config",
+    type=click.Path(),
+    metavar="FILE",
+    help="A file with changes of the Deployments, as in spec.config of a BundleDeployment.",
+)
+@click.option(
+    "--certificates",
+    type=click.Choice(CERTIFICATE_MODES),
+    help="Who issues the certificates of webhooks and API services.  [default: self]",
+)
+@click.option(
+    "--service-account",
+    metavar="[NS/]NAME",
+    help="The ServiceAccount with whose permissions it is installed.  [default: rukpak's]",
+)
+@_pull_secret_option
 @click.option("--watch", is_flag=True, help="Install the bundle again whenever a file of it is saved, until Ctrl-C.")
-@click.option("--force", is_flag=True, help="Also if others manage the same fields of the BundleDeployment.")
+@click.option(
+    "--force", is_flag=True, help="Also if requirements are missing, or others manage the same package or fields."
+)
 @timeout_option("How long to wait until it is installed, such as 90s or 10m.  [default: 5m]")
+@image_options
 @connection_options
 @reports_errors
 def run(**given: Any) -> int:
-    """Install the bundle in DIRECTORY.
+    """Install a bundle without a catalog.
 
-    A BundleDeployment is applied, the bundle is uploaded to rukpak, and the command waits until it is Ready. DIRECTORY contains
-    manifests/ and, for a registry+v1 bundle, metadata/.
+    A BundleDeployment is applied, and the command waits until it is Ready. A DIRECTORY contains manifests/ and, for a registry+v1
+    bundle, metadata/; it is uploaded to rukpak. An IMAGE is pulled by the cluster, and read here too if that is possible. What
+    an earlier run has installed under the same name is changed to this bundle.
     """
     from olmctl.bundle.run import run as work
+
+    return work(**given)
+
+
+@bundle.command("upgrade", context_settings=SETTINGS)
+@click.argument("bundle", type=Directory(), metavar="IMAGE|DIRECTORY")
+@click.option(
+    "--name",
+    type=ObjectName(),
+    metavar="NAME",
+    help="The name of the BundleDeployment.  [default: that of the package]",
+)
+@_pull_secret_option
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Also if the bundle is no upgrade, requirements are missing, or others manage the same fields.",
+)
+@timeout_option("How long to wait until it is installed, such as 90s or 10m.  [default: 5m]")
+@image_options
+@connection_options
+@reports_errors
+def upgrade(**given: Any) -> int:
+    """Upgrade what `olm bundle run` has installed.
+
+    The bundle of the IMAGE or DIRECTORY has to be an upgrade of the installed version, by its replaces, skips or skipRange, as
+    in a catalog. All settings of the installation stay.
+    """
+    from olmctl.bundle.upgrade import upgrade as work
+
+    return work(**given)
+
+
+@bundle.command("cleanup", context_settings=SETTINGS)
+@click.argument("package", metavar="PACKAGE|NAME")
+@click.option("--yes", "is_confirmed", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@click.option("--ignore-not-found", is_flag=True, help="Succeed also if nothing is installed.")
+@timeout_option("How long to wait until it is deleted, such as 90s or 10m.  [default: 5m]")
+@connection_options
+@reports_errors
+def cleanup(**given: Any) -> int:
+    """Delete what `olm bundle run` has installed.
+
+    All objects of the bundle go, its CRDs and their custom resources among them, which are named before. If there are custom
+    resources, the command asks. What the bundle requires and has not brought stays.
+    """
+    from olmctl.bundle.cleanup import cleanup as work
 
     return work(**given)
 

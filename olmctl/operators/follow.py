@@ -100,9 +100,11 @@ def _is_version(found: Object, version: str) -> bool:
     return not version or text_at(found, "status", "installed", "version") == version
 
 
-async def wait_until_gone(session: Session, names: Sequence[str], seconds: float) -> None:
-    """Wait until the Operators are deleted, and print each. Raises CommandError with TIMED_OUT and what is in the way when
-    `seconds` are over for all of them together."""
+async def wait_until_gone(
+    session: Session, names: Sequence[str], seconds: float, kind: Kind = operators.KIND, resource: str = RESOURCE
+) -> None:
+    """Wait until the objects of the kind, by default Operators, are deleted, and print each. Raises CommandError with TIMED_OUT
+    and what is in the way when `seconds` are over for all of them together."""
 
     def message(found: Object | None) -> str | None:
         if found is None:
@@ -113,8 +115,8 @@ async def wait_until_gone(session: Session, names: Sequence[str], seconds: float
 
     deadline = session.time.deadline(seconds)
     for name in names:
-        await follow(session, operators.KIND, name, deadline, message, f"not deleted within {seconds:g} seconds: {{}}")
-        print(f"{RESOURCE}/{name} deleted", flush=True)
+        await follow(session, kind, name, deadline, message, f"not deleted within {seconds:g} seconds: {{}}")
+        print(f"{resource}/{name} deleted", flush=True)
 
 
 async def follow(

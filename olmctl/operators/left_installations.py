@@ -1,8 +1,8 @@
 """Installations without an Operator: BundleDeployments of a package that nothing owns.
 
-`kubectl delete --cascade=orphan` of an Operator leaves one, and so does a backup that is restored without Operators. A
-command that shows Operators, or is given the name of one, says what is installed, and the command that takes it over. Changes
-nothing. To a user who may not read BundleDeployments nothing is said about them.
+`kubectl delete --cascade=orphan` of an Operator leaves one, so does a backup that is restored without Operators, and `olm bundle
+run` makes one. A command that shows Operators, or is given the name of one, says what is installed, and the command that takes it
+over or removes it. Changes nothing. To a user who may not read BundleDeployments nothing is said about them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import click
 
 from olmctl.commands import NOT_FOUND, CommandError
 from olmctl.operators.operator_state import is_terminating, part, text_at
-from olmctl.operators.session import Session
+from olmctl.operators.session import FIELD_MANAGER, Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments, operators
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION
@@ -22,10 +22,13 @@ from olmkit.api.meta import Object
 from olmkit.api.ownership import OPERATOR_CONTROLLER, has_applied
 from olmkit.errors import ApiError, NotFound
 
+DEPLOYMENT_RESOURCE = f"{bundledeployments.KIND.plural}.{bundledeployments.KIND.group}"
+"""The name of BundleDeployments for kubectl."""
+
 
 @dataclass(frozen=True)
 class LeftInstallation:
-    """A BundleDeployment of a package that nothing owns."""
+    """A BundleDeployment that nothing owns, of a package or of none."""
 
     deployment: Object
 
@@ -40,9 +43,19 @@ class LeftInstallation:
         return text_at(self.deployment, "spec", "template", "metadata", "annotations", PACKAGE_ANNOTATION)
 
     @property
+    def is_left(self) -> bool:
+        """True if it is of a package and stays, so that an Operator can take it over."""
+        return bool(self.package) and not is_terminating(self.deployment)
+
+    @property
     def is_taken_over(self) -> bool:
         """True if an Operator of its name and package takes it over without a request: operator-controller has made it."""
         return bool(self.package) and has_applied(self.deployment, OPERATOR_CONTROLLER, "f:spec", "f:template")
+
+    @property
+    def is_run(self) -> bool:
+        """True if `olm bundle run` has made it: labels and annotations are copied, but a copy has not been applied."""
+        return has_applied(self.deployment, FIELD_MANAGER, "f:spec", "f:template")
 
     @property
     def command(self) -> str:
@@ -52,11 +65,14 @@ class LeftInstallation:
 
     @property
     def sentence(self) -> str:
-        """The sentence that describes it and names the command."""
+        """The sentence that describes it and names the commands for it."""
         version = text_at(self.deployment, "status", "installed", "version")
-        what = " ".join(filter(None, (f"package {self.package}", version)))
-        text = f"keeps {what} installed without an Operator" if version else f"of {what} has no Operator"
-        return clean(f"BundleDeployment {self.name} {text}: `{self.command}` takes it over")
+        what = " ".join(filter(None, ("package" * bool(self.package), self.package, version)))
+        state = f"keeps {what} installed without an Operator" if version else f"of {what} has no Operator"
+        ways = [f"`olm bundle cleanup {self.name}` removes it"] * self.is_run
+        ways += [f"`{self.command}` takes it over"] * bool(self.package)
+        text = ": ".join(filter(None, (state if self.package else "has no Operator", ", and ".join(ways))))
+        return clean(f"BundleDeployment {self.name} {text}")
 
     @property
     def operator(self) -> Object:
@@ -71,23 +87,27 @@ class LeftInstallation:
 
 
 async def left_installations(session: Session) -> list[LeftInstallation]:
-    """All of them by name; none if the user may not list BundleDeployments."""
+    """All of packages, by name; none if the user may not list BundleDeployments."""
+    return [each for each in await unowned_installations(session) if each.is_left]
+
+
+async def unowned_installations(session: Session) -> list[LeftInstallation]:
+    """All of them by name, also of no package; none if the user may not list BundleDeployments."""
     try:
         listed, _ = await session.client.list(bundledeployments.KIND)
     except ApiError:
         return []
-    found = [LeftInstallation(each) for each in listed if is_unowned(each)]
-    return sorted((each for each in found if each.package), key=lambda each: each.name)
+    found = (LeftInstallation(each) for each in listed if controlling_owner(each) is None)
+    return sorted(found, key=lambda each: each.name)
 
 
-async def left_installation(session: Session, name: str) -> LeftInstallation | None:
-    """The one of that name; None if there is none, or if the user may not read it."""
+async def unowned_installation(session: Session, name: str) -> LeftInstallation | None:
+    """The one of that name, also of no package; None if there is none, or if the user may not read it."""
     try:
         found = await session.client.get(bundledeployments.KIND, name)
     except ApiError:
         return None
-    left = LeftInstallation(found)
-    return left if is_unowned(found) and left.package else None
+    return LeftInstallation(found) if controlling_owner(found) is None else None
 
 
 def with_left(operators: Mapping[str, Sequence[Object]], left: Iterable[LeftInstallation]) -> dict[str, list[Object]]:
@@ -96,11 +116,6 @@ def with_left(operators: Mapping[str, Sequence[Object]], left: Iterable[LeftInst
     for each in left:
         found.setdefault(each.package, []).append(each.operator)
     return found
-
-
-def is_unowned(deployment: Object) -> bool:
-    """Report whether no object owns a BundleDeployment that is to stay."""
-    return controlling_owner(deployment) is None and not is_terminating(deployment)
 
 
 def controlling_owner(deployment: Object) -> Object | None:
@@ -120,7 +135,7 @@ async def operator_named(session: Session, name: str) -> Object:
     try:
         return await session.client.get(operators.KIND, name)
     except NotFound as error:
-        left = await left_installation(session, name)
-        if left is None:
+        left = await unowned_installation(session, name)
+        if left is None or not (left.package or left.is_run):
             raise
         raise CommandError(NOT_FOUND, f"there is no Operator {name}, but {left.sentence}") from error

@@ -1,11 +1,12 @@
-"""`olm list`: the Operators of the cluster."""
+"""`olm list`: the Operators of the cluster, and the BundleDeployments without one."""
 
 from __future__ import annotations
 
 import click
 
 from olmctl.operators.controller_state import warn_if_not_up_to_date
-from olmctl.operators.left_installations import left_installations, report_left_installations
+from olmctl.operators.installation_output import print_installations
+from olmctl.operators.left_installations import report_left_installations, unowned_installations
 from olmctl.operators.operator_state import available_version, condition, state, text_at
 from olmctl.operators.output import (
     Column,
@@ -50,7 +51,9 @@ async def list_operators(session: Session, output: str | None, no_headers: bool)
     else:
         print_table(_COLUMNS, map(_row, found), is_wide=output == "wide", headers=not no_headers)
     if output in (None, "wide"):
-        report_left_installations(await left_installations(session))
+        without = await unowned_installations(session)
+        print_installations(without, is_wide=output == "wide", headers=not no_headers, is_first=not found)
+        report_left_installations(each for each in without if each.is_left and not each.is_run)
     await warn_if_not_up_to_date(session, found)
     return 0
 

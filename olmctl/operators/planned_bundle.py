@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from olmctl.bundle.directory import read_directory
-from olmctl.catalog.images import NoDirectory, unpacked
+from olmctl.bundle.pulled_image import pulled
 from olmctl.commands import FAILED, NOT_FOUND, CommandError
 from olmctl.operators.catalog_offers import offered_entries
 from olmctl.operators.catalogd import CatalogReadError, read_catalog
@@ -133,7 +133,14 @@ async def rendered(
 ) -> Installation:
     """The bundle as the BundleDeployment of that name installs it. `options` are those of image_options(). `has_condition`: it
     has an OperatorCondition; None: as a revision that begins now. Raises OlmError."""
-    content = await asyncio.to_thread(_pulled, image, options)
+    content = await asyncio.to_thread(pulled, image, options, read_directory)
+    return planned(content, spec, name, cluster, has_condition=has_condition)
+
+
+def planned(
+    content: Bundle, spec: BundleDeploymentSpec, name: str, cluster: Cluster, *, has_condition: bool | None = None
+) -> Installation:
+    """The same for a bundle that was read. Raises OlmError."""
     kinds = cluster.discovery.kinds
     namespaces: Sequence[str] = (cluster.system_namespace, *SUITE_NAMESPACES)
     facts = ClusterInfo(
@@ -145,14 +152,3 @@ async def rendered(
     return installation(
         content, replace(InstallOptions.of(spec), operator_condition=has_condition), name, facts, scopes
     )
-
-
-def _pulled(image: str, options: Mapping[str, Any]) -> Bundle:
-    given = options["registries_conf"], options["pull_cas_dir"], options["allow_source_cidr"]
-    try:
-        with unpacked(image, *given) as found:
-            if found.is_catalog:
-                raise CommandError(FAILED, f"{image} is the image of a catalog")
-            return read_directory(found.root)
-    except NoDirectory as error:
-        raise CommandError(FAILED, str(error)) from error

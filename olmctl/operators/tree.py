@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from olmctl.commands import warn
 from olmctl.operators.controller_state import warn_if_not_up_to_date
 from olmctl.operators.installed_objects import InstalledObject, bundle_deployment_of, installed_objects
-from olmctl.operators.left_installations import left_installation, report_left_installations
+from olmctl.operators.left_installations import report_left_installations, unowned_installation
 from olmctl.operators.operator_state import condition, dependencies, installed, is_true, part, state, text_at
 from olmctl.operators.output import Column, Indented, print_object, print_table
 from olmctl.operators.session import Session, on_cluster
@@ -55,7 +55,7 @@ async def tree(session: Session, operator: str, output: str | None) -> int:
     try:
         found = await session.client.get(operators.KIND, operator)
     except NotFound:
-        left = await left_installation(session, operator)
+        left = await unowned_installation(session, operator)
         if left is None:
             raise
         report_left_installations([left])

@@ -49,17 +49,22 @@ async def uninstall(
     if dry_run:
         return 0
     if not is_confirmed:
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise CommandError(REFUSED, f"{operator} is not deleted: confirm it with --yes")
-        if not click.confirm("Delete all of this?", err=True):
-            raise CommandError(REFUSED, f"{operator} is not deleted")
-        session.time.begin()
+        confirm_deletion(session, operator)
     await session.client.delete(operators.KIND, operator, uid=found["metadata"]["uid"])
     if wait:
         await wait_until_gone(session, (operator, *removal.dependencies), seconds)
     else:
         print(f"{RESOURCE}/{operator} deletion requested")
     return 0
+
+
+def confirm_deletion(session: Session, name: str) -> None:
+    """Ask a person for the deletion of an object. Raises CommandError unless that is confirmed, also if there is no terminal."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise CommandError(REFUSED, f"{name} is not deleted: confirm it with --yes")
+    if not click.confirm("Delete all of this?", err=True):
+        raise CommandError(REFUSED, f"{name} is not deleted")
+    session.time.begin()
 
 
 @dataclass(frozen=True)

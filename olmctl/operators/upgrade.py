@@ -27,9 +27,10 @@ from olmctl.operators.operator_state import (
     refusal,
     text_at,
 )
+from olmctl.operators.own_fields import own_fields, own_spec
 from olmctl.operators.packages import check_channel, package_objects
 from olmctl.operators.requested_fields import check_fields
-from olmctl.operators.session import FIELD_MANAGER, Session, on_cluster
+from olmctl.operators.session import Session, on_cluster
 from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.crd_upgrade_safety import CrdUpgradeRule
@@ -120,7 +121,7 @@ async def _change(
 
     Raises CommandError if others manage them and it is not forced.
     """
-    name, own = found["metadata"]["name"], _own_fields(found)
+    name, own = found["metadata"]["name"], own_fields(found)
     foreign = {key: None for key, value in changes.items() if value == "" and f"f:{key}" not in own}
     if foreign and not is_forced:
         fields = ", ".join(f"spec.{key}" for key in foreign)
@@ -140,7 +141,7 @@ def _change_text(found: Object, field: str, value: str) -> str:
 def changed(found: Object, changes: dict[str, str], settings: Mapping[str, Any] = MappingProxyType({})) -> Object:
     """The manifest to apply so that exactly these fields of the spec change, and these of spec.install: with the fields that
     `olm` manages already."""
-    kept = _owned(found["spec"], _own_fields(found))
+    kept = own_spec(found)
     spec = {key: value for key, value in {**kept, **changes}.items() if value != ""}
     if settings:
         spec["install"] = _merged(spec.get("install") or {}, settings)
@@ -155,24 +156,6 @@ def _merged(known: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
         for key, value in changes.items()
     }
     return {**known, **nested}
-
-
-def _owned(value: Object, fields: Object) -> Object:
-    """The fields of an object that are among the managed ones, at any depth."""
-    return {
-        key: _owned(entry, fields[f"f:{key}"]) if isinstance(entry, dict) and fields[f"f:{key}"] else entry
-        for key, entry in value.items()
-        if f"f:{key}" in fields
-    }
-
-
-def _own_fields(found: Object) -> Object:
-    """The fields of the spec that `olm` has applied, as `f:<field>`."""
-    for entry in found["metadata"].get("managedFields") or ():
-        if (entry.get("manager"), entry.get("operation")) == (FIELD_MANAGER, "Apply"):
-            fields: Object = entry.get("fieldsV1", {}).get("f:spec", {})
-            return fields
-    return {}
 
 
 def _report_unchanged(found: Object, *, is_asked: bool, is_awaited: bool) -> None:

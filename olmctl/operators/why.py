@@ -1,12 +1,14 @@
-"""`olm why OPERATOR`: why this version is installed, or why nothing is."""
+"""`olm why OPERATOR`: why this version is installed, or why nothing is; also of a BundleDeployment that has no Operator."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from urllib.parse import quote
 
 from olmctl.operators import port_forward
 from olmctl.operators.controller_state import warn_if_not_up_to_date
-from olmctl.operators.left_installations import operator_named
+from olmctl.operators.installation_output import explanation, facts
+from olmctl.operators.left_installations import LeftInstallation, unowned_installation
 from olmctl.operators.operator_state import (
     available_version,
     awaits_approval,
@@ -25,6 +27,7 @@ from olmkit.api import operators
 from olmkit.api.meta import Object
 from olmkit.api.operators import RequiredPackage
 from olmkit.api.ownership import is_dependency
+from olmkit.errors import NotFound
 
 _COLUMNS = (Column("CONDITION"), Column("STATUS", is_status=True), Column("REASON"), Column("MESSAGE"))
 
@@ -36,18 +39,38 @@ async def why(session: Session, operator: str, output: str | None, trace: bool) 
         target = f"/debug/resolutions/{quote(operator, safe='')}"
         print_object(await port_forward.get(session, port_forward.OPERATOR_CONTROLLER, target), output or "json")
         return 0
-    found = await operator_named(session, operator)
+    try:
+        found = await session.client.get(operators.KIND, operator)
+    except NotFound:
+        without = await unowned_installation(session, operator)
+        if without is None:
+            raise
+        _explain(without, output)
+        return 0
     await warn_if_not_up_to_date(session, [found])
     if output:
         status = found.get("status") or {}
         print_object({key: status[key] for key in ("resolution", "available", "conditions") if key in status}, output)
         return 0
-    for name, value in (*_facts(found), *await _requirements(session, found)):
+    _print((*_facts(found), *await _requirements(session, found)), found)
+    return 0
+
+
+def _explain(found: LeftInstallation, output: str | None) -> None:
+    """Print the state of a BundleDeployment without an Operator."""
+    if output:
+        print_object(explanation(found), output)
+    else:
+        _print(facts(found), found.deployment)
+
+
+def _print(found: Iterable[tuple[str, str]], obj: Object) -> None:
+    """Print facts, and the conditions of the object."""
+    for name, value in found:
         if value:
             print(f"{name + ':':<12} {clean(value)}")
     print()
-    print_table(_COLUMNS, _condition_rows(found))
-    return 0
+    print_table(_COLUMNS, _condition_rows(obj))
 
 
 def _condition_rows(found: Object) -> list[tuple[str, ...]]:

@@ -18,12 +18,13 @@ _VERSION = re.compile(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:[-+].*)?")
 
 def missing_kinds(bundle: RegistryBundle, own: Collection[Served], facts: ClusterInfo) -> Iterator[str]:
     """The kinds that the bundle requires and that the cluster does not serve, without its own ones; for messages."""
-    for kind, text in _required(bundle):
+    for kind, text in required_kinds(bundle):
         if kind not in own and (kind not in facts.served or kind[0] in facts.failed_groups):
             yield f'{kind_text(kind)}, {text} bundle "{bundle.csv_name}" requires{facts.why_missing(kind)}'
 
 
-def _required(bundle: RegistryBundle) -> Iterator[tuple[Served, str]]:
+def required_kinds(bundle: RegistryBundle) -> Iterator[tuple[Served, str]]:
+    """The kinds that the bundle requires, each with a word that continues its name in a message."""
     spec = bundle.spec
     for field, text in (("customresourcedefinitions", "which"), ("apiservicedefinitions", "an API service, which")):
         for item in (spec.get(field) or {}).get("required") or ():

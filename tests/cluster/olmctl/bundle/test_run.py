@@ -25,16 +25,17 @@ async def test_a_directory_is_installed_and_changed(workshop: Workshop) -> None:
     name, directory = workshop.name, str(workshop.directory)
     status, out, err = await workshop.olm("run", directory)
     assert status == 0, err
-    first, sent, ready = out.splitlines()
+    first, sent, ready, summary = out.splitlines()
     assert (first, sent.startswith("successfully uploaded bundle content for ")) == (f"{RESOURCE}/{name} created", True)
     assert ready.startswith(f"{RESOURCE}/{name} installed: ")
+    assert summary == f"the bundle is in namespace {name}-system: 1 ConfigMap, 1 Namespace"
     assert await installed(workshop) == "1"
     workshop.save("2")
     status, out, err = await workshop.olm("run", directory)
     assert (status, out.splitlines()[0]) == (0, f"{RESOURCE}/{name} configured"), err
     assert await installed(workshop) == "2"
     status, out, _ = await workshop.olm("run", directory)
-    unchanged, up_to_date, _ = out.splitlines()
+    unchanged, up_to_date, *_ = out.splitlines()
     assert (status, unchanged) == (0, f"{RESOURCE}/{name} unchanged")
     assert up_to_date.startswith('bundle "')
     assert up_to_date.endswith('" is already up-to-date')
@@ -45,6 +46,13 @@ async def test_a_bundle_that_cannot_be_unpacked_is_explained(workshop: Workshop)
     status, out, err = await workshop.olm("run", str(workshop.directory))
     assert (status, "successfully uploaded bundle content" in out) == (1, True)
     assert f"{workshop.name}: Failed to unpack the {workshop.name}-" in err
+    ways = f"(olm why {workshop.name} explains it, olm bundle cleanup {workshop.name} removes what was installed)"
+    assert err.splitlines()[-1].endswith(ways)
+    status, out, _ = await asyncio.to_thread(workshop.desk.olm, "why", workshop.name)
+    assert (status, "Failed to unpack" in out) == (0, True)
+    workshop.save("2")  # the next run takes over
+    assert (await workshop.olm("run", str(workshop.directory)))[0] == 0
+    assert await installed(workshop) == "2"
     await workshop.place.at.remove()
 
 

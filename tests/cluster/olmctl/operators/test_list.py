@@ -69,3 +69,28 @@ def test_what_is_installed_without_an_operator_is_named(desk: Desk) -> None:
     notes = [line for line in desk.olm("list")[2].splitlines() if line.startswith("note: ")]
     assert notes == [f"note: {text.format(left, 'a', '')}", f"note: {text.format(restored, 'b', ' --adopt')}"]
     assert "note: " not in desk.olm("list", "-o", "json")[2]
+
+
+def test_bundle_deployments_without_an_operator_have_a_table_of_their_own(desk: Desk) -> None:
+    owned = desk.operator("owned", INSTALLED)
+    desk.left_installation("owned", "a", owner=owned)
+    run = desk.left_installation("run", "b", manager="olm")
+    out, err = desk.olm("list", "-o", "wide")[1:]
+    table = out[out.index("BUNDLEDEPLOYMENT") :].splitlines()
+    assert table[0].split() == [
+        "BUNDLEDEPLOYMENT",
+        "PACKAGE",
+        "VERSION",
+        "WANTED",
+        "SOURCE",
+        "STATUS",
+        "AGE",
+        "MESSAGE",
+    ]
+    ((name, package, version, wanted, source, state, _, message),) = [
+        line.split() for line in table if line.startswith(desk.prefix)
+    ]
+    assert (name, package, version, wanted, state, message) == (run, "b", "1.0.0", "<none>", "Ready", "<none>")
+    assert source.startswith("example.com/a@sha256:")
+    assert f"note: BundleDeployment {run}" not in err
+    assert run not in desk.olm("list", "-o", "name")[1]

@@ -79,7 +79,7 @@ def test_a_command_that_is_given_its_name_says_so(desk: Desk) -> None:
     package = desk.package("a", "stable", versions="1.0.0")
     name = desk.left_installation("left", package)
     text = LEFT.format(name=name, package=package)
-    for arguments in (["why"], ["upgrade"], ["approve"], ["uninstall", "--yes"], ["diff"]):
+    for arguments in (["upgrade"], ["approve"], ["uninstall", "--yes"], ["diff"]):
         command, *more = arguments
         assert desk.olm(command, name, *more) == (3, "", f"there is no Operator {name}, but {text}\n")
     status, out, err = desk.olm("tree", name)

@@ -65,3 +65,24 @@ def test_what_it_requires_and_what_requires_it(desk: Desk) -> None:
     assert f"; it is not installed: {waiting['message']}\n" in desk.olm("why", other)[1]
     alone = desk.operator("c", is_dependency=True)
     assert "Required by: nothing (it was installed as a dependency)\n" in desk.olm("why", alone)[1]
+
+
+def test_a_bundle_deployment_without_an_operator(desk: Desk) -> None:
+    name = desk.left_installation("left", "p")
+    status, out, err = desk.olm("why", name)
+    assert (status, err) == (0, "")
+    assert f"Deployment:  {name} (a BundleDeployment without an Operator)\n" in out
+    assert "State:       Ready\nInstalled:   nothing\n" in out  # no condition says that it is installed
+    assert f"Next:        `olm install p --name {name}` takes it over\n" in out
+    assert out.splitlines()[-1].split()[:3] == ["Ready", "True", "Succeeded"]
+    found = json.loads(desk.olm("why", name, "-o", "json")[1])
+    assert (found["installed"]["version"], len(found["conditions"])) == ("1.0.0", 1)
+
+
+def test_what_olm_bundle_run_has_made(desk: Desk) -> None:
+    name = desk.left_installation("run", "p", manager="olm")
+    out = desk.olm("why", name)[1]
+    assert (
+        f"Next:        `olm bundle cleanup {name}` removes it, and `olm install p --name {name} --adopt` takes it over\n"
+        in out
+    )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from olmctl.bundle.archive import Archive
-from olmctl.bundle.run import changed_files, default_name
+from olmctl.bundle.run import changed_files, deployment_name
+from olmctl.bundle.source import BundleSource
 from olmctl.commands import CommandError
 
 
@@ -18,18 +16,8 @@ def test_each_file_that_differs_has_a_line() -> None:
     assert list(changed_files(old, new)) == expected
 
 
-@pytest.mark.parametrize(
-    ("directory", "name"),
-    [
-        pytest.param("/bundles/message-board", "message-board", id="of the directory"),
-        pytest.param("/bundles/Message_Board 1.0.0", "message-board-1-0-0", id="with other characters"),
-        pytest.param(f"/bundles/{'a' * 44}.b", "a" * 44, id="that is too long"),
-    ],
-)
-def test_the_default_name(directory: str, name: str) -> None:
-    assert default_name(Path(directory), Archive(b"")) == name
-
-
 def test_a_directory_without_a_name() -> None:
-    with pytest.raises(CommandError, match="choose one with --name"):
-        default_name(Path("/bundles/___"), Archive(b""))
+    source = BundleSource("/bundles/___", "", "plain", None, None)
+    assert deployment_name(source, "a") == "a"
+    with pytest.raises(CommandError, match="/bundles/___ gives no name for a BundleDeployment: choose one with --name"):
+        deployment_name(source, None)

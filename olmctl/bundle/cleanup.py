@@ -1,0 +1,78 @@
+"""`olm bundle cleanup PACKAGE`: delete what `olm bundle run` has installed, and nothing else, after naming it.
+
+What the bundle requires and did not bring stays: kinds of others, packages, Namespaces that others use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from olmctl.bundle.run_installations import run_installation
+from olmctl.commands import NOT_FOUND, CommandError
+from olmctl.operators.follow import wait_until_gone
+from olmctl.operators.installed_objects import NAMESPACE, InstalledObjects, custom_resources, installed_objects
+from olmctl.operators.left_installations import DEPLOYMENT_RESOURCE, LeftInstallation
+from olmctl.operators.operator_state import is_protected, is_terminating, part, text_at
+from olmctl.operators.session import Session, on_cluster
+from olmctl.operators.uninstall import confirm_deletion, consequences
+from olmctl.terminal import clean
+from olmkit.api import bundledeployments
+from olmkit.api.operators import unprotect_command
+from olmkit.fbc.schemas import GVK_REQUIRED, PACKAGE_REQUIRED
+from operator_controller.resolve.package.package_content import kind_of
+from operator_controller.resolve.requirements.bundle_constraints import recorded_properties_of
+
+CASCADE = "Cascade"
+"""The deletionPolicy of a BundleDeployment that names none."""
+
+
+@on_cluster
+async def cleanup(
+    session: Session, package: str, is_confirmed: bool, dry_run: bool, ignore_not_found: bool, seconds: float
+) -> int:
+    """Delete what `olm bundle run` has installed for PACKAGE, with its CRDs and their custom resources, after naming it."""
+    try:
+        found = await run_installation(session, package)
+    except CommandError as error:
+        if error.status != NOT_FOUND or not ignore_not_found:
+            raise
+        click.echo(str(error), err=True)
+        return 0
+    objects = await installed_objects(session, found.deployment)
+    counts = await custom_resources(session, objects.objects, [found.deployment])
+    policy = str(part(found.deployment, "spec", "deletionPolicy") or CASCADE)
+    is_in_use = policy == CASCADE and (any(each.count != 0 for each in counts) or bool(objects.problems))
+    runs = " ".join(filter(None, (found.package, text_at(found.deployment, "status", "installed", "version"))))
+    click.echo(f"BundleDeployment {found.name} ({clean(runs) or 'no package'}) will be deleted.", err=not dry_run)
+    for line in (*consequences(objects, counts, policy), *_protection(found, is_in_use), *left(found, objects)):
+        click.echo(line, err=not dry_run)
+    if dry_run:
+        return 0
+    if is_in_use and not is_confirmed:
+        confirm_deletion(session, found.name)
+    if not is_terminating(found.deployment):
+        await session.client.delete(bundledeployments.KIND, found.name, uid=found.deployment["metadata"]["uid"])
+    await wait_until_gone(session, [found.name], seconds, bundledeployments.KIND, DEPLOYMENT_RESOURCE)
+    return 0
+
+
+def _protection(found: LeftInstallation, is_in_use: bool) -> Iterator[str]:
+    if is_in_use and is_protected(found.deployment):
+        text = "It is protected: the deletion will be refused as long as there are custom resources. To remove the protection"
+        yield f"{text}: {unprotect_command(bundledeployments.KIND, found.name)}"
+
+
+def left(found: LeftInstallation, objects: InstalledObjects) -> Iterator[str]:
+    """The lines about what stays: Namespaces that are not its own alone, what it has released, and what it requires of others."""
+    for each in objects.objects:
+        if each.kind == NAMESPACE and each.name not in objects.deleted_namespaces:
+            yield f"  Namespace {clean(each.name)} will stay: it was there before, others use it, or it is to be kept"
+    for each in part(found.deployment, "status", "released") or ():
+        yield f"  {clean(text_at(each, 'kind'))} {clean(text_at(each, 'name'))} will stay: it is in use"
+    for recorded in recorded_properties_of(text_at(found.deployment, "status", "installed", "properties")):
+        if recorded.type == GVK_REQUIRED and (kind := kind_of(recorded.value)):
+            yield f"  {clean(str(kind))} will stay: the bundle requires this kind, and has not brought it"
+        if recorded.type == PACKAGE_REQUIRED and (name := text_at(recorded.value, "packageName")):
+            yield f"  package {clean(name)} will stay: the bundle requires it, and has not brought it"

@@ -1,0 +1,87 @@
+"""The facts about a bundle that commands need before it is installed: its name, its upgrades, its requirements. Pure.
+
+They are recorded with the BundleDeployment as an Operator records those of a catalog, so that the next command finds them there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from olmctl.authoring.bundle_blobs import registry_blob
+from olmctl.bundle.edges import Edges
+from olmctl.operators.operator_state import part, text_at
+from olmkit.api.bundledeployments import RECORDED_ANNOTATIONS
+from olmkit.fbc import bundle_files
+from olmkit.fbc.bundle_files import BadBundleFiles
+from olmkit.gocompat.versions import BadVersion, parse_bundle_version
+from operator_controller.resolve.package.package_content import Bundle as ResolvedBundle
+from operator_controller.resolve.package.package_content import Property
+from rukpak.format import Bundle, RegistryBundle, read_plain, read_registry
+
+SKIP_RANGE_ANNOTATION = "olm.skipRange"
+_NO_IMAGE = "none"
+"""Stands for the image of a blob, which then has no copies of the manifests."""
+
+
+@dataclass(frozen=True)
+class BundleFacts:
+    """A bundle that was read. All but `content` is empty for a plain bundle, which says nothing about itself."""
+
+    content: Bundle
+    properties: tuple[Property, ...] = field(default=(), repr=False)
+    """The kinds that it provides, and its requirements."""
+    problem: str = ""
+    """The reason why the properties are not known; "" if they are."""
+
+    @property
+    def registry(self) -> RegistryBundle | None:
+        """The content, if it is a registry+v1 bundle."""
+        return self.content if isinstance(self.content, RegistryBundle) else None
+
+    @property
+    def package(self) -> str:
+        """Its package."""
+        return self.registry.package if self.registry else ""
+
+    @property
+    def name(self) -> str:
+        """The name of its ClusterServiceVersion."""
+        return self.registry.csv_name if self.registry else ""
+
+    @property
+    def version(self) -> str:
+        """The version of its ClusterServiceVersion."""
+        text = text_at(self.registry.spec if self.registry else {}, "version")
+        try:
+            return str(parse_bundle_version(text))
+        except BadVersion:
+            return text
+
+    @property
+    def edges(self) -> Edges:
+        """The upgrades to it."""
+        if self.registry is None:
+            return Edges("")
+        spec, annotations = self.registry.spec, self.registry.csv_annotations
+        skips = [each for each in part(spec, "skips") or () if isinstance(each, str)]
+        return Edges(self.name, text_at(spec, "replaces"), tuple(skips), annotations.get(SKIP_RANGE_ANNOTATION) or "")
+
+    def annotations(self) -> Mapping[str, str]:
+        """The annotations of the template of a BundleDeployment that record it."""
+        resolved = ResolvedBundle(self.name, "", None, properties=self.properties)
+        recorded = resolved.recorded_properties if self.properties else ""
+        known = {"name": self.name, "version": self.version, "package": self.package, "properties": recorded}
+        return {RECORDED_ANNOTATIONS[key]: value for key, value in known.items() if value}
+
+
+def facts_of(files: Mapping[str, bytes]) -> BundleFacts:
+    """The facts of the files of a bundle. Raises BadBundle."""
+    if not any(path.startswith("metadata/") for path in files):
+        return BundleFacts(read_plain(files))
+    content = read_registry(files)
+    try:
+        blob = registry_blob(bundle_files.read_registry(files), _NO_IMAGE, summarized=True)
+    except BadBundleFiles as error:
+        return BundleFacts(content, problem=str(error))
+    return BundleFacts(content, tuple(Property(each["type"], each.get("value")) for each in blob["properties"]))

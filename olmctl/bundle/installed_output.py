@@ -1,0 +1,78 @@
+"""Prints what was installed, and the first custom resource to try."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import click
+
+from olmctl.bundle.example import Example, first_example
+from olmctl.bundle.facts import BundleFacts
+from olmctl.bundle.source import BundleSource
+from olmctl.operators.installed_objects import InstalledObjects, installed_objects
+from olmctl.operators.operator_state import part, text_at
+from olmctl.operators.output import as_yaml
+from olmctl.operators.session import Session
+from olmctl.terminal import clean
+from olmkit.api.meta import Object
+from olmkit.api.names import pluralize
+from rukpak.format import BadBundle
+from rukpak.render.install_modes import default_targets
+
+MAX_EXAMPLE_LINES = 200
+_END = "EOF"
+
+
+async def print_installed(session: Session, source: BundleSource, deployment: Object) -> None:
+    """Print what a BundleDeployment that is Ready has installed, and an example."""
+    found = await installed_objects(session, deployment)
+    namespace = text_at(deployment, "status", "installNamespace")
+    watched = _watched(source.facts, deployment, namespace)
+    print(summary(source.facts, namespace, watched, found))
+    for problem in found.problems:
+        click.echo(f"note: {clean(problem)}", err=True)
+    registry = source.facts.registry if source.facts else None
+    if registry is None:
+        return
+    example = first_example(registry, watched, namespace)
+    for line in command(example) if example else ():
+        print(line)
+
+
+def _watched(facts: BundleFacts | None, deployment: Object, namespace: str) -> tuple[str, ...]:
+    """The namespaces that the operator watches; empty if they are not known."""
+    given = part(deployment, "spec", "watchNamespaces")
+    if given or facts is None or facts.registry is None:
+        return tuple(given or ())
+    try:
+        return default_targets(facts.registry, namespace)
+    except BadBundle:
+        return ()
+
+
+def summary(facts: BundleFacts | None, namespace: str, watched: tuple[str, ...], found: InstalledObjects) -> str:
+    """One sentence about what runs where."""
+    name = " ".join(filter(None, (facts.package, facts.version))) if facts else ""
+    places = {(): "", ("",): ", watches all namespaces"}
+    watching = places.get(watched, f", watches {', '.join(watched)}")
+    counts = Counter(each.kind.kind for each in found.objects)
+    objects = ", ".join(pluralize(number, kind) for kind, number in sorted(counts.items()))
+    return clean(f"{name or 'the bundle'} is in namespace {namespace}{watching}: {objects or 'no objects'}")
+
+
+def command(example: Example) -> Iterator[str]:
+    """The lines of a command for a shell that creates the custom resource. Nothing if it is too long to print."""
+    try:
+        lines = as_yaml(example.body).splitlines()
+    except RecursionError:
+        return
+    if len(lines) > MAX_EXAMPLE_LINES or _END in lines:
+        return
+    place = f" --namespace {example.namespace}" if example.namespace else ""
+    yield ""
+    yield "To try it, create its first example:"
+    yield ""
+    yield f"kubectl apply{place} -f - <<'{_END}'"
+    yield from lines
+    yield _END

@@ -1,0 +1,222 @@
+"""Installs the bundle of a source with a BundleDeployment of its own: applies it, sends the archive, and waits until it is Ready.
+
+A BundleDeployment that `olm` has applied before is changed, whatever became of it. One of an Operator is left alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from olmctl.bundle.archive import Archive
+from olmctl.bundle.requirements import missing_requirements
+from olmctl.bundle.sending import check_access, send
+from olmctl.bundle.source import BundleSource
+from olmctl.bundle.upload import sent
+from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError, warn
+from olmctl.operators.follow import follow, objects_of
+from olmctl.operators.left_installations import (
+    DEPLOYMENT_RESOURCE,
+    LeftInstallation,
+    controlling_owner,
+    left_installations,
+)
+from olmctl.operators.operator_state import condition, is_observed, is_terminating, is_true, part, text_at
+from olmctl.operators.packages import installed_packages
+from olmctl.operators.session import FIELD_MANAGER, Session
+from olmctl.terminal import ProgressLine, clean
+from olmkit.api import bundledeployments, bundles
+from olmkit.api.bundledeployments import OWNER_NAME_LABEL
+from olmkit.api.content import Phase
+from olmkit.api.meta import Object
+from olmkit.api.provisioner_classes import PLAIN
+from olmkit.errors import Conflict, Forbidden, NotFound
+
+NOT_SEEN = "waiting for rukpak"
+_OTHER_NAME = "choose another name with --name"
+
+
+@dataclass(frozen=True)
+class Request:
+    """The BundleDeployment that has the bundle, and how far to go."""
+
+    name: str
+    source: BundleSource
+    settings: Mapping[str, Any]
+    """Fields of its spec that say how the bundle is installed."""
+    is_forced: bool
+    seconds: float
+    is_watched: bool = False
+    """True if the next save ends the wait, so that it may be for what the cluster lacks."""
+
+    def manifest(self) -> Object:
+        """The BundleDeployment to apply."""
+        kind = bundledeployments.KIND
+        spec = {"provisionerClassName": PLAIN, "template": self.source.template(), **self.settings}
+        return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": self.name}, "spec": spec}
+
+
+async def install(session: Session, request: Request) -> Object:
+    """Install the bundle, and print each step; returns the BundleDeployment when it is Ready. Raises CommandError."""
+    deadline = session.time.deadline(request.seconds)
+    if request.source.archive is not None:
+        await check_access(session)
+    await _check_requirements(session, request)
+    existing = await _existing(session, request, deadline)
+    if existing is None and request.source.package and not request.is_forced:
+        await _check_package(session, request)
+    applied = await _apply(session, request, existing)
+    try:
+        return await _finish(session, request, applied, deadline)
+    except CommandError as error:
+        hint = f"(olm why {request.name} explains it, olm bundle cleanup {request.name} removes what was installed)"
+        raise CommandError(error.status, f"{error} {hint}") from error
+
+
+async def _check_requirements(session: Session, request: Request) -> None:
+    """Raises CommandError if the cluster lacks what the bundle requires; only warns if the request is forced or watched."""
+    facts = request.source.facts
+    if facts is None:
+        return
+    if facts.problem:
+        warn(clean(f"the dependencies of {request.source.shown} cannot be read: {facts.problem}"))
+    missing = [clean(each) for each in await missing_requirements(session, facts, request.manifest())]
+    if missing and not (request.is_forced or request.is_watched):
+        lines = "\n".join(
+            ("nothing is installed, because requirements are missing:", *(f"  {each}" for each in missing))
+        )
+        raise CommandError(REFUSED, f"{lines}\n--force installs it nevertheless")
+    for each in missing:
+        warn(each)
+
+
+async def _existing(session: Session, request: Request, deadline: float) -> Object | None:
+    """The BundleDeployment of the name; None if there is none, or when the one that is being deleted is gone. Raises CommandError
+    if it belongs to an Operator, or to others."""
+    try:
+        found = await session.client.get(bundledeployments.KIND, request.name)
+    except NotFound:
+        return None
+    if (owner := controlling_owner(found)) is not None:
+        text = f"BundleDeployment {request.name} belongs to {owner.get('kind')} {owner.get('name')}"
+        raise CommandError(REFUSED, f"{text}: {_OTHER_NAME}")
+    if not is_terminating(found):
+        return found
+
+    def message(each: Object | None) -> str | None:
+        if each is None or each["metadata"]["uid"] != found["metadata"]["uid"]:
+            return None
+        return f"is being deleted: {text_at(condition(each, 'Ready'), 'message')}"
+
+    late = f"not within {request.seconds:g} seconds: it {{}}"
+    await follow(session, bundledeployments.KIND, request.name, deadline, message, late)
+    return None
+
+
+async def _check_package(session: Session, request: Request) -> None:
+    """Raises CommandError if the package is installed under another name: its objects exist once. What the user may not list is
+    not checked."""
+    package = request.source.package
+    try:
+        operators = (await installed_packages(session)).get(package, [])
+    except Forbidden:
+        operators = []
+    places = [f"Operator {text_at(each, 'metadata', 'name')}" for each in operators]
+    places += [f"BundleDeployment {each.name}" for each in await left_installations(session) if each.package == package]
+    if places:
+        text = f"package {package} is installed by {clean(places[0])}, and its objects exist once"
+        raise CommandError(REFUSED, f"{text}: remove that one first, or use --force")
+
+
+async def _apply(session: Session, request: Request, existing: Object | None) -> Object:
+    """Apply the BundleDeployment; returns it. Raises CommandError if others manage its fields."""
+    _check_kept_package(request, existing)
+    try:
+        applied = await session.client.apply(
+            bundledeployments.KIND, request.manifest(), FIELD_MANAGER, force=request.is_forced
+        )
+    except Conflict as error:
+        hint = f"{_OTHER_NAME}, or take these fields over with --force"
+        raise CommandError(REFUSED, f"{request.name}: {error.message}: {hint}") from error
+    is_same = existing is not None and existing["metadata"]["generation"] == applied["metadata"]["generation"]
+    verb = "created" if existing is None else "unchanged" if is_same else "configured"
+    print(f"{DEPLOYMENT_RESOURCE}/{request.name} {verb}", flush=True)
+    return applied
+
+
+def _check_kept_package(request: Request, existing: Object | None) -> None:
+    """Raises CommandError if the BundleDeployment has another package: it would be replaced, with its custom resources."""
+    package = LeftInstallation(existing).package if existing is not None else ""
+    if package and request.source.package and package != request.source.package and not request.is_forced:
+        text = f"BundleDeployment {request.name} is of package {clean(package)}, and this bundle of {request.source.package}"
+        raise CommandError(REFUSED, f"{text}: {_OTHER_NAME}")
+
+
+async def _finish(session: Session, request: Request, applied: Object, deadline: float) -> Object:
+    """Send the archive, if there is one, to the Bundle of the BundleDeployment, and wait until that is Ready."""
+    if request.source.archive is not None:
+        await _upload(session, request, applied, request.source.archive, deadline)
+    found = await _ready(session, request, part(applied, "metadata", "generation"), deadline)
+    message = text_at(condition(found, "Ready"), "message")
+    print(f"{DEPLOYMENT_RESOURCE}/{request.name} installed: {clean(message)}", flush=True)
+    return found
+
+
+async def _upload(session: Session, request: Request, applied: Object, archive: Archive, deadline: float) -> None:
+    line = ProgressLine()
+    try:
+        bundle = await _bundle(session, request, applied, archive, deadline)
+        name = text_at(bundle, "metadata", "name")
+        is_new = False
+        if text_at(bundle, "status", "phase") != Phase.UNPACKED:
+            line.show(f"{request.name}: uploading {archive}")
+            is_new = await send(session, name, archive, has_digest=True)
+    finally:
+        line.end()
+    print(sent(name, is_new=is_new), flush=True)
+
+
+async def _bundle(session: Session, request: Request, deployment: Object, archive: Archive, deadline: float) -> Object:
+    """The Bundle that rukpak creates for the archive, as soon as it exists. Raises CommandError."""
+    uid = deployment["metadata"]["uid"]
+    selector = f"{OWNER_NAME_LABEL}={request.name}"
+    try:
+        async with (
+            asyncio.timeout_at(deadline),
+            aclosing(objects_of(session.client, bundles.KIND, label_selector=selector)) as found,
+        ):
+            async for each in found:
+                owners = part(each, "metadata", "ownerReferences") or ()
+                is_own = any(owner.get("uid") == uid for owner in owners) and not is_terminating(each)
+                if is_own and text_at(each, "spec", "source", "upload", "digest") == archive.digest:
+                    return each
+    except TimeoutError:
+        pass
+    last = await session.client.get(bundledeployments.KIND, request.name)
+    message = text_at(condition(last, "Ready"), "message") or NOT_SEEN
+    text = f"{request.name}: not within {request.seconds:g} seconds: rukpak has created no Bundle: {message}"
+    raise CommandError(TIMED_OUT, clean(text))
+
+
+async def _ready(session: Session, request: Request, generation: int, deadline: float) -> Object:
+    """The BundleDeployment when it is Ready. Raises CommandError."""
+    last: Object = {}
+
+    def message(found: Object | None) -> str | None:
+        nonlocal last
+        if found is None or is_terminating(found):
+            raise CommandError(FAILED, f"{request.name} was deleted")
+        if not is_observed(found) or part(found, "metadata", "generation") < generation:
+            return NOT_SEEN
+        last = found
+        ready = text_at(condition(found, "Ready"), "message")
+        if is_true(found, "Stalled"):
+            raise CommandError(FAILED, f"{request.name}: {clean(ready)}")
+        return None if is_true(found, "Ready") else ready
+
+    late = f"not within {request.seconds:g} seconds: {{}}"
+    await follow(session, bundledeployments.KIND, request.name, deadline, message, late)
+    return last

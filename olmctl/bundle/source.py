@@ -1,0 +1,140 @@
+"""The bundle that a command is given: a directory of this machine, which is uploaded, or an image by its reference.
+
+The cluster pulls an image itself. It is read here too, for its name, its upgrades and its requirements, and a warning says so if
+that is not possible.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from olmctl.bundle.archive import Archive, pack_bundle
+from olmctl.bundle.directory import bundle_files
+from olmctl.bundle.facts import BundleFacts, facts_of
+from olmctl.commands import FAILED, CommandError, warn
+from olmctl.operators.operator_state import text_at
+from olmctl.terminal import clean
+from olmkit.api import bundledeployments
+from olmkit.api.content import SourceType
+from olmkit.api.meta import Object
+from olmkit.api.names import dns1123_subdomain_errors
+from olmkit.api.provisioner_classes import HELM, PLAIN, REGISTRY
+from olmkit.errors import OlmError
+from olmkit.fbc.bundle_files import PACKAGE_KEY
+from olmkit.sources.errors import BadReference
+from olmkit.sources.oci.reference import parse
+from rukpak.format import BadBundle
+
+
+@dataclass(frozen=True)
+class BundleSource:
+    """A bundle, and the facts about it, which are None if it cannot be read here."""
+
+    shown: str
+    """The directory or the image, as it was given."""
+    name: str
+    """A name for what installs it; "" if none can be made of its own."""
+    provisioner: str
+    archive: Archive | None
+    """Of a directory."""
+    facts: BundleFacts | None
+    pull_secret: str = ""
+
+    @property
+    def package(self) -> str:
+        """Its package; "" if it is of none, or that is not known."""
+        return self.facts.package if self.facts else ""
+
+    def with_secret_of(self, spec: Object) -> BundleSource:
+        """The same with the pull secret of a BundleDeployment, unless another one is given or it is a directory."""
+        known = text_at(spec, "template", "spec", "source", "image", "pullSecret")
+        return self if self.pull_secret or self.archive is not None else replace(self, pull_secret=known)
+
+    def template(self) -> Object:
+        """The template of a BundleDeployment with this bundle."""
+        source: Object
+        if self.archive is not None:
+            source = {"type": str(SourceType.UPLOAD), "upload": {"digest": self.archive.digest}}
+        else:
+            secret = {"pullSecret": self.pull_secret} if self.pull_secret else {}
+            source = {"type": str(SourceType.IMAGE), "image": {"ref": self.shown, **secret}}
+        annotations = self.facts.annotations() if self.facts else {}
+        metadata = {"metadata": {"annotations": dict(annotations)}} if annotations else {}
+        return {**metadata, "spec": {"provisionerClassName": self.provisioner, "source": source}}
+
+
+async def read_source(text: str, options: Mapping[str, Any], pull_secret: str | None) -> BundleSource:
+    """The bundle of a directory or an image. `options` are those of image_options(). Raises CommandError, OSError."""
+    if _is_directory(text):
+        if pull_secret:
+            raise CommandError(FAILED, "--pull-secret is for an image, and a directory is uploaded")
+        return of_directory(Path(text))
+    facts = await asyncio.to_thread(_image_facts, text, options)
+    provisioner = PLAIN if facts is not None and facts.registry is None else REGISTRY
+    package = facts.package if facts else ""
+    name = default_name(package or parse(text).repository.rpartition("/")[2])
+    return BundleSource(text, name, provisioner, None, facts, pull_secret or "")
+
+
+def of_directory(path: Path) -> BundleSource:
+    """The bundle of a directory. Raises CommandError, OSError."""
+    archive = pack_bundle(path)
+    facts: BundleFacts | None = None
+    if archive.provisioner != HELM:
+        with suppress(BadBundle):  # rukpak says what is wrong with it
+            facts = facts_of(bundle_files(path))
+    named = (facts.package if facts else "") or _annotated_package(path, archive) or path.resolve().name
+    return BundleSource(str(path), default_name(named), archive.provisioner, archive, facts)
+
+
+def default_name(text: str) -> str:
+    """A name for a BundleDeployment, made of this text; "" if it gives none."""
+    name = re.sub("[^a-z0-9]+", "-", text.lower())[: bundledeployments.MAX_NAME_LENGTH].strip("-")
+    return "" if dns1123_subdomain_errors(name) else name
+
+
+def _annotated_package(directory: Path, archive: Archive) -> str:
+    """The package in the metadata of a bundle that cannot be read otherwise."""
+    if "metadata/annotations.yaml" not in archive.files:
+        return ""
+    try:
+        found = yaml.safe_load((directory / "metadata" / "annotations.yaml").read_bytes())
+    except yaml.YAMLError:
+        return ""
+    return text_at(found, "annotations", PACKAGE_KEY)
+
+
+def _is_directory(text: str) -> bool:
+    """Report whether the text is meant as a directory: there is one, or it cannot be an image with its registry."""
+    if Path(text).is_dir() or text.startswith((".", "/", "~")):
+        return True
+    try:
+        parse(text)
+    except BadReference:
+        return True
+    return "/" not in text and ":" not in text
+
+
+def _image_facts(image: str, options: Mapping[str, Any]) -> BundleFacts | None:
+    """The facts of an image; None if it cannot be read here, which a warning says. Raises CommandError if it is no bundle."""
+    from olmctl.bundle.pulled_image import pulled  # takes a third of a second, which a directory does not need
+    from olmctl.catalog.images import UNREACHABLE
+
+    try:
+        return pulled(image, options, lambda root: facts_of(bundle_files(root)))
+    except BadBundle:
+        return None  # rukpak says what is wrong with it
+    except OlmError as error:
+        if error.reason not in UNREACHABLE:
+            raise CommandError(FAILED, error.message) from error
+        text = f"{image} cannot be read from here, so that its upgrades and requirements are not checked"
+        warn(clean(f"{text}: {error.message}"))
+        return None

@@ -1,0 +1,72 @@
+"""`olm bundle upgrade IMAGE|DIRECTORY`: change what `olm bundle run` has installed to another version of the package.
+
+The edges of the new bundle have to reach the installed version, as in a catalog. How the bundle is installed stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from olmctl.bundle.edges import edge_problem
+from olmctl.bundle.installed_output import print_installed
+from olmctl.bundle.installing import Request, install
+from olmctl.bundle.run_installations import run_installation
+from olmctl.bundle.source import BundleSource, read_source
+from olmctl.commands import FAILED, NOT_FOUND, REFUSED, CommandError, warn
+from olmctl.operators.left_installations import LeftInstallation
+from olmctl.operators.operator_state import is_terminating, part, text_at
+from olmctl.operators.own_fields import own_spec
+from olmctl.operators.session import Session, on_cluster
+from olmctl.terminal import clean
+
+_GIVEN = ("provisionerClassName", "template")
+"""Fields of spec that the new bundle sets."""
+
+
+@on_cluster
+async def upgrade(session: Session, bundle: str, name: str | None, force: bool, seconds: float, **options: Any) -> int:
+    """Upgrade what `olm bundle run` has installed to the bundle of a directory or an image."""
+    source = await read_source(bundle, options, options["pull_secret"])
+    found = await _installation(session, name or source.package or source.name)
+    spec = own_spec(found.deployment)
+    problem = upgrade_problem(source, found)
+    if problem and not force:
+        raise CommandError(REFUSED, clean(f"{problem}: --force upgrades nevertheless"))
+    if problem:
+        warn(clean(problem))
+    request = Request(found.name, source.with_secret_of(spec), _settings(spec), force, seconds)
+    await print_installed(session, source, await install(session, request))
+    return 0
+
+
+async def _installation(session: Session, text: str) -> LeftInstallation:
+    """The installation to upgrade. Raises CommandError."""
+    try:
+        found = await run_installation(session, text)
+    except CommandError as error:
+        if error.status == NOT_FOUND:
+            raise CommandError(NOT_FOUND, f"{error}; olm bundle run installs it") from error
+        raise
+    if is_terminating(found.deployment):
+        raise CommandError(FAILED, f"BundleDeployment {found.name} is being deleted: olm bundle run installs it again")
+    return found
+
+
+def upgrade_problem(source: BundleSource, found: LeftInstallation) -> str:
+    """Explain why the bundle is no upgrade of what is installed; "" if it is one, or nothing is known against it."""
+    installed = part(found.deployment, "status", "installed")
+    name, version = text_at(installed, "name"), text_at(installed, "version")
+    if found.package and source.package and found.package != source.package:
+        return f"{source.shown} is of package {source.package}, and {found.name} of {found.package}"
+    if source.facts is None:
+        return "" if source.archive is not None else f"the upgrades to {source.shown} are not known here"
+    if source.facts.registry is None or installed is None:
+        return ""
+    if not name:
+        return f"the name of the installed bundle of {found.name} is not known"
+    return edge_problem(source.facts.edges, name, version)
+
+
+def _settings(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in spec.items() if key not in _GIVEN}

@@ -1,0 +1,29 @@
+"""The fields of an object that `olm` has applied, which a command applies again so that they stay when others change. Pure."""
+
+from __future__ import annotations
+
+from olmctl.operators.session import FIELD_MANAGER
+from olmkit.api.meta import Object
+
+
+def own_spec(found: Object) -> Object:
+    """The spec of an object without the fields that only others have applied."""
+    return _owned(found["spec"], own_fields(found))
+
+
+def own_fields(found: Object) -> Object:
+    """The fields of the spec that `olm` has applied, as `f:<field>`."""
+    for entry in found["metadata"].get("managedFields") or ():
+        if (entry.get("manager"), entry.get("operation")) == (FIELD_MANAGER, "Apply"):
+            fields: Object = entry.get("fieldsV1", {}).get("f:spec", {})
+            return fields
+    return {}
+
+
+def _owned(value: Object, fields: Object) -> Object:
+    """The fields of an object that are among the managed ones, at any depth."""
+    return {
+        key: _owned(entry, fields[f"f:{key}"]) if isinstance(entry, dict) and fields[f"f:{key}"] else entry
+        for key, entry in value.items()
+        if f"f:{key}" in fields
+    }

@@ -1,0 +1,30 @@
+"""What `olm bundle cleanup` says that stays."""
+
+from __future__ import annotations
+
+import json
+
+from olmctl.bundle.cleanup import left
+from olmctl.operators.installed_objects import NAMESPACE, InstalledObject, InstalledObjects
+from olmctl.operators.left_installations import LeftInstallation
+from tests.unit.olmctl.bundle.installations import deployment
+
+KIND = {"group": "tools.example.com", "version": "v1", "kind": "Tool"}
+PROPERTIES = [
+    {"type": "olm.gvk.required", "value": KIND},
+    {"type": "olm.package.required", "value": {"packageName": "tools", "versionRange": ">=1.0.0"}},
+    {"type": "olm.gvk", "value": {**KIND, "kind": "Own"}},
+]
+
+
+def test_what_stays_is_named() -> None:
+    found = deployment("widgets", installed={"properties": json.dumps(PROPERTIES)})
+    found["status"]["released"] = [{"kind": "CustomResourceDefinition", "name": "old.example.com"}]
+    namespaces = [InstalledObject(NAMESPACE, {"metadata": {"name": name}}, "Healthy", "") for name in ("own", "shared")]
+    lines = list(left(LeftInstallation(found), InstalledObjects(tuple(namespaces), (), frozenset({"own"}))))
+    assert lines == [
+        "  Namespace shared will stay: it was there before, others use it, or it is to be kept",
+        "  CustomResourceDefinition old.example.com will stay: it is in use",
+        "  tools.example.com/v1 Tool will stay: the bundle requires this kind, and has not brought it",
+        "  package tools will stay: the bundle requires it, and has not brought it",
+    ]

@@ -1,0 +1,51 @@
+"""What is printed about an installation, and the command to try it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from olmctl.bundle.example import Example
+from olmctl.bundle.installed_output import command, summary
+from olmctl.operators.installed_objects import NAMESPACE, InstalledObject, InstalledObjects
+from tests.unit.olmctl.bundle.bundles import widgets
+
+BODY = {"apiVersion": "example.com/v1", "kind": "Widget"}
+
+
+@pytest.mark.parametrize(
+    ("watched", "text"),
+    [
+        pytest.param((), "widgets 1.0.0 is in namespace own: 2 Namespaces", id="it is not known what is watched"),
+        pytest.param(("",), "widgets 1.0.0 is in namespace own, watches all namespaces: 2 Namespaces", id="all"),
+        pytest.param(("a", "b"), "widgets 1.0.0 is in namespace own, watches a, b: 2 Namespaces", id="some"),
+    ],
+)
+def test_the_summary(watched: tuple[str, ...], text: str) -> None:
+    one = InstalledObject(NAMESPACE, {"metadata": {"name": "own"}}, "Healthy", "")
+    assert summary(widgets(), "own", watched, InstalledObjects((one, one), ())) == text
+
+
+def test_the_command() -> None:
+    lines = list(command(Example({**BODY, "spec": {"text": "a\nEOF\nb"}}, "there")))
+    assert lines[3] == "kubectl apply --namespace there -f - <<'EOF'"
+    assert (lines[4], lines.index("EOF")) == ("apiVersion: example.com/v1", len(lines) - 1)
+
+
+def nested(depth: int) -> Any:
+    value: Any = {}
+    for _ in range(depth):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({f"k{number}": 1 for number in range(300)}, id="that is too long"),
+        pytest.param(nested(900), id="that is nested too deep"),
+    ],
+)
+def test_an_example_that_is_not_printed(spec: Any) -> None:
+    assert list(command(Example({**BODY, "spec": spec}))) == []
