@@ -10,7 +10,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -19,6 +19,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+import click
 
 from olmctl.commands import FAILED
 from olmctl.validation.checks import LOAD, Options, validated
@@ -51,20 +53,68 @@ class _TimeIsUp(BaseException):
     """The checks of a bundle take too long. No code that is interrupted catches it."""
 
 
-def validate(bundles: tuple[str, ...], output: str | None, *, upstream: bool, **images: Any) -> int:
+def validate(
+    bundles: tuple[str, ...],
+    output: str | None,
+    select_optional: str,
+    optional_values: tuple[tuple[str, str], ...],
+    *,
+    upstream: bool,
+    **images: Any,
+) -> int:
     """Check the bundles and print their results."""
-    options = Options(upstream=upstream)
+    options = Options(upstream, select_optional, {**_access(**images), **dict(optional_values)})
+    if select_optional:
+        _check_selector(select_optional)
     jobs = [_Job(bundle, options, **images) for bundle in bundles]
     results = []
     for result in _results(jobs):
         results.append(result)
         if output == "json":
             sys.stdout.write(json.line(result))
-        else:
+        elif output is None:
             sys.stdout.writelines(f"{line}\n" for line in text.lines(result))
     if output is None and len(results) > 1:
         print(f"\n{text.summary(results)}")
+    elif output in ("sarif", "junit"):
+        from olmctl.validation.output import junit, sarif
+
+        sys.stdout.write(sarif.write(results) if output == "sarif" else junit.write(results))
     return 0 if all(each.passed for each in results) else FAILED
+
+
+def _check_selector(selector: str) -> None:
+    from olmctl.validation.optional.registry import BadSelector, selected
+
+    try:
+        selected(selector)
+    except BadSelector as error:
+        raise click.UsageError(str(error)) from None
+
+
+def list_validators() -> int:
+    """Print the optional validators, and the labels by which they are selected."""
+    from olmctl.validation.optional.registry import VALIDATORS
+
+    rows = [("NAME", "LABELS", "DESCRIPTION")]
+    for each in VALIDATORS:
+        rows.append((each.name, ",".join(f"{key}={value}" for key, value in each.labels.items()), each.description))
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    for name, labels, description in rows:
+        print(f"{name:{widths[0]}}   {labels:{widths[1]}}   {description}")
+    return 0
+
+
+def _access(
+    registries_conf: Path | None, pull_cas_dir: Path | None, allow_source_cidr: tuple[str, ...]
+) -> Mapping[str, str]:
+    """The image options, as the values with which the validator multiarch asks registries."""
+    given = {
+        "registries-conf": str(registries_conf or ""),
+        "pull-cas-dir": str(pull_cas_dir or ""),
+        "allow-source-cidr": ",".join(allow_source_cidr),
+    }
+    return {name: value for name, value in given.items() if value}
 
 
 def _results(jobs: Sequence[_Job]) -> Iterator[Result]:

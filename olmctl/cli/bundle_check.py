@@ -13,10 +13,52 @@ from olmctl.cli.options import Directory, image_options, output_option
 from olmctl.commands import SETTINGS, reports_errors
 
 
+class _Pair(click.ParamType[tuple[str, str]]):
+    """`key=value`, as operator-sdk takes it."""
+
+    name = "key=value"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        if isinstance(value, tuple):
+            return value
+        key, equals, rest = str(value).partition("=")
+        if not equals or not key:
+            self.fail(f"{value!r} must be formatted as key=value", param, ctx)
+        return key, rest
+
+
+def _list_validators(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from olmctl.bundle.validate import list_validators
+
+        ctx.exit(list_validators())
+
+
 @click.command("validate", context_settings=SETTINGS)
 @click.argument("bundles", type=Directory(), nargs=-1, required=True, metavar="DIRECTORY|IMAGE...")
+@click.option(
+    "--select-optional",
+    metavar="SELECTOR",
+    default="",
+    help="Run the optional validators with these labels too, such as suite=operatorframework or name=multiarch.",
+)
+@click.option(
+    "--optional-values",
+    type=_Pair(),
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="A value for optional validators: k8s-version, index-path or container-tools.",
+)
+@click.option(
+    "--list-optional",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list_validators,
+    help="Print the optional validators and their labels.",
+)
 @click.option("--upstream", is_flag=True, help="Print only what `operator-sdk bundle validate` finds.")
-@output_option("json")
+@output_option("json", "sarif", "junit")
 @image_options
 @reports_errors
 def validate(**given: Any) -> int:

@@ -1,9 +1,12 @@
-"""The checks of a bundle in their order: load, format, content, and the optional ones that are selected. Pure."""
+"""The checks of a bundle in their order: load, format, content, the optional ones that are selected, and those beyond upstream's.
+
+Pure but for three optional ones: they ask registries, and read a file of categories and a Dockerfile.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from olmctl.validation import crd_rules, csv_rules, format, objects, whole_bundle
 from olmctl.validation.file_tree import FileTree
@@ -25,9 +28,11 @@ CONTENT: Sequence[Check] = (objects.check, whole_bundle.check, csv_rules.check, 
 
 @dataclass(frozen=True)
 class Options:
-    """`upstream`: only what upstream's validators find."""
+    """`upstream`: only what upstream's validators find. `selector` selects optional validators, which get the `values`."""
 
     upstream: bool = False
+    selector: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
 
 
 def validated(tree: FileTree, origin: str, options: Options, directory: str = "") -> Result:
@@ -40,9 +45,31 @@ def _findings(tree: FileTree, origin: str, options: Options, directory: str) -> 
         bundle = load(tree, origin, directory)
     except LoadFault as fault:
         yield Finding(ERROR, fault.text, LOAD, file=fault.file, line=fault.line, rule="load", hint=_LOAD_HINT)
+        if not options.upstream:
+            extra = _extra(LoadedBundle(origin, tree.files))
+            yield from (each for each in extra if (each.file, each.line) != (fault.file, fault.line))
         return
     for check in (format.check, *(CONTENT if bundle.media_type != HELM else ())):
         yield from _first(check(bundle))
+    yield from _optional(bundle, options)
+    if not options.upstream:
+        yield from _extra(bundle)
+
+
+def _optional(bundle: LoadedBundle, options: Options) -> Iterator[Finding]:
+    if not options.selector:
+        return
+    from olmctl.validation.optional.registry import selected
+
+    for validator in selected(options.selector):
+        found = _first(validator.run(bundle, options.values))
+        yield from (each for each in found if not (each.extra and options.upstream))
+
+
+def _extra(bundle: LoadedBundle) -> Iterator[Finding]:
+    from olmctl.validation.extra.registry import check
+
+    return _first(check(bundle))
 
 
 def _first(findings: Iterable[Finding]) -> Iterator[Finding]:

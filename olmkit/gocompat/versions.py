@@ -26,7 +26,7 @@ MAX_CACHED_LENGTH = 64
 _NUMBERS_END = 2**64
 """The first number that blang/semver does not accept."""
 _NUMERIC = re.compile(r"[0-9]+")
-_LEADING_ZEROS = re.compile(r"\A0+(?=[0-9])")
+_DIGITS = frozenset("0123456789")
 _IDENTIFIER = re.compile(r"[0-9A-Za-z-]+")
 _PLAIN = re.compile(r"(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})")
 """Three numbers of less than 64 bits and nothing else."""
@@ -114,10 +114,18 @@ def parse_tolerant_version(text: str) -> Version:
 
     Raises BadVersion, also for a short version with a suffix, such as 1.2-alpha.
     """
-    parts = [_LEADING_ZEROS.sub("", part) for part in text.strip().removeprefix("v").split(".", 2)]
+    parts = [_without_leading_zeros(part) for part in text.strip().removeprefix("v").split(".", 2)]
     if len(parts) < 3 and any(mark in parts[-1] for mark in "-+"):
         raise BadVersion("Short version cannot contain PreRelease/Build meta data")
     return parse_version(".".join([*parts, "0", "0"][: max(3, len(parts))]))
+
+
+def _without_leading_zeros(part: str) -> str:
+    """The part as blang/semver passes it on: one zero stands before a part that begins with no digit, also in its errors."""
+    if len(part) < 2:
+        return part
+    rest = part.lstrip("0")
+    return rest if rest[:1] in _DIGITS else f"0{rest}"
 
 
 def _parsed(text: str) -> semantic_version.Version | None:

@@ -58,7 +58,7 @@ def load(text: bytes, options: ReadOptions) -> Any:
 
 def load_all(text: bytes, options: ReadOptions) -> list[Any]:
     """All documents of `text` in order, without empty ones. Raises ParseError with a place within `text`."""
-    if not _may_hold_several(text):
+    if not may_hold_several(text):
         try:
             return [document for document in (load_fast(text, options),) if document is not None]
         except Unsure:
@@ -66,7 +66,7 @@ def load_all(text: bytes, options: ReadOptions) -> list[Any]:
     return yaml_composer.compose_all(text, options)
 
 
-def _may_hold_several(text: bytes) -> bool:
+def may_hold_several(text: bytes) -> bool:
     """Report whether a document may begin or end after the first line."""
     for marker in _DOCUMENT_MARKERS:
         at = text.find(marker, 1)

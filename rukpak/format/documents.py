@@ -20,7 +20,7 @@ MAX_DEPTH = 200
 """Levels of nesting; orjson writes no more than 254."""
 MAX_BYTES = 32 * 1024**2
 """Approximate bytes of one file's values as JSON, with aliases expanded."""
-_OPTIONS: Final = ReadOptions(
+OPTIONS: Final = ReadOptions(
     max_bytes=MAX_BYTES,
     max_depth=MAX_DEPTH,
     bytes_per_value=4,  # what JSON writes around a value: quotes, comma, colon, brackets
@@ -39,7 +39,7 @@ def read(data: bytes) -> list[Any]:
         documents = _json_documents(text)
         if documents is not None:
             return documents
-    return yaml_reader.load_all(data if data.endswith(b"\n") else data + b"\n", _OPTIONS)
+    return yaml_reader.load_all(data if data.endswith(b"\n") else data + b"\n", OPTIONS)
 
 
 def _json_documents(text: str) -> list[Any] | None:

@@ -70,6 +70,7 @@ class _Reading:
     """The files of one bundle, and the errors found so far."""
 
     files: Mapping[str, bytes]
+    read: Callable[[bytes], list[Any]] = documents.read
     errors: list[str] = field(default_factory=list)
 
     def raise_errors(self) -> None:
@@ -77,9 +78,12 @@ class _Reading:
             raise BadBundle.of(UNPACK_FAILED, self.errors)
 
 
-def read_registry(files: Mapping[str, bytes]) -> RegistryBundle:
-    """The registry+v1 bundle in the files (path in the image -> content). Raises BadBundle with all errors."""
-    reading = _Reading(files)
+def read_registry(files: Mapping[str, bytes], read: Callable[[bytes], list[Any]] = documents.read) -> RegistryBundle:
+    """The registry+v1 bundle in the files (path in the image -> content). Raises BadBundle with all errors.
+
+    `read` returns the documents of a file, as documents.read does, for callers that have them already.
+    """
+    reading = _Reading(files, read)
     annotations = _annotations(reading)
     properties = _properties(reading)
     found = _objects(reading)
@@ -158,7 +162,7 @@ def _objects_of(reading: _Reading, named: Iterable[tuple[str, bytes]]) -> list[_
     found: list[_Manifest] = []
     for name, data in named:
         try:
-            read = documents.read(data)
+            read = reading.read(data)
         except ParseError as error:
             reading.errors.append(f'error parsing objects in "{name}": {error}')
             continue
@@ -334,7 +338,7 @@ def _typed_crd(reading: _Reading, found: _Manifest) -> dict[str, Any]:
 
 def _metadata_file(reading: _Reading, path: str) -> dict[str, Any] | None:
     try:
-        read = documents.read(reading.files[path])
+        read = reading.read(reading.files[path])
     except ParseError as error:
         reading.errors.append(f"{path}: {error}")
         return None

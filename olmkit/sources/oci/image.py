@@ -328,7 +328,7 @@ class Endpoints:
                 document = await self._for_platform(document)
             if isinstance(document, manifests.Index):
                 raise InvalidManifest(f"has more than {manifests.MAX_INDEX_DEPTH} nested indexes")
-            return _FoundImage(ref, digest, document, manifests.labels(await self._config(document.config)))
+            return _FoundImage(ref, digest, document, manifests.labels(await self.config(document.config)))
         except InvalidManifest as error:
             raise BadContent(SourceReason.UNSUPPORTED, f"image {ref} {error}", ref) from error
 
@@ -336,7 +336,8 @@ class Endpoints:
         chosen = manifests.choose(index, os.uname().machine)
         return manifests.parse(*await self.first(lambda registry: registry.manifest(chosen.digest)))
 
-    async def _config(self, config: Descriptor) -> bytes:
+    async def config(self, config: Descriptor) -> bytes:
+        """The bytes of an image's config. Raises InvalidManifest, Waiting."""
         if config.size > MAX_MANIFEST_BYTES:
             raise InvalidManifest(f"has a config of {config.size:,} bytes")
         file = io.BytesIO()

@@ -127,6 +127,17 @@ def labels(config: bytes) -> dict[str, str]:
     return {key: value for key, value in found.items() if isinstance(value, str)}
 
 
+def platforms(index: Index) -> tuple[tuple[str, str], ...]:
+    """The platforms (os, architecture) of the images of an index, in its order."""
+    return tuple(dict.fromkeys(entry.platform for entry in filter(_is_image, index.entries) if entry.platform))
+
+
+def platform_of(config: bytes) -> tuple[str, str]:
+    """The platform (os, architecture) of an image's config; linux and amd64 if it has none. Raises InvalidManifest."""
+    document = _object(config, "has a config that")
+    return str(document.get("os") or "linux"), str(document.get("architecture") or "amd64")
+
+
 def tags(data: bytes) -> list[str] | None:
     """The tags of a list of the distribution API; None if it is none."""
     try:

