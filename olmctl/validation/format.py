@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from olmctl.validation.file_tree import FileTree
 from olmctl.validation.finding import Finding
-from olmctl.validation.load import MANIFESTS_LABEL, READ_OPTIONS, LoadFault, media_type
+from olmctl.validation.load import MANIFESTS_LABEL, READ_OPTIONS, BundleObjects, LoadFault, media_type
 from olmctl.validation.loaded_bundle import Document, LoadedBundle
 from olmctl.validation.reporting import Reporter, Rule
 from olmkit.fbc.checks.version_errors import range_error
@@ -62,7 +62,7 @@ def check(bundle: LoadedBundle) -> Iterator[Finding]:
     detected = bundle.media_type
     if bundle.root != "manifests":
         try:
-            detected = media_type(tree, "manifests", bundle.origin.rstrip("/"))
+            detected = media_type(BundleObjects(tree), "manifests", bundle.origin.rstrip("/"))
         except LoadFault as fault:
             yield reporter.bare(_CONTENT, fault.text)
             detected = ""

@@ -46,11 +46,39 @@ class LoadFault(Exception):
         return self.text
 
 
+class BundleObjects:
+    """The files of a bundle, and the object in each: read at the first use, once."""
+
+    def __init__(self, tree: FileTree) -> None:
+        """Reads nothing yet."""
+        self.tree = tree
+        self._read: dict[str, dict[str, Any] | LoadFault] = {}
+
+    def at(self, path: str) -> dict[str, Any]:
+        """The object in the first document of a file; empty for comments alone. Raises LoadFault."""
+        if path not in self._read:
+            try:
+                self._read[path] = read_object(self.tree.files[path])
+            except LoadFault as fault:
+                self._read[path] = fault
+        found = self._read[path]
+        if isinstance(found, LoadFault):
+            raise LoadFault(found.text, found.file, found.line)
+        return found
+
+    def is_csv(self, path: str) -> bool:
+        """Report whether the file has a ClusterServiceVersion."""
+        try:
+            return self.at(path).get("kind") == CSV
+        except LoadFault:
+            return False
+
+
 @dataclass
 class _Loading:
     """The objects of one directory, and the faults so far: texts, and the place of the first one."""
 
-    tree: FileTree
+    objects: BundleObjects
     origin: str
     texts: list[str] = field(default_factory=list)
     place: tuple[str, int] = ("", 0)
@@ -58,6 +86,10 @@ class _Loading:
     documents: list[Document] | None = None
     csv: Document | None = None
     directory: str = ""
+
+    @property
+    def tree(self) -> FileTree:
+        return self.objects.tree
 
     def shown(self, path: str) -> str:
         return f"{self.origin}/{path}" if path else self.origin
@@ -82,8 +114,9 @@ def load(tree: FileTree, origin: str, directory: str = "") -> LoadedBundle:
     annotations, annotations_file = find_metadata(tree, shown)
     label = annotations.get(MANIFESTS_LABEL)
     manifests = manifests_directory(label, shown)
-    detected = media_type(tree, manifests, shown)
-    found = load_objects(tree, manifests, shown)
+    objects = BundleObjects(tree)
+    detected = media_type(objects, manifests, shown)
+    found = load_objects(objects, manifests, shown)
     return LoadedBundle(
         origin=origin,
         files=tree.files,
@@ -141,8 +174,9 @@ def manifests_directory(label: str | None, origin: str) -> str:
     return path.removeprefix("x").removeprefix("/")
 
 
-def media_type(tree: FileTree, directory: str, origin: str) -> str:
+def media_type(objects: BundleObjects, directory: str, origin: str) -> str:
     """The media type of the files in a directory. Raises LoadFault for a file that cannot be read, or without files."""
+    tree = objects.tree
     start = f"{directory}/" if directory else ""
     names = [name for name in tree.names(directory) if start + name not in tree.directories]
     for name in names:
@@ -152,11 +186,7 @@ def media_type(tree: FileTree, directory: str, origin: str) -> str:
         raise LoadFault(f"The directory {_joined(origin, directory)} contains no yaml files")
     if "Chart.yaml" in names and _is_chart(tree.files[f"{start}Chart.yaml"]):
         return HELM
-    for name in names:
-        body = _lenient_object(tree.files[start + name])
-        if body is not None and body["kind"] == CSV:
-            return REGISTRY
-    return PLAIN
+    return REGISTRY if any(objects.is_csv(start + name) for name in names) else PLAIN
 
 
 def _is_chart(data: bytes) -> bool:
@@ -167,11 +197,11 @@ def _is_chart(data: bytes) -> bool:
     return isinstance(value, dict) and bool(value.get("name"))
 
 
-def load_objects(tree: FileTree, directory: str, origin: str) -> Contents:
+def load_objects(objects: BundleObjects, directory: str, origin: str) -> Contents:
     """The objects in the directory, below `directory`, that holds a CSV. Raises LoadFault."""
-    loading = _Loading(tree, origin)
+    loading = _Loading(objects, origin)
     is_hidden = posixpath.basename(directory).startswith(".")
-    for path in () if is_hidden else tree.walk(directory):
+    for path in () if is_hidden else objects.tree.walk(directory):
         _visit(loading, path)
     if not loading.has_csv:
         loading.texts.append(f"unable to find a csv in bundle directory {_joined(origin, directory)}")
@@ -203,8 +233,7 @@ def _visit(loading: _Loading, path: str) -> None:
     if path in loading.tree.unreadable:
         loading.texts.append(_open_error(loading, path))
         return
-    body = _lenient_object(loading.tree.files[path])
-    if body is None or body["kind"] != CSV:
+    if not loading.objects.is_csv(path):
         return
     loading.has_csv = True
     texts, documents, csv = _load_directory(loading, posixpath.dirname(path))
@@ -265,9 +294,8 @@ def _read_entry(loading: _Loading, path: str) -> tuple[Document | None, str]:
         return None, f"bundle manifests dir has hidden file: {loading.shown(path)}"
     if path in loading.tree.unreadable:
         return None, _open_error(loading, path)
-    data = loading.tree.files[path]
     try:
-        return Document(path, data, read_object(data)), ""
+        return Document(path, loading.tree.files[path], loading.objects.at(path)), ""
     except LoadFault as fault:
         loading.locate(path, fault.line)
         return None, f"unable to decode object: {fault.text}"
@@ -306,15 +334,6 @@ def go_json(value: Any) -> str:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
-
-
-def _lenient_object(data: bytes) -> dict[str, Any] | None:
-    """The object in the first document; None for anything else."""
-    try:
-        body = read_object(data)
-    except LoadFault:
-        return None
-    return body if body else None
 
 
 def _typed(document: Document, name: str, *, has_csv: bool) -> Document:

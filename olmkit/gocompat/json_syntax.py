@@ -10,7 +10,9 @@ _PLAIN = re.compile(rb'[^"\\\x00-\x1f]*')
 _ESCAPE = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _ESCAPE_START = re.compile(rb"\\(?:u[0-9a-fA-F]{0,3})?")
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_NUMBER_START = re.compile(rb"-(?![0-9])|-?(?:0|[1-9][0-9]*)(?:\.(?![0-9])|(?:\.[0-9]+)?[eE][+-]?(?![0-9]))")
+_NUMBER_START = re.compile(
+    rb"-(?![0-9])|-?(?:0|[1-9][0-9]*)(?:\.(?![0-9])|(?:\.[0-9]+)?[eE](?:[+-](?![0-9])|(?![+0-9-])))"
+)
 _WORDS: Final = {ord("t"): b"true", ord("f"): b"false", ord("n"): b"null"}
 _MAX_DEPTH = 10_000
 
