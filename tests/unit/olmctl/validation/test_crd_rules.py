@@ -188,7 +188,7 @@ def selectable(*paths: str) -> Any:
              'spec.conversion.webhookClientConfig.service.path: Invalid value: "a/B": segment[1]: a lowercase RFC 1123 '
              "subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "
              "alphanumeric character (e.g. 'example.com', regex used for validation is "
-             "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"],
+             "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"],
             id="a service with faults",
         ),
         pytest.param(
