@@ -9,6 +9,8 @@ TEST_CLUSTER := $(if $(filter command line,$(origin KUBECONFIG)),$(KUBECONFIG),$
 workers = $(if $(TEST_CLUSTER),,-n $(1) --dist loadfile --no-loadscope-reorder)
 # Tiers with programs of their own: directories of tests. `make test` leaves them out.
 OWN_TIERS := alerts certmanager gitops image node release signatures
+# Tiers without a cluster and, but for a few files, without processes.
+PURE_TIERS := cases corpus unit
 # Long proofs of promises that shorter tests prove too: marked tests, wherever they are. Only their own targets run them.
 LONG_TIERS := crash hostile scale
 SHORT := -m "not (crash or hostile or scale)"
@@ -26,7 +28,7 @@ timed = began=$$SECONDS; $(2) && echo "$$((SECONDS - began)) $(1)" >> .cache/sec
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: $(OWN_TIERS) $(LONG_TIERS) help setup lock format generate check unit coverage integration cluster e2e corpus buildah test audit dist docs bench demo clean short-node all-tiers beside-tests compiled beside-setup programs $(CHECKS)
+.PHONY: $(OWN_TIERS) $(LONG_TIERS) help setup lock format generate check unit coverage integration cluster e2e corpus buildah test audit dist docs bench demo clean short-node busy-tiers pure-tiers beside-tests compiled beside-setup programs $(CHECKS)
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -103,17 +105,21 @@ test: setup ## check, unit, cases, integration, cluster, e2e, corpus, and the su
 	@rm -rf .cache/seconds $(AUDIT_LOGS) && mkdir -p $(AUDIT_LOGS)
 	$(call timed,check,$(MAKE) --no-print-directory --jobs 2 check-types compiled $(filter-out check-types,$(CHECKS)))
 	$(if $(OLM_KUBECONFIG),,$(call timed,programs of the cluster,$(MAKE) --no-print-directory programs))
-	$(call timed,tests,$(MAKE) --no-print-directory --jobs 2 all-tiers beside-tests)
-	@cat .cache/node.log
+	$(call timed,tests,$(MAKE) --no-print-directory --jobs 3 busy-tiers pure-tiers beside-tests)
+	@cat .cache/pure.log .cache/node.log
 	$(if $(OLM_KUBECONFIG),,$(call timed,audit,OLM_AUDIT_COMPLETE=1 $(MAKE) --no-print-directory audit))
 	@awk '{ all += $$1 } { printf "%s%d:%02d %s", (NR > 1 ? ", " : ""), $$1 / 60, $$1 % 60, substr($$0, index($$0, " ") + 1) } \
 	END { printf "; make test took %d:%02d\n", all / 60, all % 60 }' .cache/seconds
 
-all-tiers beside-tests: export OLM_AUDIT_DIRECTORY := $(AUDIT_LOGS)
+busy-tiers beside-tests: export OLM_AUDIT_DIRECTORY := $(AUDIT_LOGS)
 
 # Most of what these processes do is to wait: six use two processors.
-all-tiers:
-	$(BIN)/pytest $(call workers,6) $(SHORT) $(foreach tier,audit $(OWN_TIERS),--ignore=tests/$(tier)) tests
+busy-tiers:
+	$(BIN)/pytest $(call workers,6) $(SHORT) $(foreach tier,audit $(PURE_TIERS) $(OWN_TIERS),--ignore=tests/$(tier)) tests
+
+# One process beside the others: each of six would spend seconds on collecting ten thousand tests of which it runs some.
+pure-tiers:
+	@$(BIN)/pytest $(SHORT) $(addprefix tests/,$(PURE_TIERS)) > .cache/pure.log 2>&1 || { cat .cache/pure.log; exit 1; }
 
 # Builds the image while the tests wait for the clusters; its output comes at the end, or at once if it fails.
 beside-tests:

@@ -66,9 +66,11 @@ def test_each_tier_that_make_test_leaves_out_has_a_target_that_runs_at_night() -
 
 def test_make_test_runs_all_tests_but_those_of_these_tiers() -> None:
     """What is neither in a directory of its own nor marked is run by `make test`, wherever it is."""
-    run = re.findall(r"pytest .* \$\(SHORT\) (.*)$", recipe("all-tiers"), re.MULTILINE)
-    assert "all-tiers" in recipe("test")
-    assert run == ["$(foreach tier,audit $(OWN_TIERS),--ignore=tests/$(tier)) tests"]
+    busy = re.findall(r"pytest .* \$\(SHORT\) (.*)$", recipe("busy-tiers"), re.MULTILINE)
+    assert busy == ["$(foreach tier,audit $(PURE_TIERS) $(OWN_TIERS),--ignore=tests/$(tier)) tests"]
+    pure = re.findall(r"pytest \$\(SHORT\) (.*?) >", recipe("pure-tiers"))
+    assert pure == ["$(addprefix tests/,$(PURE_TIERS))"]
+    assert "busy-tiers pure-tiers" in recipe("test")
     assert "$(MAKE) --no-print-directory audit" in recipe("test"), "the audit reads what the other tests have logged"
     left_out = re.findall(r"\w+", *re.findall(r"^SHORT := -m \"not \((.*)\)\"$", MAKEFILE, re.MULTILINE))
     markers = {each.partition(":")[0] for each in PROJECT["tool"]["pytest"]["ini_options"]["markers"]}
