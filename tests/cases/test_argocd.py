@@ -31,8 +31,9 @@ CONTROLLERS = {
     "Operator": "operator-controller",
 }
 SUSPENDED_RULE = (
-    """-- A person decides how this goes on: a sync waits, and does not fail.
+    """-- A person or the operator decides how this goes on: a sync waits, and does not fail.
 local suspended = obj.spec.paused == true or ready.reason == "ApprovalRequired"
+  or (ready.reason == "OperatorConditionNotUpgradeable" and ready.status ~= "True")
 
 """,
     """elseif suspended then

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from olmctl.suite.manifests import load_manifests
+from olmkit.api.crd import operator_condition_definition
 from release.chart import chart_files, write_chart
 from release.kustomization import objects_of
 from release.suite import CONFIG
@@ -37,6 +38,20 @@ def _render(program: Path, chart: Path, *values: str) -> list[Object]:
     ]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return [each for each in yaml.safe_load_all(text) if each]
+
+
+def test_the_crd_of_operator_conditions_is_rendered_on_request(helm_program: Path, chart: Path) -> None:
+    definition = operator_condition_definition()
+    found = [
+        [
+            each
+            for each in _render(helm_program, chart, *values)
+            if each["metadata"]["name"] == definition["metadata"]["name"]
+        ]
+        for values in ((), ("operatorConditions.enabled=true",))
+    ]
+    kept = {**definition["metadata"], "annotations": {"helm.sh/resource-policy": "keep"}}
+    assert found == [[], [{**definition, "metadata": kept}]]
 
 
 @pytest.mark.parametrize("count", [None, 1, 2, 3], ids=["the default", "one", "two", "three"])

@@ -12,6 +12,7 @@ from devcluster.cluster import Cluster
 from olmctl.suite.manifests import SYSTEM_NAMESPACE, load_manifests
 from olmctl.suite.objects import name_of
 from olmctl.suite.running import NO_LEADER
+from olmkit.api.crd import operator_condition_definition
 from tests.cluster.olmctl.suite.conftest import INSTALL, UNGUARDED, Olm, is_installed
 from tests.leaders import leaders
 
@@ -39,6 +40,9 @@ def test_the_manifests_are_printed_without_a_cluster(olm: Olm) -> None:
     status, out, _ = olm("suite", "install", "--export", "--image", IMAGE)
     printed = list(yaml.safe_load_all(out))
     assert (status, printed) == (0, list(load_manifests(IMAGE).all))
+    _, out, _ = olm("suite", "install", "--export", "--image", IMAGE, "--with-operator-conditions")
+    more = [each for each in yaml.safe_load_all(out) if each not in printed]
+    assert more == [operator_condition_definition()]
 
 
 def test_a_cluster_without_the_suite(olm: Olm, bare_cluster: Cluster) -> None:
@@ -166,6 +170,23 @@ def test_objects_in_a_namespace_that_is_not_of_the_suite_are_checked_before_anyt
     status, out, err = olm("suite", "install")
     assert (status, out, ".rules" in err) == (5, "", True), err
     assert olm("suite", "install", "--force", "--no-wait")[0] == 0
+
+
+def test_the_crd_of_operator_conditions_is_installed_on_request(olm: Olm, bare_cluster: Cluster) -> None:
+    definition = operator_condition_definition()
+    name, name_here = definition["metadata"]["name"], name_of(definition)
+    again = ("suite", "install", "--force", "--no-wait")
+    theirs = {**definition, "metadata": {"name": name}}
+    bare_cluster.kubectl("create", "-f", "-", input=json.dumps(theirs))
+    status, out, err = olm(*again, "--with-operator-conditions")
+    assert (status, name_here in out) == (0, False)
+    assert f"warning: {name_here} stays as it is: it is not olm-suite's, and rukpak uses it\n" in err
+    bare_cluster.kubectl("delete", "crd", name)
+    assert f"{name_here} created\n" in olm(*again, "--with-operator-conditions")[1]
+    assert f"{name_here} unchanged\n" in olm(*again)[1]
+    shown = json.loads(olm("suite", "status", "-o", "json")[1])["objects"]
+    assert [each["status"] for each in shown if each["name"] == name] == ["Established"]
+    bare_cluster.kubectl("delete", "crd", name)
 
 
 VERSION = load_manifests().version

@@ -67,11 +67,13 @@ def test_protected_operators_are_named_before_they_are_deleted(olm: Olm, bare_cl
 
 @pytest.mark.usefixtures("installed")
 def test_the_suite_is_removed(olm: Olm, bare_cluster: Cluster) -> None:
+    assert olm(*INSTALL, "--no-wait", "--with-operator-conditions")[0] == 0
     status, out, err = olm(*REMOVE)
     assert (status, "namespace/olm-suite-system deleted\n" in out) == (0, True), err
     shown = bare_cluster.kubectl("get", "namespaces,crds,clusterroles", "-o", "name")
     assert "olm-suite" not in shown
     assert "operatorframework.io" not in shown
+    assert "operatorconditions" not in shown
     assert olm(*REMOVE) == (0, "", "olm-suite is not installed: there is nothing to remove\n")
     assert olm("suite", "status")[0] == 3
 
