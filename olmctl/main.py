@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 from click.shell_completion import ShellComplete, get_completion_class
 
-from olmctl.cli import bundle_check, bundle_images, cluster
+from olmctl.cli import bundle_check, bundle_images, bundle_project, cluster
 from olmctl.cli.bundle import bundle
 from olmctl.cli.catalog import catalog
 from olmctl.cli.migrate import migrate
@@ -52,7 +52,13 @@ def completion(context: click.Context, shell: str) -> int:
     return 0
 
 
-for command in (bundle_images.build, bundle_images.push):
+for command in (
+    bundle_check.validate,
+    bundle_images.build,
+    bundle_images.push,
+    bundle_project.init,
+    bundle_project.generate,
+):
     bundle.add_command(command)
 
 for command in (
@@ -74,10 +80,6 @@ for command in (
     resolve,
 ):
     olm.add_command(command)
-
-
-for command in (bundle_check.validate,):
-    bundle.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -53,6 +53,17 @@ for _type in (int, bool, type(None), orjson.Fragment):
     _Dumper.add_representer(_type, _json_scalar)
 
 
+class QuotedText(str):
+    """Text of printable ASCII, without quotes in it, that is written in quotes, also if it is read as the same text without."""
+
+    __slots__ = ()
+
+
+_Dumper.add_representer(
+    QuotedText, lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:str", str(value), style='"')
+)
+
+
 def yaml_document(value: Mapping[str, Any]) -> str:
     """The document after a `---`, with sorted keys and the newline at its end. The value has at least one key."""
     parts = ["---\n"]
@@ -106,6 +117,8 @@ def _scalar(value: Any, indent: str) -> str:
     """Write the value that follows a key or a dash on its line. Further lines of a text have this indent."""
     if not isinstance(value, str):  # a number, true, false, null, {} and [] have one form in JSON and YAML
         return f" {orjson.dumps(value).decode()}\n"
+    if isinstance(value, QuotedText):
+        return f' "{value}"\n'
     text = _cached(value) if len(value) <= _MAX_CACHED_CHARACTERS else _text(value)
     if "\n" in text:
         text = text.replace(_NEXT_LINE, "\n" + indent)

@@ -378,6 +378,56 @@ constraints.Cel = rule string
 """
 """The types as which upstream's validators read a bundle: whole, unlike those that are rendered. They are only read."""
 
+_PROJECT_TYPES = """
+v1.Deployment = kind? string, apiVersion? string, metadata? ObjectMeta, spec? DeploymentSpec, status? json
+v1.Role = kind? string, apiVersion? string, metadata? ObjectMeta, rules []PolicyRule
+v1.ClusterRole = kind? string, apiVersion? string, metadata? ObjectMeta, rules []PolicyRule, aggregationRule?
+    *v1.AggregationRule
+v1.AggregationRule = clusterRoleSelectors? []LabelSelector
+v1.RoleBinding = kind? string, apiVersion? string, metadata? ObjectMeta, subjects? []v1.Subject, roleRef v1.RoleRef
+v1.Subject = kind string, apiGroup? string, name string, namespace? string
+v1.RoleRef = apiGroup string, kind string, name string
+v1.ServiceAccount = kind? string, apiVersion? string, metadata? ObjectMeta, secrets? []v1.ObjectReference,
+    imagePullSecrets? []LocalObjectReference, automountServiceAccountToken? *bool
+v1.ObjectReference = kind? string, namespace? string, name? string, uid? string, apiVersion? string, resourceVersion?
+    string, fieldPath? string
+v1.Service = kind? string, apiVersion? string, metadata? ObjectMeta, spec? v1.ServiceSpec, status? v1.ServiceStatus
+v1.ServiceSpec = ports? []v1.ServicePort, selector? map[string]string, clusterIP? string, clusterIPs? []string, type?
+    string, externalIPs? []string, sessionAffinity? string, loadBalancerIP? string, loadBalancerSourceRanges? []string,
+    externalName? string, externalTrafficPolicy? string, healthCheckNodePort? int32, publishNotReadyAddresses? bool,
+    sessionAffinityConfig? *v1.SessionAffinityConfig, ipFamilies? []string, ipFamilyPolicy? *string,
+    allocateLoadBalancerNodePorts? *bool, loadBalancerClass? *string, internalTrafficPolicy? *string,
+    trafficDistribution? *string
+v1.ServicePort = name? string, protocol? string, appProtocol? *string, port int32, targetPort? intorstring, nodePort?
+    int32
+v1.SessionAffinityConfig = clientIP? *v1.ClientIPConfig
+v1.ClientIPConfig = timeoutSeconds? *int32
+v1.ServiceStatus = loadBalancer? v1.LoadBalancerStatus, conditions? []json
+v1.LoadBalancerStatus = ingress? []json
+v1.ValidatingWebhookConfiguration = kind? string, apiVersion? string, metadata? ObjectMeta, webhooks?
+    []v1.ValidatingWebhook
+v1.ValidatingWebhook = name string, clientConfig WebhookClientConfig, rules? []RuleWithOperations, failurePolicy? *string,
+    matchPolicy? *string, namespaceSelector? *LabelSelector, objectSelector? *LabelSelector, sideEffects *string,
+    timeoutSeconds? *int32, admissionReviewVersions []string, matchConditions? []v1.MatchCondition
+v1.MutatingWebhookConfiguration = kind? string, apiVersion? string, metadata? ObjectMeta, webhooks?
+    []v1.MutatingWebhook
+v1.MutatingWebhook = name string, clientConfig WebhookClientConfig, rules? []RuleWithOperations, failurePolicy? *string,
+    matchPolicy? *string, namespaceSelector? *LabelSelector, objectSelector? *LabelSelector, sideEffects *string,
+    timeoutSeconds? *int32, admissionReviewVersions []string, reinvocationPolicy? *string, matchConditions?
+    []v1.MatchCondition
+v1.MatchCondition = name string, expression string
+v1alpha3.Configuration = kind? string, apiVersion? string, metadata? v1alpha3.Metadata, stages
+    []v1alpha3.StageConfiguration, storage? v1alpha3.Storage, serviceaccount? string
+v1alpha3.Metadata = name? string
+v1alpha3.StageConfiguration = parallel? bool, tests []v1alpha3.TestConfiguration
+v1alpha3.TestConfiguration = image string, uniqueID? string, entrypoint? []string, labels? map[string]string, storage?
+    v1alpha3.Storage
+v1alpha3.Storage = spec v1alpha3.StorageSpec
+v1alpha3.StorageSpec = mountPath? v1alpha3.MountPath
+v1alpha3.MountPath = path? string
+"""
+"""The objects from which a bundle is generated, as upstream reads and writes them."""
+
 POINTER, LIST, MAP, BYTES = "*", "[]", "map[string]", "[]uint8"
 
 
@@ -400,7 +450,7 @@ def _parsed(table: str) -> dict[str, tuple[Field, ...]]:
 
 
 STRUCTS: Final[Mapping[str, tuple[Field, ...]]] = _parsed(
-    _OPM_TYPES + _KUBERNETES_TYPES + _CSV_TYPES + _CHECKED_TYPES + _WHOLE_TYPES
+    _OPM_TYPES + _KUBERNETES_TYPES + _CSV_TYPES + _CHECKED_TYPES + _WHOLE_TYPES + _PROJECT_TYPES
 )
 """Every struct by its name."""
 

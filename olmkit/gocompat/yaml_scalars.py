@@ -47,6 +47,7 @@ _BASES = {"hex": 16, "bin": 2, "oct": 8, "signed": 2}
 _DATE = r"[0-9]{4}-(?:0?[1-9]|1[0-2])-(?:0?[1-9]|[12][0-9]|3[01])"
 _TIME = r"(?:[01]?[0-9]|2[0-3]):[0-5]?[0-9]:[0-5]?[0-9](?:\.[0-9]+)?"
 _TIMESTAMP = re.compile(rf"{_DATE}(?:[Tt]{_TIME}(?:Z|[-+][0-9]{{2}}:[0-9]{{2}})| {_TIME})?")
+_BASE_60 = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
 
 
 def resolve(text: str) -> Any:
@@ -117,6 +118,11 @@ def is_plain_string(text: str) -> bool:
         return text != "=" and resolve(text) == resolve_key(text) == text and not is_merge(text, None, True)
     except ValueError:
         return False
+
+
+def is_quoted_string(text: str) -> bool:
+    """Report whether go-yaml quotes a string that it reads as a string without quotes too: a time, and a number of base 60."""
+    return bool(_TIMESTAMP.fullmatch(text) or _BASE_60.fullmatch(text))
 
 
 def is_merge(text: str, tag: str | None, plain: bool) -> bool:

@@ -1,0 +1,372 @@
+"""`olm bundle generate`: the bundle of a project, from its manifests and its base (sdk 2).
+
+Everything is worked out and checked before the first file is written: a refusal changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Any, Final
+
+from olmctl.commands import FAILED, CommandError, warn
+from olmctl.project import csv, inputs, metadata, min_kube_version
+from olmctl.project.collection import SCORECARD, Collection, collect
+from olmctl.project.manifests import BadInput, Manifest, read_manifests
+from olmctl.project.output import stale_files, write_files
+from olmctl.project.permissions import Permissions, split_permissions
+from olmctl.project.pinning import images_of, pinned
+from olmctl.project.project_file import Project, read_project
+from olmctl.project.upgrade_edge import apply_edge, upgrade_edge
+from olmctl.project.written import object_files, object_text
+from olmctl.terminal import clean, clean_lines
+from olmctl.validation.csv_rules import csv_faults
+from olmctl.validation.finding import ERROR, Finding
+from olmctl.validation.loaded_bundle import Document
+from olmkit.gocompat.parse_errors import ParseError
+from olmkit.gocompat.versions import BadVersion, parse_version
+from olmkit.sources.access import Access
+from rukpak.format import documents
+
+DEFAULT_OUTPUT: Final = "bundle"
+DOCKERFILE: Final = Path("bundle.Dockerfile")
+AUTO: Final = "auto"
+_BUILDER: Final = f"olm-suite-v{installed_version('olm-suite')}"
+_SCORECARD_FILE: Final = f"{metadata.SCORECARD_DIRECTORY}/config.yaml"
+_NO_INPUT: Final = "one of stdin, --input-dir, or --deploy-dir (and optionally --crds-dir) must be set"
+
+
+@dataclass(frozen=True)
+class Flags:
+    """The options of the command."""
+
+    package: str
+    version: str
+    input_dir: str
+    deploy_dir: str
+    crds_dir: str
+    output_dir: str
+    kustomize_dir: str
+    channels: str
+    default_channel: str
+    extra_service_accounts: tuple[str, ...]
+    manifests: bool
+    metadata: bool
+    overwrite: bool
+    stdout: bool
+    quiet: bool
+    pin: bool
+    catalog: str
+    related_images: bool
+    min_kube_version: str
+    registries_conf: Path | None
+    pull_cas_dir: Path | None
+    allow_source_cidr: tuple[str, ...]
+
+    @property
+    def does_manifests(self) -> bool:
+        """True if the manifests are generated: also if neither part is asked for."""
+        return self.manifests or not self.metadata
+
+    @property
+    def does_metadata(self) -> bool:
+        """True if annotations and the Dockerfile are generated."""
+        return self.metadata or not self.manifests
+
+    @property
+    def directory(self) -> str:
+        """The directory of the bundle, as it is written into the Dockerfile."""
+        return self.output_dir or DEFAULT_OUTPUT
+
+    @property
+    def channel_names(self) -> list[str]:
+        """The channels."""
+        return [name for each in self.channels.split(",") if (name := each.strip())]
+
+    def access(self) -> Access:
+        """The configuration of requests to registries and other servers."""
+        return Access(self.registries_conf, self.pull_cas_dir, tuple(self.allow_source_cidr))
+
+
+@dataclass
+class _Generated:
+    """The manifests of a bundle."""
+
+    csv: dict[str, Any]
+    objects: dict[str, str]
+    """The texts of the other objects, by file name."""
+    scorecard: str
+    """The configuration of the scorecard; "" if there is none."""
+
+
+def generate(**given: Any) -> int:
+    """Generate the bundle."""
+    flags = Flags(**given)
+    try:
+        project = read_project(flags.package)
+        if flags.does_manifests:
+            _check(flags)
+        made = _manifests(flags, project) if flags.does_manifests else None
+        _write(flags, project, made)
+    except BadInput as error:
+        raise CommandError(FAILED, clean_lines(str(error))) from None
+    return 0
+
+
+def _check(flags: Flags) -> None:
+    """Refuse options in upstream's words. Raises BadInput."""
+    if flags.version:
+        try:
+            parse_version(flags.version)
+        except BadVersion as error:
+            raise _wrong(f"{flags.version} is not a valid semantic version: {error}") from None
+    is_legacy = bool(flags.deploy_dir or flags.crds_dir)
+    if flags.input_dir and is_legacy:
+        sources = "--input-dir or --deploy-dir (and optionally --crds-dir)"
+        raise _wrong(f"only one of {sources} may be set if not reading from stdin")
+    if (flags.input_dir or is_legacy) and inputs.has_waiting_text():
+        raise _wrong("none of --input-dir, --deploy-dir, or --crds-dir may be set if reading from stdin")
+    if flags.crds_dir and not flags.deploy_dir:
+        raise _wrong("--crds-dir can only be used if --deploy-dir is set")
+    if flags.stdout and flags.output_dir:
+        raise _wrong("--output-dir cannot be set if writing to stdout")
+
+
+def _wrong(problem: str) -> BadInput:
+    return BadInput(f"invalid command options: {problem}")
+
+
+def _read(flags: Flags) -> tuple[inputs.Input, list[Manifest] | None]:
+    """The manifests, and those of --crds-dir. Raises BadInput."""
+    if flags.deploy_dir:
+        crds = inputs.read_directory(Path(flags.crds_dir), recursive=False).manifests if flags.crds_dir else None
+        return inputs.read_path(Path(flags.deploy_dir)), crds
+    if flags.input_dir:
+        return inputs.read_path(Path(flags.input_dir)), None
+    if inputs.is_piped():
+        return inputs.read_stdin(), None
+    directory = Path(flags.kustomize_dir)
+    if inputs.kustomization_of(directory) is not None:
+        return inputs.build(directory), None
+    raise _wrong(_NO_INPUT)
+
+
+def _manifests(flags: Flags, project: Project) -> _Generated:
+    found, crds = _read(flags)
+    if not found.manifests and not crds:
+        place = flags.input_dir or flags.deploy_dir or "standard input"
+        raise BadInput(
+            f"{place} has no manifests: a bundle is made of a Deployment, its roles and CustomResourceDefinitions"
+        )
+    collection = collect(found.manifests, crds)
+    _warn(found.notes)
+    _warn(collection.dropped_fields)
+    permissions = split_permissions(collection, flags.extra_service_accounts)
+    value, notes = _csv(flags, project, collection, permissions)
+    _warn(notes)
+    _warn(f"{each.manifest} is not in the bundle: {each.reason}" for each in collection.left_out)
+    value = _with_created_at(flags, project, value)
+    _validate(value, _csv_path(flags, project.package))
+    scorecard = next((object_text(each.value) for each in collection.of(SCORECARD)), "")
+    return _Generated(value, object_files(collection, permissions), scorecard)
+
+
+def _csv(
+    flags: Flags, project: Project, collection: Collection, permissions: Permissions
+) -> tuple[dict[str, Any], list[str]]:
+    base = csv.base_of(collection, project.package, _base_file(flags, project.package))
+    if flags.catalog:
+        base.notes += _add_edge(flags, project.package, base.value)
+    base.notes += _add_min_kube_version(flags, collection, base.value["spec"])
+    options = csv.Options(
+        project.package,
+        flags.version,
+        _BUILDER,
+        project.layout,
+        lists_all_images=flags.related_images or flags.pin,
+    )
+    made = csv.make(base.value, collection, permissions, options)
+    if flags.pin:
+        from olmctl.project.remote import digests_of
+
+        made.value = pinned(made.value, digests_of(images_of(made.value), flags.access()))
+    return made.value, [*base.notes, *made.notes]
+
+
+def _base_file(flags: Flags, package: str) -> Manifest | None:
+    """The base in the project. Raises BadInput."""
+    path = Path(flags.kustomize_dir) / "bases" / f"{package}{csv.CSV_SUFFIX}"
+    if not path.is_file():
+        return None
+    manifests = read_manifests(path.read_bytes(), path.as_posix())
+    found = next((each for each in manifests if each.kind == "ClusterServiceVersion"), None)
+    if found is None:
+        raise BadInput(f"{path.as_posix()}: has no ClusterServiceVersion")
+    return found
+
+
+def _add_edge(flags: Flags, package: str, base: dict[str, Any]) -> list[str]:
+    from olmctl.project.remote import package_graph
+
+    version = flags.version or base["spec"]["version"]
+    name = f"{package}.v{flags.version}" if flags.version else base["metadata"]["name"]
+    graph = package_graph(flags.catalog, package, flags.access())
+    edge = upgrade_edge(graph, name, parse_version(version), flags.channel_names, flags.default_channel)
+    return [f"--catalog {flags.catalog}: {note}" for note in apply_edge(base["spec"], edge)]
+
+
+def _add_min_kube_version(flags: Flags, collection: Collection, spec: dict[str, Any]) -> list[str]:
+    need = min_kube_version.minimum(collection)
+    given = spec.get("minKubeVersion")
+    if flags.min_kube_version not in ("", AUTO):
+        spec["minKubeVersion"] = flags.min_kube_version
+    elif need is None:
+        return []
+    elif flags.min_kube_version == AUTO:
+        spec["minKubeVersion"] = min_kube_version.version_text(need)
+    elif not given:
+        wanted = min_kube_version.version_text(need)
+        return [f"minKubeVersion is not set: {need[1]} needs {wanted} (--min-kube-version auto writes it)"]
+    return []
+
+
+def _with_created_at(flags: Flags, project: Project, value: dict[str, Any]) -> dict[str, Any]:
+    """The ClusterServiceVersion with the time at which it has changed last: that of the file, if nothing else differs."""
+    path = _csv_path(flags, project.package)
+    if not flags.stdout and path.is_file():
+        try:
+            found = documents.read(path.read_bytes())
+        except ParseError:
+            found = []
+        if len(found) == 1 and isinstance(found[0], dict):
+            there = ((found[0].get("metadata") or {}).get("annotations") or {}).get(csv.CREATED_AT)
+            if isinstance(there, str) and (same := _created_at(value, there)) == found[0]:
+                return same
+    return _created_at(value, _now())
+
+
+def _created_at(value: Mapping[str, Any], time: str) -> dict[str, Any]:
+    annotations = {**value["metadata"]["annotations"], csv.CREATED_AT: time}
+    return {**value, "metadata": {**value["metadata"], "annotations": annotations}}
+
+
+def _now() -> str:
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = datetime.fromtimestamp(int(given), UTC) if given.isdecimal() else datetime.now(UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _csv_path(flags: Flags, package: str) -> Path:
+    return Path(flags.directory) / "manifests" / f"{package.lower()}{csv.CSV_SUFFIX}"
+
+
+def _validate(value: Mapping[str, Any], file: Path) -> None:
+    """Run the validator of ClusterServiceVersions, and print its warnings. Raises BadInput for its errors."""
+    findings = [*csv_faults(Document(file.as_posix(), object_text(value).encode(), value))]
+    _warn(_sentence(each) for each in findings if each.level != ERROR)
+    errors = [_sentence(each) for each in findings if each.level == ERROR]
+    if errors:
+        raise BadInput("\n".join((*errors, "invalid generated ClusterServiceVersion: nothing is written")))
+
+
+def _sentence(finding: Finding) -> str:
+    """A finding in the words of `operator-sdk generate bundle`, which has neither its field nor its value."""
+    detail = finding.message
+    for place in (f"Field {finding.field}, Value {finding.value}", f"Value {finding.value}", f"Field {finding.field}"):
+        detail = detail.removeprefix(f"Error: {place}: ").removeprefix(f"Warning: {place}: ")
+    return f"ClusterServiceVersion validation: [{finding.error_type}] {detail}"
+
+
+def _write(flags: Flags, project: Project, made: _Generated | None) -> None:
+    """Write what has been generated. Raises BadInput, OSError."""
+    files: dict[Path, str] = {}
+    root = Path(flags.directory)
+    earlier: list[Path] = []
+    if made is not None and flags.stdout:
+        _print_objects(made)
+    elif made is not None:
+        path = _csv_path(flags, project.package)
+        directory = path.parent
+        files |= {path: object_text(made.csv)} | {directory / name: text for name, text in made.objects.items()}
+        written = frozenset(each.name for each in files)
+        earlier, foreign = stale_files(directory, written, is_generated=_was_generated(directory))
+        _warn(f"{each.as_posix()} is not from this command, and stays in the bundle" for each in foreign)
+        if made.scorecard:
+            files[root / _SCORECARD_FILE] = made.scorecard
+    if flags.does_metadata:
+        has_scorecard = bool(made and made.scorecard) or (root / _SCORECARD_FILE).is_file()
+        if made is not None and made.scorecard:
+            files[root / _SCORECARD_FILE] = made.scorecard
+        files |= _metadata_files(flags, project, has_scorecard=has_scorecard)
+    changed = write_files(files)
+    for path in earlier:
+        path.unlink()
+    _say(flags, (*(f"{each} written" for each in changed), *(f"{each.as_posix()} removed" for each in earlier)))
+    if not changed and not earlier and files:
+        _say(flags, [f"{flags.directory} is up to date"])
+
+
+def _print_objects(made: _Generated) -> None:
+    for text in (object_text(made.csv), *made.objects.values()):
+        sys.stdout.write(f"\n---\n{text.strip()}")
+
+
+def _was_generated(directory: Path) -> bool:
+    """Report whether the directory has a ClusterServiceVersion that was generated."""
+    for path in directory.glob(f"*{csv.CSV_SUFFIX}") if directory.is_dir() else ():
+        try:
+            bodies = documents.read(path.read_bytes())
+        except (ParseError, OSError):
+            continue
+        for body in bodies:
+            annotations = (body.get("metadata") or {}).get("annotations") if isinstance(body, dict) else None
+            if isinstance(annotations, dict) and csv.BUILDER_ANNOTATION in annotations:
+                return True
+    return False
+
+
+def _metadata_files(flags: Flags, project: Project, *, has_scorecard: bool) -> dict[Path, str]:
+    """annotations.yaml and the Dockerfile; nothing if they exist and may not be written. Raises BadInput."""
+    path = Path(flags.directory) / "metadata" / "annotations.yaml"
+    existing = _annotations(path)
+    if existing and not flags.overwrite:
+        return {}
+    channels = flags.channel_names
+    if flags.default_channel and flags.default_channel not in channels:
+        warn(clean(f"the default channel {flags.default_channel} is not among the channels {flags.channels}"))
+    facts = metadata.Metadata(
+        project.package, ",".join(channels), flags.default_channel, _BUILDER, project.layout, has_scorecard
+    )
+    files = {path: metadata.annotations_file(facts, existing)}
+    if flags.overwrite or not DOCKERFILE.is_file():
+        docker = DOCKERFILE.read_text(encoding="utf-8", errors="replace") if DOCKERFILE.is_file() else ""
+        files[DOCKERFILE] = metadata.dockerfile(facts, flags.directory, metadata.foreign_annotations(existing), docker)
+    return files
+
+
+def _annotations(path: Path) -> str:
+    """The text of annotations.yaml; "" if there is none. Raises BadInput for one that cannot be read."""
+    if not path.is_file():
+        return ""
+    data = path.read_bytes()
+    try:
+        documents.read(data)
+    except ParseError as error:
+        raise BadInput(f"{path.as_posix()}:{max(error.line, 1)}: is no YAML: {error.text}") from None
+    return data.decode("utf-8-sig")
+
+
+def _warn(lines: Iterable[str]) -> None:
+    for line in lines:
+        warn(clean(line))
+
+
+def _say(flags: Flags, lines: Sequence[str]) -> None:
+    if not flags.quiet:
+        for line in lines:
+            print(line, file=sys.stderr if flags.stdout else sys.stdout)
