@@ -290,6 +290,12 @@ def package_names(catalog: Catalog) -> tuple[str, ...]:
     return tuple(filter(None, (name.strip() for name in (catalog.status.packages or "").split(","))))
 
 
+def unpack_failure(catalog: Catalog) -> str:
+    """The message of its condition Unpacked, if its source cannot be read; else empty."""
+    unpacked = find_condition(catalog.status.conditions, ConditionType.UNPACKED)
+    return unpacked.message if unpacked is not None and unpacked.reason == Reason.UNPACK_FAILED else ""
+
+
 def not_served_message(catalog: Catalog) -> str:
     """Explain why the Catalog is not served: the message of its own condition, if it has one."""
     if catalog.metadata.deleting:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from olmkit.api.catalogs import Catalog, ConditionType, Reason, package_names, served_digest
+from olmkit.api.catalogs import Catalog, ConditionType, Reason, package_names, served_digest, unpack_failure
 from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.api.customresourcedefinitions import definition_of
 from olmkit.api.meta import Object
@@ -157,7 +157,8 @@ class CatalogReads:
 
 
 def resolution_inputs(catalog: Object | None) -> tuple[object, ...] | None:
-    """The part of a Catalog that resolution depends on; changes of the rest concern no Operator."""
+    """The part of a Catalog that resolution depends on; changes of the rest concern no Operator. A Catalog that is not served is
+    waited for, and its error is what Operators report, but not its progress."""
     if catalog is None:
         return None
     model = Catalog.load(catalog)
@@ -167,7 +168,7 @@ def resolution_inputs(catalog: Object | None) -> tuple[object, ...] | None:
     return (
         model.metadata.uid,
         served,
-        model.status.content_url if served else "",
+        model.status.content_url if served else unpack_failure(model),
         model.spec.priority,
         model.selected_packages,
         labels,

@@ -42,7 +42,7 @@ def report(world: World, evaluation: Evaluation | None, outcome: Done | Exceptio
     )
     if keeps_status or (_is_working(outcome) and is_retried):
         return StatusReport(bundle.status)
-    phase, wanted = _conditions(outcome, world.source_type)
+    phase, wanted = _conditions(outcome, world)
     generation = bundle.metadata.generation
     conditions, transitions = merge_conditions(bundle.status.conditions, wanted, generation, world.now)
     resolved = _resolved(world, evaluation, outcome)
@@ -84,14 +84,15 @@ def _is_working(outcome: Done | Exception) -> bool:
     return isinstance(outcome, Done) and isinstance(outcome.job, Queued | Running)
 
 
-def _conditions(outcome: Done | Exception, source: str) -> tuple[Phase, tuple[DesiredCondition, ...]]:
+def _conditions(outcome: Done | Exception, world: World) -> tuple[Phase, tuple[DesiredCondition, ...]]:
+    source = world.source_type
     match outcome:
         case OlmError():
             return Phase.FAILING, _failed(outcome.message, cause_of(outcome), stalled=isinstance(outcome, Blocked))
         case Exception():
             return Phase.FAILING, _failed(f"unexpected error: {outcome}", cause_of(outcome), stalled=False)
     if isinstance(outcome.plan, AwaitUpload):
-        return Phase.PENDING, _in_progress(Reason.UNPACK_PENDING, UPLOAD_AWAITED)
+        return Phase.PENDING, _in_progress(Reason.UNPACK_PENDING, _upload_awaited(world))
     match outcome.job:
         case Finished(result=result) if result.problem:
             return Phase.FAILING, _failed(result.problem, Cause(Reason.UNPACK_FAILED), stalled=True)
@@ -110,6 +111,13 @@ def _conditions(outcome: Done | Exception, source: str) -> tuple[Phase, tuple[De
         case Finished():
             return Phase.UNPACKING, _in_progress(Reason.UNPACKING, f"Unpacking the {source} Bundle")
     return Phase.UNPACKED, _unpacked(f"Successfully unpacked the {source} Bundle")
+
+
+def _upload_awaited(world: World) -> str:
+    """The words of upstream, and the command that sends the archive."""
+    assert world.bundle is not None
+    digest = f", an archive with the digest {world.upload_digest}" if world.upload_digest else ""
+    return f"{UPLOAD_AWAITED}: `olm bundle upload {world.bundle.metadata.name} DIRECTORY` sends it{digest}"
 
 
 def _unpacked(message: str) -> tuple[DesiredCondition, ...]:

@@ -46,6 +46,8 @@ class BundleInfo:
     """Name and version of its chart; empty for other content."""
     resolved_source: Mapping[str, Any] = field(default_factory=dict)
     """status.resolvedSource of another source than an image; empty before it was resolved."""
+    is_pending_upload: bool = False
+    """True if it has the source upload, and is not being unpacked yet."""
 
     @property
     def is_chart(self) -> bool:

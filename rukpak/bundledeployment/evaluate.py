@@ -69,13 +69,19 @@ def _interruptions(world: World) -> str:
     return list_names(sentences - {""}, "; ")
 
 
+def unpacking(world: World) -> str:
+    """The sentence about a Bundle that is not unpacked. One of an upload names what it waits for; the progress of others would
+    change with each layer."""
+    bundle = world.bundles.get(world.target_bundle)
+    text = f"Waiting for the {world.target_bundle} Bundle to be unpacked"
+    return f"{text}: {bundle.message}" if bundle is not None and bundle.is_pending_upload else text
+
+
 def _unpack_blocker(world: World) -> OlmError | None:
     bundle = world.bundles.get(world.target_bundle)
     failed = f"Failed to unpack the {world.target_bundle} Bundle: {bundle.message if bundle else ''}"
     if bundle is None or bundle.is_deleting or bundle.unpack_state is UnpackState.PENDING:
-        return Waiting(
-            Reason.UNPACK_PENDING, f"Waiting for the {world.target_bundle} Bundle to be unpacked", WATCHED_RETRY_DELAY
-        )
+        return Waiting(Reason.UNPACK_PENDING, unpacking(world), WATCHED_RETRY_DELAY)
     if bundle.unpack_state is UnpackState.RETRYING:
         return Waiting(Reason.UNPACK_FAILED, failed, WATCHED_RETRY_DELAY, [world.target_bundle])
     if bundle.unpack_state is UnpackState.FAILED:

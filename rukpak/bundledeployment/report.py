@@ -32,7 +32,8 @@ from rukpak.bundledeployment.apply.notes import reported
 from rukpak.bundledeployment.apply.repairs import MAX_SENTENCES_SHOWN, losses, new_losses
 from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.count_schedule import is_count_wanted
-from rukpak.bundledeployment.evaluate import evaluate
+from rukpak.bundledeployment.deletion.removal_message import removal_message
+from rukpak.bundledeployment.evaluate import evaluate, unpacking
 from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.health.progress import HealthEvaluation, evaluate_health
 from rukpak.bundledeployment.pass_events import pass_events, released_warning
@@ -48,9 +49,7 @@ from rukpak.bundledeployment.plan import (
     DeleteBundles,
     Done,
     ForgetNotes,
-    Keep,
     ListForeignObjects,
-    Prune,
     ReadUsage,
     RecordNamespaces,
     RemoveFinalizer,
@@ -269,8 +268,7 @@ def _has_valid_bundle(world: World, blocker: OlmError | None, error: Exception |
         return DesiredCondition(kind, "False", error.reason, error.message, cause_of(error))
     pending = bundle is None or bundle.unpack_state in (UnpackState.PENDING, UnpackState.DONE)
     if pending and blocker.reason == Reason.UNPACK_PENDING:
-        text = f"Waiting for the {world.target_bundle} Bundle to be unpacked"
-        return DesiredCondition(kind, "False", Reason.UNPACK_PENDING, text, cause_of(blocker))
+        return DesiredCondition(kind, "False", Reason.UNPACK_PENDING, unpacking(world), cause_of(blocker))
     return DesiredCondition(kind, "False", blocker.reason, blocker.message, cause_of(blocker))
 
 
@@ -419,7 +417,9 @@ def _removing(world: World, evaluation: Evaluation, outcome: Outcome) -> list[De
     removal."""
     old = {condition.type: condition for condition in world.deployment.status.conditions}
     kept = [_unchanged(old[kind]) for kind in _KEPT_WHILE_REMOVING if kind in old]
-    text = evaluation.deletion_hold or "; ".join(filter(None, (_removal_message(outcome), evaluation.foreign_objects)))
+    text = evaluation.deletion_hold or "; ".join(
+        filter(None, (removal_message(world, outcome), evaluation.foreign_objects))
+    )
     reason = Reason.DELETION_HELD if evaluation.deletion_hold else Reason.REMOVING
     return [
         *kept,
@@ -430,14 +430,3 @@ def _removing(world: World, evaluation: Evaluation, outcome: Outcome) -> list[De
 
 def _unchanged(condition: Condition) -> DesiredCondition:
     return DesiredCondition(condition.type, condition.status, condition.reason, condition.message)
-
-
-def _removal_message(outcome: Outcome) -> str:
-    if isinstance(outcome, OlmError):
-        return outcome.message
-    if isinstance(outcome, Exception):
-        return f"cannot remove: {type(outcome).__name__}: {outcome}"
-    if isinstance(outcome.plan, Prune):
-        return "releasing what stays"
-    name = getattr(outcome.plan, "name", "") if not isinstance(outcome.plan, Keep) else ""
-    return f"removing {name}" if name else "removing"

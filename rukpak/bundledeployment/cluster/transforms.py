@@ -16,6 +16,7 @@ import orjson
 from olmkit.api import bundles, customresourcedefinitions, operator_conditions
 from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION, OWNER_UID_LABEL
 from olmkit.api.conditions import find_condition
+from olmkit.api.content import SourceType
 from olmkit.api.customresourcedefinitions import definition_of
 from olmkit.api.meta import Object
 from olmkit.api.ownership import MANAGER_PREFIX, apply_entries
@@ -201,6 +202,12 @@ def custom_resource(obj: Object) -> CustomResource:
     )
 
 
+def _is_pending_upload(bundle: bundles.Bundle) -> bool:
+    unpacked = find_condition(bundle.status.conditions, bundles.ConditionType.UNPACKED)
+    is_pending = unpacked is not None and unpacked.reason == bundles.Reason.UNPACK_PENDING
+    return is_pending and bundle.spec.source.type == SourceType.UPLOAD
+
+
 def bundle_info(raw: Object) -> BundleInfo:
     """A Bundle as read."""
     bundle = bundles.Bundle.load(raw)
@@ -220,6 +227,7 @@ def bundle_info(raw: Object) -> BundleInfo:
         uid=metadata.uid,
         unpack_state=state,
         message=unpacked.message if unpacked else "",
+        is_pending_upload=_is_pending_upload(bundle),
         labels=metadata.labels,
         annotations=metadata.annotations,
         is_deleting=metadata.deleting,

@@ -11,7 +11,8 @@ async def test_the_files_of_a_bundle_are_printed_and_written(workshop: Workshop)
     await workshop.uploads.create(archive.digest)
     await workshop.uploads.says("waiting for bundle to be uploaded")
     status, _, err = await workshop.olm("content", workshop.name)
-    assert (status, err) == (1, f"Bundle {workshop.name} is not unpacked: waiting for bundle to be uploaded\n")
+    text = f"Bundle {workshop.name} is not unpacked: waiting for bundle to be uploaded: `olm bundle upload {workshop.name} "
+    assert (status, text in err, archive.digest in err) == (1, True, True)
     assert (await workshop.olm("upload", workshop.name, str(workshop.directory)))[0] == 0
     await workshop.uploads.unpacked()
     text = (workshop.directory / "manifests" / "all.yaml").read_text()

@@ -53,6 +53,31 @@ def test_resolution_inputs(after: Object | None, is_relevant: bool) -> None:
     assert (resolution_inputs(catalog()) != resolution_inputs(after)) is is_relevant
 
 
+def unserved(reason: str, message: str) -> Object:
+    """A Catalog that serves nothing, with this condition Unpacked."""
+    unpacked = {"type": "Unpacked", "status": "False", "reason": reason, "message": message}
+    return catalog({"conditions": [{**unpacked, "lastTransitionTime": "2026-01-01T00:00:00Z"}]})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_relevant"),
+    [
+        pytest.param(
+            unserved("UnpackPending", "waiting to read r:v1"), unserved("Unpacking", "1 MB"), False, id="its progress"
+        ),
+        pytest.param(catalog({"conditions": []}), unserved("UnpackFailed", "no such tag"), True, id="its first error"),
+        pytest.param(
+            unserved("UnpackFailed", "no such tag"), unserved("UnpackFailed", "no such host"), True, id="another error"
+        ),
+        pytest.param(unserved("UnpackFailed", "no such tag"), unserved("Unpacking", ""), True, id="it has gone"),
+    ],
+)
+def test_the_error_of_a_catalog_that_is_not_served_is_what_operators_report(
+    before: Object, after: Object, is_relevant: bool
+) -> None:
+    assert (resolution_inputs(before) != resolution_inputs(after)) is is_relevant
+
+
 def reporting(ready: str, reconciling: str = "", **status: Any) -> Object:
     """A Catalog that serves, with the reasons of Ready and of Reconciling."""
     raw = catalog(status)

@@ -304,7 +304,18 @@ def test_a_second_failure_to_unpack(first: Waiting, second: Waiting | Blocked, e
     ("seen", "outcome", "phase", "message"),
     [
         pytest.param(
-            of_upload(ARCHIVE), Done(AwaitUpload()), "Pending", "waiting for bundle to be uploaded", id="awaited"
+            of_upload(ARCHIVE),
+            Done(AwaitUpload()),
+            "Pending",
+            f"waiting for bundle to be uploaded: `olm bundle upload a DIRECTORY` sends it, an archive with the digest {ARCHIVE}",
+            id="awaited",
+        ),
+        pytest.param(
+            of_upload(),
+            Done(AwaitUpload()),
+            "Pending",
+            "waiting for bundle to be uploaded: `olm bundle upload a DIRECTORY` sends it",
+            id="awaited, whatever it is",
         ),
         pytest.param(
             of_upload(ARCHIVE, ARCHIVE),

@@ -613,7 +613,6 @@ def test_deletion_leaves_what_was_said_of_the_bundle() -> None:
     }
     assert ready(result) == "removing custom resources"
     assert ready(report_of(deleting(), Unavailable(503, "x", "y"))) == "cannot remove: Unavailable: y"
-    assert ready(report_of(deleting(), Done(Keep()))) == "removing"
 
 
 def _deleted(seen: World) -> Any:

@@ -10,6 +10,7 @@ import pytest
 from olmkit.api.bundledeployments import Reason
 from olmkit.api.conditions import find_condition
 from olmkit.errors import Waiting
+from rukpak.bundledeployment.cluster.transforms import bundle_info
 from rukpak.bundledeployment.decide import decide
 from rukpak.bundledeployment.plan import Done, Keep
 from rukpak.bundledeployment.rendered_bundle import MissingContent
@@ -64,3 +65,29 @@ def test_a_webhook_that_does_not_answer_has_a_reason_of_its_own() -> None:
     found = {each.type: f"{each.status}/{each.reason}" for each in written}
     assert found["HasValidBundle"] == "False/UnpackPending"
     assert (found["Ready"], found["Reconciling"]) == ("False/WaitingForWebhook", "True/WaitingForWebhook")
+
+
+@pytest.mark.parametrize(
+    ("source", "reason", "ending"),
+    [
+        pytest.param("upload", "UnpackPending", ": `olm bundle upload a DIRECTORY` sends it", id="an upload"),
+        pytest.param("upload", "Unpacking", "", id="an upload that is being unpacked"),
+        pytest.param("image", "UnpackPending", "", id="the progress of an image is not repeated"),
+    ],
+)
+def test_a_bundle_that_waits_for_an_upload_says_how_it_is_uploaded(source: str, reason: str, ending: str) -> None:
+    seen = unpacked()
+    unfinished = {"type": "Unpacked", "status": "False", "reason": reason, "message": ending.removeprefix(": ")}
+    spec = {"provisionerClassName": "core-rukpak-io-plain", "source": {"type": source, source: {"ref": "r/a:v1"}}}
+    status = {"conditions": [{**unfinished, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
+    obj = {"metadata": {"name": seen.target_bundle, "uid": "u"}, "spec": spec, "status": status}
+    known = seen.bundles[seen.target_bundle]
+    info = replace(bundle_info(obj), labels=known.labels, annotations=known.annotations, spec={})
+    seen = replace(seen, bundles={info.name: info}, content=MissingContent())
+    decision = decide(seen)
+    assert isinstance(decision.plan, Waiting)
+    written = report(seen, decision.evaluation, decision.plan)
+    assert written is not None
+    found = {one.type: one.message for one in written.status.conditions}
+    text = f"Waiting for the {seen.target_bundle} Bundle to be unpacked{ending}"
+    assert (found["HasValidBundle"], found["Ready"], found["Reconciling"]) == (text, text, text)

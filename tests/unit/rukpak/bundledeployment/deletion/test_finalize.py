@@ -218,12 +218,13 @@ def test_what_else_is_in_a_namespace_is_said_before_it_goes() -> None:
     assert [(notice.type, notice.reason, notice.message) for notice in result.events] == [
         ("Warning", "NamespaceNotEmpty", text)
     ]
-    assert {each.message for each in result.status.conditions} == {f"removing; {text}"}
+    assert {each.message for each in result.status.conditions} == {f"removing Namespace ship-system; {text}"}
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": result.status}))
     assert plan_of(seen) == LeaveNamespaces((other,), (ours,))
     assert report_of(seen, Done(LeaveNamespaces((), (ours,)))).events == ()
     shared = replace(seen, namespaces={ours.name: namespace(NS.name, UID, "uid-other")})
-    assert {each.message for each in report_of(shared, Done(Keep())).status.conditions} == {"removing"}, "it stays"
+    stays = {each.message for each in report_of(shared, Done(Keep())).status.conditions}
+    assert stays == {"removing the BundleDeployment"}
 
 
 def test_what_is_in_a_namespace_is_listed_when_all_else_is_deleted() -> None:
