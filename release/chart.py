@@ -1,7 +1,8 @@
 """The Helm chart, generated from the objects of config/: the same objects, with values in the places that users change.
 
 Rendered with its default values into the namespace olm-suite-system, the chart gives the CRDs and the objects of config/default.
-It lacks that namespace, which `helm install --create-namespace` creates.
+It lacks that namespace, which `helm install --create-namespace` creates. With the value leastPrivilege they are those of
+config/least-privilege.
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ from olmkit.api.crd import operator_condition_definition
 from olmkit.api.meta import Object
 from release import templates
 from release.chart_values import ALERTS_KIND, chart_values, component_key, monitoring_key, values_schema, values_text
+from release.least_privilege import LeastPrivilege, least_privilege
 from release.suite import SUITE
 from release.templates import Placeholders, insert_before
 
 MONITORING_GROUP = "monitoring.coreos.com/"
 BUDGET_KIND = "PodDisruptionBudget"
+LEAST_PRIVILEGE = ".Values.leastPrivilege"
 KEEP = {"helm.sh/resource-policy": "keep"}
 """The annotation of objects that `helm uninstall` leaves on the cluster."""
 MINIMUM_KUBERNETES = ">=1.28.0-0"
@@ -77,7 +80,7 @@ def chart_files(manifests: Manifests, monitoring: Sequence[Object]) -> dict[str,
     files[f"templates/crds/{operator_conditions.PLURAL}.yaml"] = _crd(
         operator_condition_definition(), ".Values.operatorConditions.enabled"
     )
-    files.update(_documents((*manifests.objects, *_disruption_budgets(manifests)), monitoring))
+    files.update(_documents((*manifests.objects, *_disruption_budgets(manifests)), monitoring, least_privilege()))
     return files
 
 
@@ -99,14 +102,15 @@ def _crd(crd: Object, condition: str) -> str:
     return templates.conditional(Placeholders().write(kept), condition)
 
 
-def _documents(objects: Sequence[Object], monitoring: Sequence[Object]) -> dict[str, str]:
+def _documents(objects: Sequence[Object], monitoring: Sequence[Object], least: LeastPrivilege) -> dict[str, str]:
     """The templates of all objects but CRDs, in one file for each controller, and one for what concerns all."""
     written: dict[str, list[str]] = {}
-    for each in (*objects, *monitoring):
+    for each in (*objects, *monitoring, *least.objects):
         if (each["kind"], each["metadata"]["name"]) == ("Namespace", SYSTEM_NAMESPACE):
             continue
-        obj, condition = copy.deepcopy(each), _condition(each)
+        obj, condition = copy.deepcopy(each), LEAST_PRIVILEGE if each in least.objects else _condition(each)
         placeholders = Placeholders()
+        _parametrize_privileges(obj, placeholders, least)
         if obj["kind"] == "Deployment":
             _parametrize_deployment(obj, placeholders)
         if obj["apiVersion"].startswith(MONITORING_GROUP):
@@ -154,6 +158,17 @@ def _condition(obj: Object) -> str:
     if kind == BUDGET_KIND:  # with one replica it would keep nodes from being drained
         return f"gt (int .Values.{component_key(obj['metadata']['name'])}.replicas) 1"
     return ".Values.networkPolicies.enabled" if kind == "NetworkPolicy" else ""
+
+
+def _parametrize_privileges(obj: Object, placeholders: Placeholders, least: LeastPrivilege) -> None:
+    """Under the value leastPrivilege other rules of the ClusterRole of rukpak, and its flag."""
+    kind_and_name = obj["kind"], obj["metadata"]["name"]
+    if kind_and_name == ("ClusterRole", least.cluster_role):
+        texts = (as_yaml({"rules": rules}) for rules in (least.rules, obj.pop("rules")))
+        obj[placeholders.block(templates.either(LEAST_PRIVILEGE, *texts))] = None
+    if kind_and_name == ("Deployment", least.deployment):
+        (container,) = obj["spec"]["template"]["spec"]["containers"]
+        container["args"].append(placeholders.block(templates.either(LEAST_PRIVILEGE, as_yaml([least.flag]))))
 
 
 def _parametrize_namespaces(obj: Object, placeholders: Placeholders) -> None:

@@ -40,6 +40,15 @@ class Value:
     schema: Object = field(default_factory=lambda: TEXT)
 
 
+LEAST_PRIVILEGE = Value(
+    "leastPrivilege",
+    False,
+    "Whether rukpak installs nothing with its own permissions, which are few then: each Operator and BundleDeployment has to "
+    "name a ServiceAccount.",
+    SWITCH,
+)
+
+
 def _text(pattern: str) -> Object:
     """The schema of a text that matches the pattern as a whole."""
     return {**TEXT, "pattern": f"^{pattern}$"}
@@ -77,6 +86,7 @@ def chart_values(manifests: Manifests, monitoring_kinds: Sequence[str]) -> list[
             "keysNamespace", KEYS_NAMESPACE, "The namespace of the suite's keys, which the chart creates.", NAMESPACE
         ),
         *_definition_values(),
+        LEAST_PRIVILEGE,
         Value("logLevel", "info", "The minimum level of log lines.", {"enum": list(LOG_LEVELS)}),
         Value("networkPolicies.enabled", True, "Whether there is a NetworkPolicy for each controller.", SWITCH),
         Value(

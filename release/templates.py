@@ -98,6 +98,21 @@ def argument(flag: str, value: str, condition: str) -> Lines:
     ]
 
 
+def either(condition: str, text: str, other: str = "") -> Lines:
+    """The lines of one text under a condition, and else those of another one."""
+
+    def lines(indent: str) -> list[str]:
+        first, second = ([f"{indent}{line}" for line in each.splitlines()] for each in (text, other))
+        return [
+            f"{indent}{{{{- if {condition} }}}}",
+            *first,
+            *([f"{indent}{{{{- else }}}}", *second] if second else []),
+            f"{indent}{{{{- end }}}}",
+        ]
+
+    return lines
+
+
 def conditional(text: str, condition: str) -> str:
     """A template that is rendered only under a condition."""
     return f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n" if condition else text

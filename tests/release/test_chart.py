@@ -129,6 +129,11 @@ CHANGES: list[tuple[str, Callable[[dict[Key, Object]], object], object]] = [
         lambda r: container(r, "rukpak")["resources"]["limits"]["memory"],
         "4Gi",
     ),
+    (
+        "leastPrivilege=true",
+        lambda r: (r[("ClusterRole", "", "olm-suite-rukpak")]["rules"][0]["verbs"], container(r, "rukpak")["args"][-1]),
+        (["get", "list", "watch"], "--require-service-account"),
+    ),
     ('logLevel="debug"', lambda r: ["--log-level=debug" in container(r, e)["args"] for e in CONTROLLERS], [True] * 3),
     (
         'operatorController.extraArgs=["--debug-bind-address=0"]',

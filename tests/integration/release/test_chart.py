@@ -1,7 +1,10 @@
-"""The pods and the PodDisruptionBudgets that the real helm renders. tests/release has the other tests of the chart."""
+"""The pods, the PodDisruptionBudgets and the permissions that the real helm renders. tests/release has the other tests of the
+chart."""
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,10 +13,12 @@ import yaml
 
 from olmctl.suite.manifests import load_manifests
 from olmkit.api.crd import operator_condition_definition
-from release.chart import chart_files, write_chart
+from release.chart import KEEP, chart_files, write_chart
 from release.kustomization import objects_of
+from release.least_privilege import DIRECTORY, least_privilege
 from release.suite import CONFIG
 from tests.hardened_pods import Object, faults, pod_count
+from tests.integration.release.test_kustomization import by_name, objects_of_kubectl
 
 CONTROLLERS = {"catalogd": "catalogd", "rukpak": "rukpak", "operatorController": "operator-controller"}
 
@@ -67,3 +72,37 @@ def test_pods_are_restricted_and_replicas_have_a_disruption_budget(
     }
     expected = {None: {"catalogd"}, 1: set[str]()}.get(count, set(CONTROLLERS.values()))
     assert budgets == {name: {"app.kubernetes.io/name": name} for name in expected}
+
+
+def test_with_few_permissions_it_is_the_overlay_of_config(
+    helm_program: Path, chart: Path, cluster_programs: Path
+) -> None:
+    """The chart has the objects that kubectl prints for config/least-privilege, and its CRDs."""
+    overlay = objects_of_kubectl(cluster_programs, CONFIG / "least-privilege")
+    del overlay[("Namespace", "", "olm-suite-system")]
+    (image,) = {each["spec"]["template"]["spec"]["containers"][0]["image"] for each in overlay.values() if is_pod(each)}
+    repository, _, tag = image.rpartition(":")
+    set_image = f"image={json.dumps({'repository': repository, 'tag': tag, 'digest': ''})}"
+    rendered = by_name(map(dict, _render(helm_program, chart, "leastPrivilege=true", set_image)))
+    crds = [key for key, each in rendered.items() if each["metadata"].get("annotations") == KEEP]
+    assert {key: each for key, each in rendered.items() if key not in crds} == overlay
+    assert {key[0] for key in crds} == {"CustomResourceDefinition"}
+    plain = by_name(map(dict, _render(helm_program, chart, set_image)))
+    assert {key for key in rendered if key not in crds and rendered[key] != plain.get(key)} == {
+        ("ClusterRole", "", "olm-suite-rukpak"),
+        ("Deployment", "olm-suite-system", "rukpak"),
+        *(by_name(least_privilege().objects)),
+    }
+
+
+def is_pod(obj: Object) -> bool:
+    return bool(obj["kind"] == "Deployment")
+
+
+def test_an_overlay_that_changes_more_is_refused(tmp_path: Path) -> None:
+    shutil.copytree(DIRECTORY, tmp_path / "least-privilege")
+    path = tmp_path / "least-privilege" / "kustomization.yaml"
+    spec = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump({**spec, "namePrefix": "my-"}))
+    with pytest.raises(ValueError, match="knows resources and patches"):
+        least_privilege(tmp_path / "least-privilege")
