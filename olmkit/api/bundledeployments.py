@@ -174,7 +174,8 @@ class Reason(DescribedEnum):
     )
     WAITING_FOR_WEBHOOK = (
         "WaitingForWebhook",
-        "Reconciling True: the webhook that guards Bundles does not answer, so that no Bundle is created",
+        "Reconciling True: the webhook that guards Bundles does not answer, so that no Bundle is created; or the webhooks are "
+        "missing that guard who names a ServiceAccount",
     )
     WAITING_FOR_SERVICE_ACCOUNT = (
         "WaitingForServiceAccount",

@@ -1,6 +1,9 @@
-"""Checks whether the API server asks `vbundles.core.rukpak.io` before it creates a Bundle, by a dry run that has to be denied.
+"""Checks whether the API server asks the webhooks without which rukpak does nothing. Creates nothing itself.
 
-Until the API server is known to ask, nothing guards the spec of a Bundle, so that rukpak creates none. Creates nothing itself.
+vbundles            guards the spec of a Bundle, so that none is created before a dry run is denied by it
+vserviceaccounts    guard who names a ServiceAccount, so that nothing is installed as one while the configuration lacks them.
+                    The API server asks them about those alone who may not impersonate it, as rukpak may, whose dry run would
+                    show nothing
 """
 
 from __future__ import annotations
@@ -10,11 +13,15 @@ import re
 import time
 
 from olmkit.api import bundles
+from olmkit.api.meta import Object
 from olmkit.api.provisioner_classes import PLAIN
 from olmkit.errors import ApiError, Forbidden
 from olmkit.runtime.client import Client
+from olmkit.runtime.informer import Informer
 from rukpak.admission.bundles import PROBE_ANNOTATION, PROBE_ANSWERED
 
+ACCOUNT_GUARDS = ("vserviceaccounts.core.rukpak.io", "vserviceaccounts.operators.operatorframework.io")
+"""The webhooks that guard which account a BundleDeployment and an Operator name."""
 CONFIGURATION = "olm-suite-rukpak"
 """The ValidatingWebhookConfiguration of config/webhook."""
 ANSWER_VALID_SECONDS = 60.0
@@ -35,11 +42,22 @@ _BODY = {
 }
 
 
-class AdmissionProbe:
-    """For all BundleDeployments of this process."""
+def missing_guards(configuration: Object | None) -> str:
+    """Name the webhooks about ServiceAccounts that the configuration lacks, or ignores when they do not answer; empty if it has
+    both."""
+    webhooks = (configuration or {}).get("webhooks") or ()
+    asked = {each["name"] for each in webhooks if each.get("failurePolicy", "Fail") == "Fail" and each.get("rules")}
+    missing = [name for name in ACCOUNT_GUARDS if name not in asked]
+    what = f"apply the ValidatingWebhookConfiguration {CONFIGURATION} of this version"
+    return f"the API server does not ask {' and '.join(missing)}: {what}" if missing else ""
 
-    def __init__(self, client: Client) -> None:
+
+class AdmissionProbe:
+    """For all BundleDeployments of this process. `configurations` has the configuration of the webhooks."""
+
+    def __init__(self, client: Client, configurations: Informer | None = None) -> None:
         self._client = client
+        self._configurations = configurations
         self._asking = asyncio.Lock()
         self._problem = ""
         self._expires = 0.0
@@ -51,6 +69,14 @@ class AdmissionProbe:
                 self._problem = await self._ask()
                 self._expires = time.monotonic() + (MIN_RETRY_SECONDS if self._problem else ANSWER_VALID_SECONDS)
             return self._problem
+
+    def account_problem(self) -> str:
+        """Explain why nothing guards who names a ServiceAccount; empty if both webhooks do."""
+        if self._configurations is None:
+            return ""
+        if not self._configurations.synced.is_set():
+            return f"the ValidatingWebhookConfiguration {CONFIGURATION} is not read yet"
+        return missing_guards(self._configurations.get(CONFIGURATION))
 
     async def _ask(self) -> str:
         try:

@@ -10,6 +10,7 @@ from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.admission.server import serve_webhooks
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.label_policy import BINDINGS, POLICIES
+from olmkit.runtime.informer import Informer
 from olmkit.runtime.manager import Manager
 from olmkit.runtime.probes import DISABLED_ADDRESS
 from olmkit.tls.peers import Peers
@@ -32,8 +33,13 @@ SERVICE_ACCOUNT_PATH = "/validate-service-account"
 
 
 def admission_probe(manager: Manager) -> AdmissionProbe | None:
-    """Return the probe that checks whether the API server asks the webhook of Bundles; None if webhooks are disabled."""
-    return AdmissionProbe(manager.client) if is_serving(manager) else None
+    """Return the probe that checks whether the API server asks the webhooks; None if they are disabled."""
+    return AdmissionProbe(manager.client, _configurations(manager)) if is_serving(manager) else None
+
+
+def _configurations(manager: Manager) -> Informer:
+    """The configuration of the webhooks."""
+    return manager.informer(WEBHOOK_CONFIGURATIONS, field_selector=f"metadata.name={CONFIGURATION}")
 
 
 def is_serving(manager: Manager) -> bool:
@@ -72,7 +78,7 @@ def _guard_labels(manager: Manager) -> None:
     policy = LabelPolicy(
         manager.client,
         CONFIGURATION,
-        manager.informer(WEBHOOK_CONFIGURATIONS, field_selector=f"metadata.name={CONFIGURATION}"),
+        _configurations(manager),
         manager.informer(POLICIES, **selected),
         manager.informer(BINDINGS, **selected),
     )

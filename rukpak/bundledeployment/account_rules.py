@@ -2,6 +2,7 @@
 
     none, while each has to have one                  nothing is applied or deleted
     an account of the suite's namespaces              the same: it would be rukpak itself, or what rukpak trusts
+    no webhook guards who names it                    waits for the webhooks; a deletion does not
     it does not exist                                 waits for it. Kubernetes lets rukpak act as an account that was deleted and
                                                       has bindings; here it counts as one that may do nothing
     it lacks permissions that are known to be needed  nothing is applied, and all of them are named at once
@@ -20,7 +21,12 @@ from olmkit.api.impersonation import Account
 from olmkit.api.permissions import MAX_MISSING_RULES
 from olmkit.errors import Blocked, Waiting
 from rukpak.bundledeployment.apply.install import needs_write
-from rukpak.bundledeployment.delays import MAX_RETRY_DELAY, SYNC_POLL_DELAY, WATCHED_RETRY_DELAY
+from rukpak.bundledeployment.delays import (
+    MAX_RETRY_DELAY,
+    SYNC_POLL_DELAY,
+    WATCHED_RETRY_DELAY,
+    WEBHOOK_RETRY_DELAY,
+)
 from rukpak.bundledeployment.plan import CheckPermissions
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.world import ApplyRejected, BriefWait, ExistingObjects, World
@@ -82,7 +88,14 @@ def _nameless(objects: Iterable[InvalidObject]) -> tuple[InvalidObject, ...]:
 
 
 def await_account(world: World) -> None:
-    """Raise Waiting until the account exists, BriefWait while that is not known."""
+    """Raise Waiting until the account exists and webhooks guard who names it, BriefWait while the first is not known."""
+    if world.account_unguarded:
+        text = f"waiting for the webhooks that guard which account is named: {world.account_unguarded}"
+        raise Waiting(Reason.WAITING_FOR_WEBHOOK, text, WEBHOOK_RETRY_DELAY)
+    _await_existence(world)
+
+
+def _await_existence(world: World) -> None:
     if world.account is None or world.account_exists:
         return
     if world.account_exists is None:
@@ -137,7 +150,7 @@ def await_account_to_delete(world: World) -> None:
             f"installed, or name another one in spec.serviceAccount{leave}"
         )
         raise Waiting(Reason.REMOVING, text, WATCHED_RETRY_DELAY, [str(world.account)])
-    await_account(world)
+    _await_existence(world)
 
 
 def leaves_everything(world: World) -> bool:

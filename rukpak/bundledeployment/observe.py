@@ -120,7 +120,7 @@ class Observer:
     accounts: AccountWatch
     account_policy: AccountPolicy
     admission: AdmissionProbe | None = None
-    """The probe that asks the webhook of Bundles before a Bundle is created; None if there is no probe."""
+    """The probe of the webhooks without which no Bundle is created and nothing is done as an account; None if there is none."""
 
     async def observe(self, key: str) -> World | DeletedWorld | None:
         """The World of a BundleDeployment; None if it does not exist and this process has no Memory of it. Raises ApiError only
@@ -164,7 +164,9 @@ class Observer:
     async def _with_account(self, world: World) -> World:
         """The World with the state of the account. A refused one is not watched."""
         account = world.account if not world.account_refusal else None
-        return replace(world, account_exists=await self.accounts.exists(world.name, account))
+        unguarded = self.admission.account_problem() if self.admission and account is not None else ""
+        exists = await self.accounts.exists(world.name, account)
+        return replace(world, account_exists=exists, account_unguarded=unguarded)
 
     async def _with_bundles(self, world: World) -> World:
         own = {obj["metadata"]["name"]: obj for obj in self.informers.bundles.by_index(OWNER_INDEX, world.uid)}

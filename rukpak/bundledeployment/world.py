@@ -235,6 +235,8 @@ class World:
     """True if the cluster serves OperatorConditions."""
     account_refusal: str = ""
     """The reason why nothing is done as the account of spec, or without one; empty if it may be."""
+    account_unguarded: str = ""
+    """The reason why nothing guards who names an account; empty if the webhooks do, or are disabled."""
     account_exists: bool | None = True
     """False if the account of spec does not exist; None while that is not known."""
     permitted: frozenset[str] = frozenset()

@@ -106,6 +106,7 @@ def outcome(seen: World) -> Any:
         pytest.param({"account_refusal": "no"}, Blocked, id="refused"),
         pytest.param({"account_exists": False}, Waiting, id="it does not exist"),
         pytest.param({"account_exists": None}, BriefWait, id="not known yet"),
+        pytest.param({"account_unguarded": "no webhook"}, Waiting, id="nothing guards who names it"),
     ],
 )
 @pytest.mark.parametrize("seen", [inventoried(unpacked()), installed()], ids=["new", "installed"])
@@ -135,13 +136,13 @@ def test_permissions_are_checked_before_anything_is_applied() -> None:
 
 def test_nothing_is_checked_while_nothing_is_applied() -> None:
     assert isinstance(plan_of(with_account(installed())), Keep)
-    assert not isinstance(plan_of(unpacked()), CheckPermissions)
     refused = with_account(
         installed(), is_refused=True
     )  # as a request about a certificate is, which is no object of the bundle
     plan = plan_of(refused)
     assert isinstance(plan, CheckPermissions)
     assert isinstance(plan_of(replace(refused, permitted=frozenset({plan.identity}))), Keep)
+    assert not isinstance(plan_of(unpacked()), CheckPermissions)
 
 
 def test_namespaces_that_others_created_are_read_alone() -> None:
@@ -227,3 +228,8 @@ def test_custom_resources_in_any_namespace_have_no_names_in_the_status_of_an_acc
     (evidence,) = shown.evidence.values()
     assert [str(each) for each in (*evidence.invalid, *evidence.lossy)] == ["a custom resource: spec.size: maximum"] * 2
     assert (evidence.count, evidence.invalid_count) == (1, 1)
+
+
+def test_a_deletion_does_not_wait_for_the_webhooks_that_guard_accounts() -> None:
+    seen = with_account(deleting(installed()), account_unguarded="no webhook")
+    assert isinstance(plan_of(permitted(seen)), DeleteObjects)
