@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import random
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from devcluster.services import free_address
 from olmkit.api import bundles
+from rukpak.bundle.uploads import routes
 from tests.cluster.olmkit.conftest import until_allowed
 from tests.cluster.rukpak.admission.conftest import Place
-from tests.cluster.rukpak.bundle.uploads.conftest import Uploader, digest_of, uploader
+from tests.cluster.rukpak.bundle.uploads.conftest import Uploader, digest_of, packed, uploader
+from tests.cluster.rukpak.harness import config_map, namespace, plain
+from tests.integration.disk import fill_up, small_disk
 
 NOT_AWAITED = "no Bundle of this name waits for this archive"
 
@@ -137,3 +143,66 @@ async def test_an_upload_outlives_the_content_of_all_replicas(place: Place) -> N
         await uploads.place.at.when(
             bundles.KIND, uploads.name, "", lambda _: any(store.glob(f"*{first['status']['contentDigest'][7:]}*"))
         )
+
+
+async def test_strangers_cannot_have_the_api_server_read_any_number_of_bundles(place: Place) -> None:
+    """Of names that exist and of others they get the same answers, and an archive that is awaited is taken meanwhile."""
+    async with place.rukpak(), uploader(place) as uploads:
+        archive, other = uploads.archive(), uploads.archive("2")
+        await uploads.create(digest_of(archive))
+        await uploads.says("waiting for bundle to be uploaded")
+        names = [uploads.name, "nobody"] * 100
+        answers = await asyncio.gather(*(uploads.put(other, name=name) for name in names))
+        for name in (uploads.name, "nobody"):
+            statuses = [status for each, (status, _) in zip(names, answers, strict=True) if each == name]
+            assert {*statuses} == {404, 503}
+        assert sum(status == 404 for status, _ in answers) < 100
+        assert (await uploads.put(archive))[0] == 201
+
+
+async def test_without_space_for_temporary_files_nothing_is_stored_and_it_is_said(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with place.rukpak(), uploader(place) as uploads:
+        archive = packed({**plain(namespace(uploads.name)), "noise": random.Random(1).randbytes(3_000_000)})
+        await uploads.create(digest_of(archive))
+        with small_disk(tmp_path / "full") as full:
+            monkeypatch.setattr(tempfile, "tempdir", str(full))
+            status, text = await uploads.put(archive)
+            assert (status, "no space left for the archive" in text) == (507, True)
+            fill_up(full)
+            assert (await uploads.put(archive))[0] == 507
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        assert await uploads.stored() == {}
+        assert (await uploads.put(archive))[0] == 201
+
+
+async def test_uploads_at_the_same_time_are_not_larger_than_all_uploads_may_be(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four of 1 MB, where 2.5 MB are allowed: two are stored, and there is space again when one of their Bundles is deleted."""
+    monkeypatch.setattr(routes, "MAX_STORED_UPLOAD_BYTES", 2_500_000)
+    async with place.rukpak(), uploader(place) as uploads:
+        archives = {f"-{number}": large_archive(uploads, number) for number in range(4)}
+        for suffix, archive in archives.items():
+            await uploads.create(digest_of(archive), suffix)
+            await uploads.says("waiting for bundle to be uploaded", suffix)
+        names = [f"{uploads.name}{suffix}" for suffix in archives]
+        answers = await asyncio.gather(
+            *(uploads.put(archive, name=name) for name, archive in zip(names, archives.values(), strict=True))
+        )
+        assert sorted(status for status, _ in answers) == [201, 201, 507, 507]
+        assert {"delete Bundles that are not needed" in text for status, text in answers if status == 507} == {True}
+        stored = [name for name, (status, _) in zip(names, answers, strict=True) if status == 201]
+        refused = next(name for name in names if name not in stored)
+        archive = archives[refused.removeprefix(uploads.name)]
+        assert (await uploads.put(archive, name=refused))[0] == 507, "what is stored counts"
+        await place.at.client.delete(bundles.KIND, stored[0])
+        async with asyncio.timeout(60):
+            while (await uploads.put(archive, name=refused))[0] != 201:  # noqa: ASYNC110 no event says so
+                await asyncio.sleep(0.2)  # the garbage collector of Kubernetes deletes its parts
+
+
+def large_archive(uploads: Uploader, seed: int) -> bytes:
+    noise = random.Random(seed).randbytes(1_000_000)
+    return packed({**plain(namespace(uploads.name), config_map("log", uploads.name)), "noise": noise})

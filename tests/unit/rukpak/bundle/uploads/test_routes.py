@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from olmkit.runtime.listener.http_errors import HTTPError
-from rukpak.bundle.uploads.routes import check_archive, check_bundle
+from rukpak.bundle.uploads.routes import READS_PER_SECOND, ReadLimit, check_archive, check_bundle
 
 DIGEST, OTHER = "sha256:" + "a" * 64, "sha256:" + "b" * 64
 
@@ -87,3 +87,15 @@ UNPACKED = (409, "bundle has already been unpacked, cannot change content of exi
 )
 def test_the_archive(seen: dict[str, Any], named: str, expected: tuple[int, str]) -> None:
     assert answer(check_archive, seen, DIGEST, named) == expected
+
+
+def test_requests_of_strangers_are_limited_and_come_back_with_time() -> None:
+    limit = ReadLimit()
+    assert sum(limit.permits(100.0) for _ in range(1000)) == READS_PER_SECOND
+    assert [limit.permits(100.0 + each / READS_PER_SECOND) for each in (0.6, 1.2, 1.8, 2.4)] == [
+        False,
+        True,
+        False,
+        True,
+    ]
+    assert sum(limit.permits(1e6) for _ in range(1000)) == READS_PER_SECOND
