@@ -20,13 +20,16 @@ from olmctl.operators import port_forward
 from olmctl.operators.operator_state import text_at
 from olmctl.operators.port_forward import RUKPAK
 from olmctl.operators.session import Session, on_cluster
-from olmctl.terminal import clean
+from olmctl.terminal import clean, clean_lines, shorten
 from olmkit.api.content import Phase
 from olmkit.api.names import pluralize
 from olmkit.errors import Unavailable
+from olmkit.sources.content_limits import BUNDLE_LIMITS
 
 MAX_FILES_BYTES = 64 * 1024**2
 """The most that rukpak stores of one bundle."""
+MAX_FILES = BUNDLE_LIMITS.files
+MAX_NAME_SHOWN = 100
 READ_SECONDS = 120.0
 
 
@@ -56,34 +59,62 @@ async def content(session: Session, name: str, output: str | None) -> int:
 
 def unpacked(archive: bytes) -> Mapping[str, bytes]:
     """The files by path. Raises CommandError for what rukpak does not send."""
+    found: dict[str, bytes] = {}
     try:
         with gzip.open(io.BytesIO(archive)) as zipped:
             data = zipped.read(2 * MAX_FILES_BYTES)  # the blocks of tar too
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as packed:
-            files = {each.name: packed.extractfile(each) for each in packed if each.isfile()}
-            found = {name: file.read() for name, file in files.items() if file is not None}
-    except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
+            size = 0
+            for each in packed:
+                size += each.size  # of a sparse file more than its blocks
+                problem = "has too many files" if len(found) == MAX_FILES else _problem(each)
+                if problem or size > MAX_FILES_BYTES:
+                    raise CommandError(
+                        FAILED, f"the archive that rukpak sent {problem or 'has files that are too large'}"
+                    )
+                file = packed.extractfile(each)
+                if file is not None:
+                    found[each.name] = file.read()
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error, tarfile.TarError) as error:
         raise CommandError(FAILED, f"the archive that rukpak sent cannot be read: {error}") from error
-    if any(PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts for name in found):
-        raise CommandError(FAILED, "the archive that rukpak sent has paths that lead out of it")
     if not found:
         raise CommandError(NOT_FOUND, "the archive that rukpak sent is empty")
     return found
 
 
+def _problem(member: tarfile.TarInfo) -> str:
+    """Say what rukpak never sends; empty for a file or a directory of a bundle."""
+    path = PurePosixPath(member.name)
+    if path.is_absolute() or ".." in path.parts:
+        return "has paths that lead out of it"
+    if not (member.isfile() or member.isdir()):
+        return f"has {clean(member.name)}, which is neither a file nor a directory"
+    if not member.name.isprintable() or path == PurePosixPath():
+        return f'has a file whose name is not printable: "{clean(member.name)}"'
+    return ""
+
+
 def print_files(files: Mapping[str, bytes]) -> None:
-    """Print the files as one stream of YAML: each after a comment with its path."""
+    """Print the files as one stream of YAML: each after a comment with its path. What could control a terminal is replaced on
+    one."""
     for name, data in files.items():
         text = data.decode(errors="backslashreplace")
+        text = clean_lines(text.replace("\r\n", "\n")) if sys.stdout.isatty() else text
         sys.stdout.write(f"---\n# {clean(name)}\n{text}" + ("" if text.endswith("\n") else "\n"))
 
 
 def write_files(files: Mapping[str, bytes], directory: Path) -> None:
-    """Write the files below the directory, which may not have files yet. Raises CommandError, OSError."""
+    """Write the files below the directory, which may not have files yet. Raises CommandError."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise CommandError(FAILED, f"{directory} exists and is not empty: name a directory that does not exist")
     for name, data in files.items():
         path = directory / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        except (
+            OSError
+        ) as error:  # the file system has no such name, a file stands where a directory has to be, or it is full
+            text = f"{shorten(clean(name), MAX_NAME_SHOWN)} cannot be written to {directory}: {error.strerror}"
+            raise CommandError(FAILED, text) from error
     print(f"{pluralize(len(files), 'file')} written to {directory}")

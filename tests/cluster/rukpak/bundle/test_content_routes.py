@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import gzip
 import io
 import logging
+import random
 import tarfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -166,3 +168,34 @@ async def test_a_replica_that_does_not_lead_has_the_leader_answer(place: Place) 
         assert (await follower.send(path, STRANGER))[0] == 403
         status, headers, error = await follower.send(path, **{FORWARDED_HEADER: "true"})
         assert (status, "Retry-After" in headers, b"does not lead" in error) == (503, True, True)
+
+
+async def test_a_leader_that_ends_while_it_sends_is_no_end_of_the_archive(place: Place) -> None:
+    """The reader of another replica notices the cut, is asked to come back, and gets the same archive from the next leader."""
+    elected: dict[str, Any] = {"leader_elect": True}
+    behind = free_address()
+    noise = {"n": base64.b64encode(random.Random(1).randbytes(700_000)).decode()}
+    large = [{**config_map(f"log{number}", place.at.name), "binaryData": noise} for number in range(25)]
+    async with AsyncExitStack() as leading:
+        await leading.enter_async_context(place.rukpak(**elected))
+        async with site_of(place) as site, place.rukpak("b", behind, **elected):
+            name = await created(place, place.at.push(plain(namespace(place.at.name), *large)))
+            await when_unpacked(place, name)
+            follower, path = replace(site, place=replace(place, address=behind)), f"/bundles/{name}.tgz"
+            whole = (await follower.send(path))[2]
+            url = f"https://localhost:{behind.rpartition(':')[2]}{path}"
+            async with site.http.get(url, headers={"Authorization": f"Bearer {site.tokens[READER]}"}) as answer:
+                assert (answer.status, answer.content_length) == (200, len(whole))
+                first = await answer.content.readexactly(65_536)
+                await leading.aclose()
+                with pytest.raises(aiohttp.ClientPayloadError):
+                    await answer.content.read()
+            assert whole.startswith(first)
+            seen: set[int] = set()
+            async with asyncio.timeout(60):
+                while 200 not in seen:
+                    status, headers, data = await follower.send(path)
+                    assert status == 200 or "Retry-After" in headers
+                    seen.add(status)
+            assert seen <= {200, 503}
+            assert data == whole
