@@ -18,6 +18,8 @@ from rukpak.format.objects import group_of, mapping
 EXAMPLES: Final = ("alm-examples", "olm.examples")
 MAX_PATHS: Final = 5
 """Paths of descriptors that one finding names."""
+MAX_STEPS: Final = 10_000
+"""Parts of a schema that are looked through for one path."""
 MAX_EXAMPLES: Final = 200
 """Examples that are compared with schemas."""
 _PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
@@ -97,26 +99,23 @@ def descriptor_findings(checked: Checked) -> Iterator[Finding]:
 
 def _has_path(schema: Mapping[str, Any], path: str) -> bool:
     """Report whether the schema keeps a field at this path: `a.b`, `list[0].name`. Names may have dots."""
-    return bool(path) and _keeps(schema, path.replace("[", ".[").strip("."))
-
-
-def _keeps(schema: Mapping[str, Any], path: str) -> bool:
-    if not path or schema.get(_PRESERVES):
-        return True
-    items, fields = schema.get("items"), mapping(schema.get("properties"))
-    step, _, rest = path.partition(".")
-    if isinstance(items, Mapping):
-        is_index = step.startswith("[") or step.isdigit() or step == "*"
-        return _keeps(items, rest if is_index else path)
-    others = schema.get("additionalProperties")
-    if isinstance(others, Mapping) or others is True:
-        return True  # the rest may be one key: keys have dots
-    return any(
-        (path == name or path.startswith(f"{name}."))
-        and isinstance(field, Mapping)
-        and _keeps(field, path[len(name) + 1 :])
-        for name, field in fields.items()
-    )
+    pending = [(schema, path.replace("[", ".[").strip("."))] if path else []
+    seen: set[tuple[int, int]] = set()
+    while pending:
+        known, left = pending.pop()
+        if not left or known.get(_PRESERVES) or known.get("additionalProperties"):
+            return True  # the rest may be one key of a mapping: keys have dots
+        if (id(known), len(left)) in seen or len(seen) > MAX_STEPS:
+            continue
+        seen.add((id(known), len(left)))
+        if isinstance(items := known.get("items"), Mapping):
+            step, _, rest = left.partition(".")
+            pending.append((items, rest if step.startswith("[") or step.isdigit() or step == "*" else left))
+            continue
+        for name, field in mapping(known.get("properties")).items():
+            if isinstance(field, Mapping) and (left == name or left.startswith(f"{name}.")):
+                pending.append((field, left[len(name) + 1 :]))
+    return False
 
 
 def icon_findings(checked: Checked) -> Iterator[Finding]:

@@ -31,7 +31,8 @@ _LIST_TYPE, _LIST_KEYS, _MAP_TYPE = (
 )  # fmt: skip
 _METADATA: Final = frozenset({"apiVersion", "kind", "metadata"})
 """Fields of a whole object, whose schema has no defaults."""
-_MAX_PATTERN: Final = 10_000
+_MAX_PATTERN: Final = 2_000
+"""Characters of a regular expression that are looked through."""
 _QUANTIFIERS: Final = ("allOf", "anyOf", "oneOf")
 _UNSUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 _ONLY_OUTSIDE: Final = (
@@ -361,6 +362,8 @@ def _used(schema: Schema, value: Any) -> Schema:
 
 def without_nulls(schema: Schema, value: Any) -> Any:
     """The value without the nulls of fields that may not be null and have no default, which the API server drops."""
+    if not schema:
+        return value
     if isinstance(value, list):
         items = schema.get("items")
         return [without_nulls(items, each) for each in value] if isinstance(items, dict) else value

@@ -17,6 +17,8 @@ from rukpak.format.objects import BundleObject
 _CSV_VERSION: Final = "operators.coreos.com/v1alpha1"
 _MAX_UNKNOWN: Final = 20
 """Unknown fields of one object that are reported."""
+_MAX_NAME: Final = 100
+"""Characters of the name of a field that is compared with the known ones."""
 
 
 def file_findings(checked: Checked) -> Iterator[Finding]:
@@ -71,8 +73,8 @@ def _unknown(document: Document, type_name: str) -> Iterator[Finding]:
         if number == _MAX_UNKNOWN:
             return
         name = str(path[-1])
-        near = get_close_matches(name, known, 1, 0.75)
+        near = get_close_matches(name, known, 1, 0.75) if len(name) <= _MAX_NAME else []
         meant = f", and {near[0]} is one" if near else ""
-        text = f"{document.kind} has no field {name} there{meant}: it is dropped"
+        text = f"{document.kind} has no field {name[:_MAX_NAME]} there{meant}: it is dropped"
         hint = f"Rename it to {near[0]}, or remove it." if near else "Remove it, or move it to where it belongs."
         yield found_at(WARNING, "unknown-field", text, document, path, hint)

@@ -25,6 +25,12 @@ def text_of(value: Any) -> str:
     return "" if value is None else format_value(value)
 
 
+def texts_of(value: Any) -> list[str]:
+    """The values of a list that Go reads as strings."""
+    items = value if isinstance(value, list) else []
+    return [text_of(each) for each in items if not isinstance(each, dict | list)]
+
+
 def install_spec(csv: Document) -> Mapping[str, Any]:
     """spec.install.spec of a ClusterServiceVersion."""
     return mapping(mapping(csv.spec.get("install")).get("spec"))

@@ -23,6 +23,7 @@ from olmctl.validation.optional.csv_findings import (
     install_spec,
     quoted_list,
     text_of,
+    texts_of,
 )
 from olmctl.validation.places import line_of
 from olmkit.gocompat.text import quoted
@@ -131,10 +132,7 @@ def _permission_findings(report: Reporter) -> Iterator[Finding]:
 
 
 def _creates_definitions(rule: Mapping[str, Any], group: str) -> bool:
-    groups, resources, verbs = (
-        {text_of(each) for each in rule.get(field) or () if not isinstance(each, dict | list)}
-        for field in ("apiGroups", "resources", "verbs")
-    )
+    groups, resources, verbs = (texts_of(rule.get(field)) for field in ("apiGroups", "resources", "verbs"))
     return group in groups and not _RESOURCES.isdisjoint(resources) and not _VERBS.isdisjoint(verbs)
 
 

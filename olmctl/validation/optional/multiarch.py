@@ -20,6 +20,7 @@ from olmctl.validation.optional.csv_findings import (
     install_spec,
     quoted_list,
     text_of,
+    texts_of,
 )
 from olmctl.validation.optional.platforms import Found, NoPlatforms, Platform, registry_platforms, tool_platforms
 from olmkit.gocompat.text import format_list, quoted
@@ -160,14 +161,14 @@ def _affinity(pod: Mapping[str, Any]) -> Iterator[Platform]:
     node = mapping(mapping(pod.get("affinity")).get("nodeAffinity"))
     required = mapping(node.get("requiredDuringSchedulingIgnoredDuringExecution"))
     for term in mappings(required.get("nodeSelectorTerms")):
-        named: dict[Any, Any] = {
-            each.get("key"): each.get("values") or ()
+        named: dict[Any, list[str]] = {
+            each.get("key"): texts_of(each.get("values"))
             for each in mappings(term.get("matchExpressions"))
             if each.get("operator") == "In" and isinstance(each.get("key"), str)
         }
         for system in named.get("kubernetes.io/os", ()):
             for architecture in named.get("kubernetes.io/arch", ()):
-                yield Platform(text_of(system), text_of(architecture))
+                yield Platform(system, architecture)
 
 
 def _inspection_findings(report: Reporter, images: _Images, found: Found) -> Iterator[Finding]:

@@ -6,11 +6,11 @@ As upstream up to api v0.42, permissions on resources whose stable version has t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from olmctl.validation.finding import ERROR, WARNING, Finding
 from olmctl.validation.loaded_bundle import CSV, Document, Gvk, LoadedBundle
-from olmctl.validation.optional.csv_findings import Path, Reporter, Values, install_spec, quoted_list, text_of
+from olmctl.validation.optional.csv_findings import Path, Reporter, Values, install_spec, quoted_list, text_of, texts_of
 from olmkit.gocompat.versions import BadVersion, Version, parse_tolerant_version
 from rukpak.format.objects import mapping, mappings
 
@@ -164,15 +164,11 @@ def _permissions(csv: Document, named: set[str]) -> Found:
         for index, entry in enumerate(mappings(entries)):
             for number, rule in enumerate(mappings(entry.get("rules"))):
                 name = f"ClusterServiceVersion.Spec.InstallStrategy.StrategySpec.{field}[{index}].Rules[{number}]"
-                for group in _texts(rule.get("apiGroups")):
-                    for resource in _texts(rule.get("resources")):
+                for group in texts_of(rule.get("apiGroups")):
+                    for resource in texts_of(rule.get("resources")):
                         if resource not in named and (group, resource) in _PERMISSIONS_OF_1_25:
                             found.setdefault(resource, []).append(name)
     return found
-
-
-def _texts(value: Any) -> list[str]:
-    return [text_of(each) for each in value] if isinstance(value, list) else []
 
 
 def _is_read(csv: Document) -> bool:

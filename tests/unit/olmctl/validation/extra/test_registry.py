@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olmctl.validation.extra.registry import check
+from olmctl.validation.extra.registry import MAX_FINDINGS, check
 from olmctl.validation.loaded_bundle import LoadedBundle
 from olmctl.validation.rules import RULES
 from tests.unit.olmctl.validation.made_bundle import (
@@ -432,6 +433,53 @@ def test_a_finding_has_the_line_of_its_value(bundle: LoadedBundle, file: str, te
     (finding,) = check(bundle)
     line = bundle.files[file].decode().split("\n")[finding.line - 1]
     assert (finding.file, line.strip()) == (file, text) or (finding.file == file and "type: Validating" in line)
+
+
+def deep(levels: int) -> Any:
+    value: Any = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    "bundle",
+    [
+        pytest.param(made(examples({**EXAMPLE, "spec": {"litres": 1, "other": deep(900)}})), id="a deep example"),
+        pytest.param(
+            made(
+                put(f"{OWNED}.specDescriptors", [{"path": ".".join("a" * 60)}]),
+                crd=put(
+                    FIELDS,
+                    {
+                        ".".join("a" * n): {"type": "object", "properties": {"a": {"type": "string"}}}
+                        for n in range(1, 60)
+                    },
+                ),
+            ),
+            id="a path with many meanings",
+        ),
+        pytest.param(made(put("spec." + "x" * 200_000, 1)), id="a long name"),
+        pytest.param(
+            made(crd=put(f"{FIELDS}.litres", {"type": "string", "pattern": "[" * 200_000})), id="a long pattern"
+        ),
+        pytest.param(made(put("spec.skips", ["A"] * 20_000)), id="many faults"),
+        pytest.param(
+            made(
+                files={
+                    "manifests/o.json": '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}'
+                    + ',"a":1' * 50_000
+                    + "}"
+                }
+            ),
+            id="a key many times",
+        ),
+    ],
+)
+def test_a_bundle_that_is_made_to_harm_takes_little_time(bundle: LoadedBundle) -> None:
+    start = time.process_time()
+    assert len(list(check(bundle))) <= MAX_FINDINGS
+    assert time.process_time() - start < 5
 
 
 JUNK: st.SearchStrategy[Any] = st.recursive(
