@@ -53,6 +53,8 @@ format: setup ## format the code
 generate: setup ## write config/crd and docs/api.md from the models, config/argocd/argocd-cm.yaml and the manifests of `olm suite`
 	$(BIN)/python -m release.generated
 
+# Workflows for authors to copy.
+SAMPLE_WORKFLOWS := config/samples/projects/greeter/.github/workflows
 CHECKS := check-style check-types check-imports check-generated check-workflows
 
 check: setup ## lint, types, import contracts, generated files, workflows
@@ -72,8 +74,9 @@ check-generated:
 	$(BIN)/python -m release.generated --check
 
 check-workflows:
-	$(BIN)/zizmor --offline --no-progress --quiet --strict-collection .github
-	@if actionlint=$$($(BIN)/python -m devcluster.optional_programs actionlint); then $$actionlint -shellcheck $(BIN)/shellcheck -pyflakes=; \
+	$(BIN)/zizmor --offline --no-progress --quiet --strict-collection .github $(SAMPLE_WORKFLOWS)
+	@if actionlint=$$($(BIN)/python -m devcluster.optional_programs actionlint); then $$actionlint -shellcheck $(BIN)/shellcheck -pyflakes= && \
+	$$actionlint -shellcheck $(BIN)/shellcheck -pyflakes= $(SAMPLE_WORKFLOWS)/*.yml; \
 	else echo "actionlint did not check the workflows, for the reason above."; fi
 
 # Compiles the tests, once instead of in each of the processes that share them.

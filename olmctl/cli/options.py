@@ -174,7 +174,9 @@ _IMAGE_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] =
         "--allow-source-cidr",
         metavar="CIDR",
         multiple=True,
-        help="A range of loopback or link-local addresses that registries may have. May be repeated.",
+        envvar="OLM_ALLOW_SOURCE_CIDR",
+        help="A range of loopback or link-local addresses that registries may have. May be repeated.  "
+        "[env: OLM_ALLOW_SOURCE_CIDR, separated by spaces]",
     ),
 )
 

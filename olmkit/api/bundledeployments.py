@@ -16,7 +16,7 @@ from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.impersonation import Account
 from olmkit.api.install_settings import INSTALL_NAMESPACE_DESCRIPTION, InstallNamespace, InstallSettings, account_rule
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource, without_nulls
-from olmkit.api.operator_condition_names import NOT_UPGRADEABLE
+from olmkit.api.operator_conditions import NOT_UPGRADEABLE
 from olmkit.api.patterns import OBJECT_NAME
 from olmkit.api.permissions import MissingPermissions
 from olmkit.api.provisioner_classes import PROVISIONER_PATTERN
@@ -462,14 +462,6 @@ class BundleDeploymentStatus(ConditionedStatus):
         ),
     )
     left_out_truncated: bool | None = Field(default=None, description="True if more objects are left out.")
-    kept_templates: list[ObjectReference] | None = Field(
-        default=None,
-        description=(
-            "Deployments whose pods are as they were before it took them over, because of the annotation"
-            f" {KEEP_TEMPLATE_ANNOTATION}. Their pod templates are neither applied nor repaired until the bundle has other ones."
-            f" At most {MAX_REFERENCES}, sorted."
-        ),
-    )
     released: list[ObjectReference] | None = Field(
         default=None,
         description=(

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
-from olmkit.api.crd_upgrade_rules import CrdUpgradeRule
-
-if TYPE_CHECKING:
-    from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
+from olmkit.api.crd_upgrade_safety import CrdUpgradeRule, CrdUpgradeSafety
 
 MAX_VALUE_LENGTH = 60
 """Characters of a value of a schema that are shown."""

@@ -106,6 +106,7 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
     assert left == [
         ("README.md", "make demo"),
         ("README.md", "make test"),
+        ("docs/authors.md", "olm bundle run bundle --watch"),
         ("docs/bundle.md", "kubectl create token uploader > token"),
         (
             "docs/bundle.md",

@@ -103,4 +103,7 @@ def _environment(cluster: Cluster, cache: Path, others: Path) -> Mapping[str, st
         "KUBECACHEDIR": str(cache / "kubectl"),
         "GOGC": "off",  # kubectl ends before it has garbage worth collecting
         "OLM_CACHE": str(cache),
+        # The registry of the cluster answers for the registries that the pages name, for `olm` too.
+        "CONTAINERS_REGISTRIES_CONF": str(cluster.registries_conf),
+        "OLM_ALLOW_SOURCE_CIDR": "127.0.0.0/8",
     }

@@ -68,9 +68,9 @@ PRESUMED = {
 }
 """Objects that have to exist before a page is followed; earlier pages create them."""
 LEFT = {
-    OPERATORS: ("snapscheduler", "notebook-operator", "party-operator", "hello-operator"),
-    BUNDLE_DEPLOYMENTS: ("message-board",),
-    CATALOGS: ("community", "samples"),
+    OPERATORS: ("snapscheduler", "notebook-operator", "party-operator", "hello-operator", "greeter"),
+    BUNDLE_DEPLOYMENTS: ("message-board", "greeter"),
+    CATALOGS: ("community", "samples", "acme"),
     "/apis/rbac.authorization.k8s.io/v1/clusterroles": ("reader-of-samples",),
     "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings": ("reader-of-samples",),
     NAMESPACES: ("greetings", "argocd"),
