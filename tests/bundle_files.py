@@ -1,4 +1,4 @@
-"""A small bundle in which upstream's validators find nothing, as values and as files, for tests of every tier."""
+"""A small bundle in which no validator finds anything, as values and as files, for tests of every tier."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ CSV: Mapping[str, Any] = {
         },
     },
 }
+_SCHEMA = {"type": "object", "properties": {"spec": {"type": "object"}}}
 CRD: Mapping[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
@@ -62,9 +63,7 @@ CRD: Mapping[str, Any] = {
         "group": "light.example.com",
         "names": {"plural": "lamps", "kind": "Lamp"},
         "scope": "Namespaced",
-        "versions": [
-            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
-        ],
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": _SCHEMA}}],
     },
 }
 ANNOTATIONS: Mapping[str, str] = {
