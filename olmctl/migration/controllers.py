@@ -15,10 +15,10 @@ from olmctl.migration.marks import MARK
 from olmctl.migration.v0 import SERVICE_VERSIONS, at, full_name, name_of, namespace_of, text
 from olmctl.operators.session import Session
 from olmkit.api.meta import Kind, Object, unchanged_precondition
+from olmkit.api.operators import REPLICAS_ANNOTATION
 
 DEPLOYMENTS = Kind("apps", "v1", "Deployment", "deployments", namespaced=True)
 NAMES = ("olm-operator", "catalog-operator")
-REPLICAS_ANNOTATION = "operators.operatorframework.io/replicas-before-migration"
 POLL_SECONDS = 0.5
 
 

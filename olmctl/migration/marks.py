@@ -16,9 +16,10 @@ from typing import Any
 from olmctl.migration.v0 import GROUP, at, text
 from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION
 from olmkit.api.meta import Object, unchanged_precondition
+from olmkit.api.operators import MIGRATION_LABEL
 
-MARK = "operators.operatorframework.io/migrated-from-olm-v0"
-"""The label of objects that are being migrated, whose value is the package; and the annotation with what was taken from them."""
+MARK = MIGRATION_LABEL
+"""The label and the annotation."""
 ALONGSIDE_PREFIX = "operatorframework.io/installed-alongside-"
 OWNER, OWNER_KIND, OWNER_NAMESPACE = "olm.owner", "olm.owner.kind", "olm.owner.namespace"
 _LABELS = frozenset({

@@ -36,6 +36,11 @@ ADOPT_ANNOTATION = "operators.operatorframework.io/adopt"
 """Annotation of a BundleDeployment that no object owns: with the value `true` the Operator of its name takes it over."""
 ADOPT = "true"
 """The value of the annotation that asks for it; any other is as if there was none."""
+MIGRATION_LABEL = "operators.operatorframework.io/migrated-from-olm-v0"
+"""Label of the objects that `olm migrate v0` moves, until it has finished: the package. An annotation of the same name has what
+was taken from each of them."""
+REPLICAS_ANNOTATION = "operators.operatorframework.io/replicas-before-migration"
+"""Annotation of a Deployment of OLM v0 that `olm migrate v0` has stopped: its number of replicas before."""
 INSTALLED_FOR_LABEL = "operators.operatorframework.io/installed-for"
 """The label of an Operator that was created because another one requires its package. Nobody has taken it over."""
 MAX_DEPENDENCIES = 100
