@@ -26,11 +26,13 @@ from tests.chart_files import small_chart
 from tests.cluster import killable_process
 from tests.cluster.killable_process import KillSwitch, first
 from tests.cluster.rukpak.harness import (
+    CLUSTER_ROLES,
     CONFIG_MAPS,
     DEPLOYMENTS,
     READY,
     Harness,
     Object,
+    cluster_role,
     config_map,
     data,
     definition,
@@ -40,6 +42,7 @@ from tests.cluster.rukpak.harness import (
     namespace,
     plain,
     running_informers,
+    says,
     settings,
     thing,
 )
@@ -139,6 +142,29 @@ class Series:
         assert any(user == self.tenant.user for user, _ in self.sent)
 
 
+class NarrowSeries(Series):
+    """The same as an account that may do what the bundles need and nothing else."""
+
+    async def prepare(self, name: str) -> tuple[Begin, Begin]:
+        assert self.tenant is not None
+        group, verbs = f"{name}.example.com", ["create", "delete", "get", "patch"]
+        named = [
+            ("", "configmaps", ["both", "old", "new"]),
+            ("apps", "deployments", ["engine"]),
+            ("apiextensions.k8s.io", "customresourcedefinitions", [f"boats.{group}"]),
+            (group, "boats", ["dinghy"]),
+        ]
+        rules: list[Object] = [
+            {"apiGroups": [each], "resources": [resource], "resourceNames": names, "verbs": verbs}
+            for each, resource, names in named
+        ]
+        rules.append({"apiGroups": [group], "resources": ["boats"], "verbs": ["delete", "list"]})
+        rules.append({"apiGroups": [""], "resources": ["namespaces"], "resourceNames": [name], "verbs": ["get"]})
+        await self.at.create(CLUSTER_ROLES, cluster_role(name, rules=rules))
+        await self.tenant.bind(name)
+        return await super().prepare(name)
+
+
 class ChartSeries(Series):
     """A chart with a generated password, and values in a Secret."""
 
@@ -223,7 +249,7 @@ def _content(obj: Object) -> Any:
     return obj.get("data", {}) if obj["kind"] in ("ConfigMap", "Secret") else obj["spec"]
 
 
-@pytest.fixture(params=["plain", "account", "chart"])
+@pytest.fixture(params=["plain", "account", "narrow", "chart"])
 async def series(
     request: pytest.FixtureRequest, at: Harness, tenant: Tenant, helm_program: Path, tmp_path: Path
 ) -> AsyncIterator[Series]:
@@ -235,7 +261,8 @@ async def series(
         return
     if request.param == "account":
         await tenant.bind("cluster-admin")
-    yield Series(at, tmp_path, tenant if request.param == "account" else None)
+    kind = NarrowSeries if request.param == "narrow" else Series
+    yield kind(at, tmp_path, tenant if request.param in ("account", "narrow") else None)
 
 
 @pytest.mark.timeout(900)
@@ -284,7 +311,7 @@ async def _uninterrupted(at: Harness, series: Series) -> tuple[dict[str, Any], d
 async def _settled(at: Harness, name: str) -> None:
     """Ready, and nothing of the bundle before is left."""
     await at.until(READY, name)
-    await at.until(lambda _: sum(known.startswith(f"{name}-") for _, known in at.bundles.objects) == 1, name)
+    await at.until(lambda _: bundles_of(at, name) == 1, name)
 
 
 async def _step(series: Series, number: int, name: str, begin: Begin, end: Callable[[Object | None], bool]) -> bool:
@@ -328,3 +355,74 @@ async def test_a_kill_during_the_deletion_of_a_namespace_leaves_none(at: Harness
     assert kills
     assert not was_killed
     series.check_sent()
+
+
+BROKEN = """
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: engine}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: engine}
+spec:
+  selector: {matchLabels: {app: engine}}
+  template: {metadata: {labels: {app: another}}, spec: {containers: [{name: main, image: registry.example.com/x:v1}]}}
+"""
+"""What the API server refuses, after other objects of its chart have been applied."""
+
+
+ROLLED_BACK = says("Stalled", "True", "RolledBack", "selector")
+
+
+@pytest.mark.timeout(900)
+async def test_a_kill_during_the_rollback_of_a_chart_leads_back_to_what_ran(
+    at: Harness, helm_program: Path, tmp_path: Path
+) -> None:
+    series = ChartSeries(at, tmp_path, settings={"helm": helm_program})
+    kills = 0
+    async with series.watched():
+        for number in range(1, MAX_WRITES):
+            was_killed = await _killed_rollback(series, number, f"{at.name}-{number}")
+            kills += was_killed
+            if not was_killed:
+                break
+    print(f"{kills} kills")
+    assert kills > 5
+    assert not was_killed
+
+
+async def _killed_rollback(series: ChartSeries, number: int, name: str) -> bool:
+    """Kill the process after the n-th write of an upgrade that is rolled back; returns whether it was killed before the end."""
+    at = series.at
+    install, _ = await series.prepare(name)
+    async with series.rukpak():
+        await install()
+        await at.until(READY, name)
+        before = await series.world(name)
+    (path, text), *others = sorted(series.chart("v2").items(), key=lambda each: not each[0].endswith("all.yaml"))
+    ref = at.push({path: text + BROKEN.encode(), **dict(others)}, f"{name}-broken")
+    config = {"valuesFrom": [{"kind": "Secret", "name": name}]}
+    upgrade = partial(at.install, ref, name, HELM, config=config, rollback="OnFailure")
+    async with series.rukpak() as kill_switch:
+        kill_switch.writes_left = number
+        await first(kill_switch.killed.wait(), _upgraded(at, upgrade, name))
+        was_killed = kill_switch.was_killed
+    async with series.rukpak():
+        await at.until(ROLLED_BACK, name)
+        await at.until(lambda _: bundles_of(at, name) == 1, name)
+        assert await series.world(name) == before
+        await at.remove(name)
+        await at.until(gone, name)
+    await series.check_removed(name)
+    return was_killed
+
+
+async def _upgraded(at: Harness, upgrade: Begin, name: str) -> None:
+    await upgrade()
+    await at.until(ROLLED_BACK, name)
+
+
+def bundles_of(at: Harness, name: str) -> int:
+    return sum(known.startswith(f"{name}-") for _, known in at.bundles.objects)
