@@ -16,6 +16,7 @@ from devcluster.errors import DevclusterError
 from devcluster.suite import Suite
 from tests.bench import (
     catalog_rows,
+    chart_rows,
     decide_rows,
     document_rows,
     identity_rows,
@@ -30,7 +31,7 @@ from tests.bench.figures import Figure, table
 from tests.bench.machine import description, reference_time
 
 FILE = Path(__file__).parents[2] / "docs" / "figures.md"
-GROUPS = ("render", "resolve", "solve", "decide", "identity", "catalog", "source", "many", "install")
+GROUPS = ("render", "resolve", "solve", "decide", "identity", "catalog", "source", "chart", "many", "install")
 
 
 def main() -> int:
@@ -77,6 +78,7 @@ def _figures(chosen: list[str], directory: Path, reference: float) -> Iterator[F
     groups: dict[str, Callable[[clusters.Cluster], Iterator[Figure]]] = {
         "catalog": lambda cluster: catalog_rows.rows(cluster, directory, reference),
         "source": source_rows.rows,
+        "chart": chart_rows.rows,
         "many": lambda cluster: many_rows.rows(cluster, directory),
         "install": lambda cluster: install_rows.rows(cluster, directory, reference),
     }

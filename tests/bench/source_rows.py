@@ -1,12 +1,12 @@
-"""Rows of the sources of Bundles: a repository against git itself, and an upload; from the request to Unpacked."""
+"""Rows of the sources of Bundles: a repository against git itself, an upload, and images with and without a signature that is
+verified; from the request to Unpacked."""
 
 from __future__ import annotations
 
 import asyncio
 import io
-import os
 import random
-import resource
+import statistics
 import subprocess
 import tempfile
 import time
@@ -17,20 +17,26 @@ from typing import Any
 import aiohttp
 
 from devcluster.cluster import Cluster
+from devcluster.processes import process_tree_cpu
 from devcluster.suite import Suite
 from olmkit.api.bundles import KIND
 from olmkit.api.provisioner_classes import PLAIN
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
+from tests import images
 from tests.bench.figures import Figure
 from tests.bench.machine import MIB, PeakMemory
 from tests.images import digest_of, tar
 from tests.servers.git_http_server import ENVIRONMENT, GitServer, Repository
+from tests.signing import classic, new_key, payload_of, public_pem, push_classic
 
 FILES = 10_000
 FILE_BYTES = 1024
 UPLOAD_BYTES = 20_000_000
 SAMPLE_SECONDS = 0.05
+GIT_SECONDS = 0.005
+"""Between two samples of the memory of git, which ends sooner."""
+SIGNED_IMAGES = 30
 MANIFEST = b"{apiVersion: v1, kind: Namespace, metadata: {name: bench}}"
 
 
@@ -48,7 +54,8 @@ def rows(cluster: Cluster) -> Iterator[Figure]:
 
 async def _figures(cluster: Cluster, suite: Suite, scratch: Path) -> list[Figure]:
     async with await Client.connect(str(cluster.kubeconfig)) as client:
-        return [*await _repository(client, suite, scratch), *await _upload(client, suite)]
+        found = [*await _repository(client, suite, scratch), *await _upload(client, suite)]
+        return [*found, *await _signature(client, suite, cluster.registry)]
 
 
 async def _repository(client: Client, suite: Suite, scratch: Path) -> list[Figure]:
@@ -59,20 +66,25 @@ async def _repository(client: Client, suite: Suite, scratch: Path) -> list[Figur
     async with GitServer(scratch) as server:
         url = f"{server.url}/a.git"
         clone = ("git", "-c", "advice.detachedHead=false", "clone", "--quiet", "--depth", "1", "--branch", "v1", url)
-        measured = [await asyncio.to_thread(_clone, [*clone, str(scratch / str(number))]) for number in range(3)]
+        clones = [[*clone, str(scratch / str(number))] for number in range(4)]
+        measured = [await asyncio.to_thread(_clone, each) for each in clones[:3]]
+        peak_of_git = await asyncio.to_thread(_memory_of_clone, clones[3])
         tags = ({"type": "git", "git": {"repository": url, "ref": {"tag": f"v{number}"}}} for number in (1, 2, 3))
         first, _ = await _unpacked(client, suite, "bench-git-1", next(tags), seconds=1.0)
         seconds, _ = await _unpacked(client, suite, "bench-git-2", next(tags), seconds=1.0)
         _, peak = await _unpacked(client, suite, "bench-git-3", next(tags), seconds=SAMPLE_SECONDS)
     work = f"a git repository of {FILES:,} files of 1 KiB by tag"
-    other = f"{min(each for each, _ in measured):.2f} s, {max(each for _, each in measured) / MIB:.0f} MiB"
     return [
         Figure(
             f"unpack {work}, from the request to Unpacked",
             f"{min(first, seconds):.2f} s",
-            f"git clone --depth 1: {other}",
+            f"git clone --depth 1: {min(measured):.2f} s",
         ),
-        Figure("peak memory of rukpak meanwhile, including children", _memory(suite, peak)),
+        Figure(
+            "peak memory of rukpak meanwhile, including children",
+            _memory(suite, peak),
+            f"git clone --depth 1, without its server: {peak_of_git / MIB:.0f} MiB",
+        ),
     ]
 
 
@@ -87,14 +99,21 @@ def _import(repository: Repository, files: dict[str, bytes]) -> None:
     repository.git("repack", "-a", "-d", "--quiet")
 
 
-def _clone(command: list[str]) -> tuple[float, int]:
-    """Seconds, and the bytes of memory of the largest process, of git."""
+def _clone(command: list[str]) -> float:
+    """Seconds of git."""
     started = time.perf_counter()
-    process = subprocess.Popen(command, env=ENVIRONMENT)
-    _, status, usage = os.wait4(process.pid, 0)
-    assert status == 0
-    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    return time.perf_counter() - started, max(usage.ru_maxrss, children) * 1024
+    subprocess.run(command, env=ENVIRONMENT, check=True)
+    return time.perf_counter() - started
+
+
+def _memory_of_clone(command: list[str]) -> int:
+    """The peak of the bytes of memory of git and its children."""
+    with (
+        subprocess.Popen(command, env=ENVIRONMENT) as process,
+        PeakMemory([process.pid], seconds=GIT_SECONDS) as memory,
+    ):
+        assert process.wait() == 0
+    return memory.peak
 
 
 async def _upload(client: Client, suite: Suite) -> list[Figure]:
@@ -102,6 +121,7 @@ async def _upload(client: Client, suite: Suite) -> list[Figure]:
     archive = tar({"manifests/a.yaml": MANIFEST, "noise": noise})
     source = {"type": "upload", "upload": {"digest": digest_of(archive)}}
     stored = 0.0
+    many = [tar({"manifests/a.yaml": MANIFEST, "noise": noise + bytes([each] * 10_000_000)}) for each in range(4)]
 
     async def send() -> None:
         nonlocal stored
@@ -116,11 +136,61 @@ async def _upload(client: Client, suite: Suite) -> list[Figure]:
         stored = time.perf_counter() - started
 
     seconds, peak = await _unpacked(client, suite, "bench-upload", source, seconds=SAMPLE_SECONDS, after=send)
+    seconds_of_many, peak_of_many = await _uploads(client, suite, many)
     return [
         Figure("an upload of 20 MB, until it is stored", f"{stored:.2f} s"),
         Figure("the same, until Unpacked", f"{seconds:.2f} s"),
         Figure("peak memory of rukpak meanwhile, including children", _memory(suite, peak)),
+        Figure(
+            f"{len(many)} uploads of 30 MB at once, until all are Unpacked; peak memory of rukpak",
+            f"{seconds_of_many:.1f} s; {peak_of_many / MIB:.0f} MiB",
+        ),
     ]
+
+
+async def _uploads(client: Client, suite: Suite, archives: list[bytes]) -> tuple[float, int]:
+    """Seconds until all are unpacked, and the peak memory of rukpak."""
+
+    async def one(number: int, archive: bytes) -> int:
+        name, digest = f"bench-uploads-{number}", digest_of(archive)
+
+        async def send() -> None:
+            url = f"https://{suite.addresses['rukpak'].webhooks}/uploads/{name}.tgz"
+            async with (
+                aiohttp.ClientSession() as session,
+                session.put(url, params={"digest": digest}, data=io.BytesIO(archive), ssl=False) as answer,
+            ):
+                assert answer.status == 201, await answer.text()
+
+        source = {"type": "upload", "upload": {"digest": digest}}
+        return (await _unpacked(client, suite, name, source, seconds=SAMPLE_SECONDS, after=send))[1]
+
+    started = time.perf_counter()
+    peaks = await asyncio.gather(*(one(number, archive) for number, archive in enumerate(archives)))
+    return time.perf_counter() - started, max(peaks)
+
+
+async def _signature(client: Client, suite: Suite, registry: str) -> list[Figure]:
+    key, repository = new_key(), "bundles/bench-signed"
+    verify = {"authorities": [{"key": {"data": public_pem(key)}}]}
+    taken: dict[bool, list[float]] = {True: [], False: []}
+    cpu: dict[bool, float] = {True: 0.0, False: 0.0}
+    for number in range(SIGNED_IMAGES):
+        for is_verified in (True, False) if number % 2 else (False, True):
+            name = f"bench-signed-{number}-{is_verified}".lower()
+            layer = tar({"manifests/a.yaml": MANIFEST, "name": name.encode()})
+            digest = await asyncio.to_thread(images.push, registry, repository, name, [layer], {})
+            payload = payload_of(f"{registry}/{repository}", digest)
+            await asyncio.to_thread(push_classic, registry, repository, digest, classic(key, payload))
+            image = {"ref": f"{registry}/{repository}@{digest}", **({"verify": verify} if is_verified else {})}
+            before = process_tree_cpu(suite.pid("rukpak"))
+            seconds, _ = await _unpacked(client, suite, name, {"type": "image", "image": image}, seconds=1.0)
+            cpu[is_verified] += process_tree_cpu(suite.pid("rukpak")) - before
+            taken[is_verified].append(seconds)
+    shown = [f"{statistics.median(taken[each]) * 1000:.0f}" for each in (True, False)]
+    used = [f"{cpu[each] / SIGNED_IMAGES * 1000:.0f}" for each in (True, False)]
+    work = f"unpack a small image whose signature by a key is verified, against one without ({SIGNED_IMAGES} each, in turn)"
+    return [Figure(work, f"median {' : '.join(shown)} ms; {' : '.join(used)} ms of CPU")]
 
 
 def _memory(suite: Suite, peak: int) -> str:
