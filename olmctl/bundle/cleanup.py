@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 import click
 
+from olmctl.bundle.installing import NOT_SEEN
 from olmctl.bundle.run_installations import run_installation
 from olmctl.commands import NOT_FOUND, CommandError
-from olmctl.operators.follow import wait_until_gone
+from olmctl.operators.follow import DeletedKind, wait_until_gone
 from olmctl.operators.installed_objects import NAMESPACE, InstalledObjects, custom_resources, installed_objects
 from olmctl.operators.left_installations import DEPLOYMENT_RESOURCE, LeftInstallation
 from olmctl.operators.operator_state import is_protected, is_terminating, part, text_at
@@ -54,7 +55,8 @@ async def cleanup(
         confirm_deletion(session, found.name)
     if not is_terminating(found.deployment):
         await session.client.delete(bundledeployments.KIND, found.name, uid=found.deployment["metadata"]["uid"])
-    await wait_until_gone(session, [found.name], seconds, bundledeployments.KIND, DEPLOYMENT_RESOURCE)
+    deleted = DeletedKind(bundledeployments.KIND, DEPLOYMENT_RESOURCE, NOT_SEEN)
+    await wait_until_gone(session, [found.name], seconds, deleted)
     return 0
 
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 import orjson
 
+from olmctl.operators.operator_state import text_at
 from olmkit.api.meta import Object
 from rukpak.format.bundle import RegistryBundle
+from rukpak.format.objects import mapping, mappings
 
 ANNOTATION = "alm-examples"
 DEFAULT_NAMESPACE = "default"
@@ -25,17 +27,25 @@ class Example:
 
 
 def first_example(bundle: RegistryBundle, watched: tuple[str, ...], install_namespace: str) -> Example | None:
-    """The first example of a kind that the bundle defines; None if there is none. `watched` are the namespaces that the operator
-    watches."""
+    """The first example of a kind that the bundle defines, one with a spec before the others; None if there is none. `watched`:
+    the namespaces that the operator watches."""
     scopes = _scopes(bundle)
-    for each in _examples(bundle.csv_annotations.get(ANNOTATION)):
-        metadata, kind = each.get("metadata"), (each.get("apiVersion"), each.get("kind"))
-        if not isinstance(metadata, dict) or not (metadata.get("name") or metadata.get("generateName")):
-            continue
-        if kind in scopes:
-            is_placed = scopes[kind] != "Namespaced" or bool(metadata.get("namespace"))
-            return Example(each, "" if is_placed else _namespace(watched, install_namespace))
-    return None
+    found = [
+        each for each in _examples(bundle.csv_annotations.get(ANNOTATION)) if _kind(each) in scopes and _is_named(each)
+    ]
+    chosen = next((each for each in found if isinstance(each.get("spec"), dict)), found[0] if found else None)
+    if chosen is None:
+        return None
+    is_placed = scopes[_kind(chosen)] != "Namespaced" or bool(chosen["metadata"].get("namespace"))
+    return Example(chosen, "" if is_placed else _namespace(watched, install_namespace))
+
+
+def _kind(example: Object) -> tuple[str, str]:
+    return text_at(example, "apiVersion"), text_at(example, "kind")
+
+
+def _is_named(example: Object) -> bool:
+    return bool(text_at(example, "metadata", "name") or text_at(example, "metadata", "generateName"))
 
 
 def _namespace(watched: tuple[str, ...], install_namespace: str) -> str:
@@ -54,10 +64,11 @@ def _examples(text: object) -> list[Object]:
     return [each for each in items if isinstance(each, dict)]
 
 
-def _scopes(bundle: RegistryBundle) -> dict[tuple[object, object], object]:
+def _scopes(bundle: RegistryBundle) -> dict[tuple[str, str], object]:
     """(apiVersion, kind) of what the CustomResourceDefinitions of the bundle serve -> scope."""
+    specs = [mapping(each.get("spec")) for each in bundle.crds]
     return {
-        (f"{spec.get('group')}/{version.get('name')}", (spec.get("names") or {}).get("kind")): spec.get("scope")
-        for spec in (each.get("spec") or {} for each in bundle.crds)
-        for version in spec.get("versions") or ()
+        (f"{text_at(spec, 'group')}/{text_at(version, 'name')}", text_at(spec, "names", "kind")): spec.get("scope")
+        for spec in specs
+        for version in mappings(spec.get("versions"))
     }

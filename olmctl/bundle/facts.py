@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from olmctl.authoring.bundle_blobs import registry_blob
+import orjson
+
+from olmctl.authoring.bundle_blobs import CSV_METADATA, registry_blob
 from olmctl.bundle.edges import Edges
 from olmctl.operators.operator_state import part, text_at
 from olmkit.api.bundledeployments import RECORDED_ANNOTATIONS
@@ -64,8 +66,9 @@ class BundleFacts:
         if self.registry is None:
             return Edges("")
         spec, annotations = self.registry.spec, self.registry.csv_annotations
-        skips = [each for each in part(spec, "skips") or () if isinstance(each, str)]
-        return Edges(self.name, text_at(spec, "replaces"), tuple(skips), annotations.get(SKIP_RANGE_ANNOTATION) or "")
+        listed = part(spec, "skips")
+        skips = [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
+        return Edges(self.name, text_at(spec, "replaces"), tuple(skips), text_at(annotations, SKIP_RANGE_ANNOTATION))
 
     def annotations(self) -> Mapping[str, str]:
         """The annotations of the template of a BundleDeployment that record it."""
@@ -82,6 +85,8 @@ def facts_of(files: Mapping[str, bytes]) -> BundleFacts:
     content = read_registry(files)
     try:
         blob = registry_blob(bundle_files.read_registry(files), _NO_IMAGE, summarized=True)
-    except BadBundleFiles as error:
+        properties = orjson.loads(orjson.dumps(blob["properties"]))  # numbers are fragments of JSON before
+    except (BadBundleFiles, orjson.JSONDecodeError) as error:
         return BundleFacts(content, problem=str(error))
-    return BundleFacts(content, tuple(Property(each["type"], each.get("value")) for each in blob["properties"]))
+    kept = (Property(each["type"], each.get("value")) for each in properties if each["type"] != CSV_METADATA)
+    return BundleFacts(content, tuple(kept))

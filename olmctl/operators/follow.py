@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from typing import NamedTuple
 
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
 from olmctl.operators.list import RESOURCE
@@ -100,23 +101,35 @@ def _is_version(found: Object, version: str) -> bool:
     return not version or text_at(found, "status", "installed", "version") == version
 
 
+class DeletedKind(NamedTuple):
+    """The kind of objects that are deleted, its name for kubectl, and the progress before its controller reports."""
+
+    kind: Kind
+    resource: str
+    not_seen: str
+
+
+OPERATORS = DeletedKind(operators.KIND, RESOURCE, NOT_SEEN)
+
+
 async def wait_until_gone(
-    session: Session, names: Sequence[str], seconds: float, kind: Kind = operators.KIND, resource: str = RESOURCE
+    session: Session, names: Sequence[str], seconds: float, deleted: DeletedKind = OPERATORS
 ) -> None:
-    """Wait until the objects of the kind, by default Operators, are deleted, and print each. Raises CommandError with TIMED_OUT
-    and what is in the way when `seconds` are over for all of them together."""
+    """Wait until the objects are deleted, and print each. Raises CommandError with TIMED_OUT and what is in the way when the
+    `seconds` are over for all of them together."""
 
     def message(found: Object | None) -> str | None:
         if found is None:
             return None
         if not is_terminating(found) or not is_observed(found):
-            return NOT_SEEN
+            return deleted.not_seen
         return text_at(condition(found, "Ready"), "message")
 
     deadline = session.time.deadline(seconds)
     for name in names:
-        await follow(session, kind, name, deadline, message, f"not deleted within {seconds:g} seconds: {{}}")
-        print(f"{resource}/{name} deleted", flush=True)
+        late = f"not deleted within {seconds:g} seconds: {{}}"
+        await follow(session, deleted.kind, name, deadline, message, late)
+        print(f"{deleted.resource}/{name} deleted", flush=True)
 
 
 async def follow(

@@ -14,6 +14,12 @@ from tests.cluster.olmctl.bundle.conftest import Workshop
 from tests.cluster.rukpak.harness import CONFIG_MAPS, data
 
 RESOURCE = "bundledeployments.core.rukpak.io"
+INTERRUPTIBLE = """
+import signal, sys
+from olmctl.main import main
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start background processes with SIGINT ignored
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 async def installed(workshop: Workshop) -> str:
@@ -80,7 +86,7 @@ async def _lines(output: asyncio.StreamReader, errors: Awaitable[bytes], start: 
 
 async def test_each_save_is_installed_until_the_command_is_interrupted(workshop: Workshop) -> None:
     name, kubeconfig = workshop.name, f"--kubeconfig={workshop.desk.cluster.kubeconfig}"
-    command = [sys.executable, "-m", "olmctl", "bundle", "run", str(workshop.directory), "--watch", kubeconfig]
+    command = [sys.executable, "-c", INTERRUPTIBLE, "bundle", "run", str(workshop.directory), "--watch", kubeconfig]
     process = await asyncio.create_subprocess_exec(
         *command,
         f"--system-namespace={workshop.place.system}",

@@ -11,14 +11,16 @@ from tests.unit.olmctl.bundle.bundles import widgets
 
 WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
 OTHER = {"apiVersion": "other.example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
+WITH_SPEC = {**WIDGET, "metadata": {"name": "b"}, "spec": {}}
 PLACED = {**WIDGET, "metadata": {"name": "a", "namespace": "there"}}
 
 
 @pytest.mark.parametrize(
     ("watched", "given", "expected"),
     [
-        pytest.param((), {"examples": [WIDGET]}, Example(WIDGET, "default"), id="in any namespace"),
+        pytest.param((), {"examples": [WIDGET]}, Example(WIDGET, "default"), id="in any namespace, without a spec"),
         pytest.param(("",), {"examples": [OTHER, WIDGET]}, Example(WIDGET, "default"), id="the first of its own kinds"),
+        pytest.param((), {"examples": [WIDGET, WITH_SPEC]}, Example(WITH_SPEC, "default"), id="the first with a spec"),
         pytest.param(("own",), {"examples": [WIDGET]}, Example(WIDGET, "own"), id="in the only namespace watched"),
         pytest.param(("b", "own"), {"examples": [WIDGET]}, Example(WIDGET, "own"), id="in the install namespace"),
         pytest.param(("b", "c"), {"examples": [WIDGET]}, Example(WIDGET, "b"), id="in the first namespace watched"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import orjson
+
 from olmctl.bundle.edges import Edges
 from olmctl.bundle.facts import facts_of
 from olmkit.api.bundledeployments import (
@@ -41,3 +43,17 @@ def test_dependencies_that_cannot_be_read_are_a_problem_and_no_error() -> None:
     facts = facts_of(files)
     assert (facts.package, facts.properties) == ("widgets", ())
     assert facts.problem == "metadata/dependencies.yaml: dependencies[0]: needs a type, which is a string"
+
+
+def test_numbers_in_properties_are_recorded_as_numbers() -> None:
+    rule = {"failureMessage": "", "any": {"constraints": [{"gvk": GVK}]}}
+    listed = [{"type": "olm.constraint", "value": rule}, {"type": "olm.maxOpenShiftVersion", "value": 4.15}]
+    files = {**widget_files(), "metadata/properties.yaml": orjson.dumps({"properties": listed})}
+    facts = facts_of(files)
+    assert {each.type: each.value for each in facts.properties}["olm.maxOpenShiftVersion"] == 4.15
+    recorded = json.loads(facts.annotations()[PROPERTIES_ANNOTATION])
+    assert [each["type"] for each in recorded] == ["olm.constraint", "olm.gvk"]
+
+
+def test_a_field_of_another_type_is_no_error() -> None:
+    assert widgets(skips=True, replaces=["a"]).edges == Edges("widgets.v1.0.0")

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from olmctl.bundle.run import changed_files, deployment_name
+from olmctl.bundle.run import changed_files, deployment_name, install_settings
 from olmctl.bundle.source import BundleSource
 from olmctl.commands import CommandError
+from olmctl.operators.session import Session
+from olmkit.runtime.client import Client
+from tests.unit.olmctl.bundle.bundles import widgets
+
+SESSION = Session(Client("unused"), "olm-suite-system")
+OWN = widgets(modes=("OwnNamespace",), annotations={"operatorframework.io/suggested-namespace": "tools"})
 
 
 def test_each_file_that_differs_has_a_line() -> None:
@@ -21,3 +30,50 @@ def test_a_directory_without_a_name() -> None:
     assert deployment_name(source, "a") == "a"
     with pytest.raises(CommandError, match="/bundles/___ gives no name for a BundleDeployment: choose one with --name"):
         deployment_name(source, None)
+
+
+def options(**given: Any) -> dict[str, Any]:
+    """The options of the command that say how a bundle is installed, as click gives them."""
+    names = ("install_namespace", "install_mode", "config", "certificates", "service_account")
+    return {**dict.fromkeys(names), **given}
+
+
+@pytest.mark.parametrize(
+    ("given", "spec"),
+    [
+        pytest.param({}, {}, id="none"),
+        pytest.param({"install_namespace": "a"}, {"installNamespace": "a"}, id="the namespace"),
+        pytest.param(
+            {"install_mode": ("OwnNamespace", ())},
+            {"installNamespace": "tools", "watchNamespaces": ["tools"]},
+            id="the namespace that the bundle suggests is watched, and stays so in the next version",
+        ),
+        pytest.param(
+            {"install_mode": ("OwnNamespace", ()), "install_namespace": "a"},
+            {"installNamespace": "a", "watchNamespaces": ["a"]},
+            id="the namespace that is given is watched",
+        ),
+        pytest.param({"certificates": "cert-manager"}, {"certificates": "CertManager"}, id="the certificates"),
+        pytest.param({"service_account": "a/b"}, {"serviceAccount": {"name": "b", "namespace": "a"}}, id="the account"),
+    ],
+)
+def test_the_settings_of_an_installation(given: dict[str, Any], spec: dict[str, Any]) -> None:
+    source = BundleSource("widgets", "widgets", "registry", None, OWN)
+    assert install_settings(SESSION, source, options(**given)) == spec
+
+
+def test_the_config_of_an_installation(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("env: [{name: A, value: b}]")
+    source = BundleSource("widgets", "widgets", "registry", None, OWN)
+    found = install_settings(SESSION, source, options(config=str(file)))
+    assert found == {"config": {"env": [{"name": "A", "value": "b"}]}}
+    file.write_text("- a")
+    with pytest.raises(CommandError, match="must be one mapping"):
+        install_settings(SESSION, source, options(config=str(file)))
+
+
+def test_an_own_namespace_that_is_not_known() -> None:
+    source = BundleSource("registry.example.com/a", "a", "registry", None, None)
+    with pytest.raises(CommandError, match="--install-mode OwnNamespace needs --namespace"):
+        install_settings(SESSION, source, options(install_mode=("OwnNamespace", ())))
