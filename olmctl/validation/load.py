@@ -14,10 +14,11 @@ from typing import Any, Final
 import orjson
 
 from olmctl.validation.file_tree import NO_SUCH_FILE, FileTree
-from olmctl.validation.loaded_bundle import CRD, CSV, V1, V1BETA1, Document, LoadedBundle
+from olmctl.validation.loaded_bundle import CRD, CSV, V1, V1BETA1, Document, LoadedBundle, gvk_of
 from olmkit.gocompat.go_unmarshal import unmarshal
 from olmkit.gocompat.go_yaml import GoYamlError, first_document
 from olmkit.gocompat.go_yaml import load as load_yaml
+from olmkit.gocompat.numbers import float_text
 from olmkit.gocompat.yaml_composer import ReadOptions
 
 REGISTRY, PLAIN, HELM = "registry+v1", "plain", "helm"
@@ -106,6 +107,8 @@ class Contents:
     csv: Document
     documents: list[Document]
     directory: str
+    name: str
+    """metadata.name of the CSV as it is written: Go's type also finds fields in another case."""
 
 
 def load(tree: FileTree, origin: str, directory: str = "") -> LoadedBundle:
@@ -123,6 +126,7 @@ def load(tree: FileTree, origin: str, directory: str = "") -> LoadedBundle:
         annotations=annotations,
         annotations_file=annotations_file,
         media_type=detected,
+        name=found.name,
         manifests=found.directory,
         csv=found.csv,
         documents=found.documents,
@@ -211,7 +215,8 @@ def load_objects(objects: BundleObjects, directory: str, origin: str) -> Content
         raise LoadFault(aggregated(loading.texts), *loading.place)
     assert loading.csv is not None
     assert loading.documents is not None
-    return Contents(loading.csv, loading.documents, loading.directory)
+    name = Document("", b"", objects.at(loading.csv.file)).name
+    return Contents(loading.csv, loading.documents, loading.directory, name)
 
 
 def aggregated(texts: Iterable[str]) -> str:
@@ -323,17 +328,26 @@ def object_error(value: Any) -> str:
     if not isinstance(value, dict):
         kind = {bool: "bool", str: "string", list: "array"}.get(type(value), "number")
         return f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
-    if not isinstance(value.get("kind"), str) or not value["kind"]:
+    if not gvk_of(value).kind:
         return f"Object 'Kind' is missing in '{go_json(value)[:MAX_TEXT_CHARACTERS]}'"
     return ""
 
 
 def go_json(value: Any) -> str:
     """The value as Go's encoder writes it: with sorted keys, and without characters of HTML."""
-    text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    text = orjson.dumps(_go_numbers(value), option=orjson.OPT_SORT_KEYS).decode()
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
+
+
+def _go_numbers(value: Any) -> Any:
+    """The value with floats as Go's encoder writes them."""
+    if isinstance(value, dict):
+        return {key: _go_numbers(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_go_numbers(each) for each in value]
+    return orjson.Fragment(float_text(value).encode()) if isinstance(value, float) else value
 
 
 def _typed(document: Document, name: str, *, has_csv: bool) -> Document:
@@ -344,7 +358,7 @@ def _typed(document: Document, name: str, *, has_csv: bool) -> Document:
             raise LoadFault("invalid bundle: contains multiple CSVs")
         type_name = CSV_TYPE
     elif document.kind == CRD:
-        version = document.body.get("apiVersion") or ""
+        version = document.api_version
         if version not in CRD_TYPES:
             raise LoadFault(f"unsupported CRD version {version} for {name}")
         type_name = CRD_TYPES[version]

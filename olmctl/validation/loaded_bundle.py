@@ -95,6 +95,8 @@ class LoadedBundle:
     """The directory that the annotations name for the manifests: `manifests`, or one above it."""
     directories: frozenset[str] = frozenset()
     """All directories below the root."""
+    name: str = ""
+    """metadata.name of the CSV, as it is written."""
 
     @cached_property
     def v1_crds(self) -> tuple[Document, ...]:

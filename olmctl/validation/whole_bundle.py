@@ -56,7 +56,7 @@ def check(bundle: LoadedBundle) -> Iterator[Finding]:
         return
     yield from _definition_faults(bundle, bundle.csv)
     yield from _account_faults(bundle, bundle.csv)
-    yield from _size_faults(bundle, bundle.csv)
+    yield from _size_faults(bundle)
 
 
 def owned_keys(csv: Document) -> list[tuple[Gvk, int]]:
@@ -85,20 +85,20 @@ def _definition_faults(bundle: LoadedBundle, csv: Document) -> Iterator[Finding]
     places: dict[Gvk, tuple[Document, Path]] = {}
     for key, document, path in _bundle_keys(bundle):
         if key in places:
-            text = f"duplicate CRD {quoted(str(key))} in bundle {quoted(csv.name)}"
+            text = f"duplicate CRD {quoted(str(key))} in bundle {quoted(bundle.name)}"
             yield Reporter(BUNDLE, document).found(_DUPLICATE, text, path, value=key)
         places[key] = (document, path)
     owned: set[tuple[str, str]] = set()
     for key, index in owned_keys(csv):
         if places.pop(key, None) is None:
-            text = f"owned CRD {quoted(str(key))} not found in bundle {quoted(csv.name)}"
+            text = f"owned CRD {quoted(str(key))} not found in bundle {quoted(bundle.name)}"
             path = ("spec", "customresourcedefinitions", "owned", index)
             yield Reporter(BUNDLE, csv).found(_NOT_FOUND, text, path, value=key)
         else:
             owned.add((key.group, key.kind))
     for key, (document, path) in sorted(places.items(), key=lambda each: each[0]):
         if (key.group, key.kind) not in owned:
-            text = f"CRD {quoted(str(key))} is present in bundle {quoted(csv.name)} but not defined in CSV"
+            text = f"CRD {quoted(str(key))} is present in bundle {quoted(bundle.name)} but not defined in CSV"
             yield Reporter(BUNDLE, document).found(_NOT_OWNED, text, path, value=key)
 
 
@@ -124,22 +124,22 @@ def _account_faults(bundle: LoadedBundle, csv: Document) -> Iterator[Finding]:
             yield Reporter(BUNDLE, document).found(_SERVICE_ACCOUNT, text, path, value=document.name)
 
 
-def _size_faults(bundle: LoadedBundle, csv: Document) -> Iterator[Finding]:
+def _size_faults(bundle: LoadedBundle) -> Iterator[Finding]:
     start = f"{bundle.root}/" if bundle.root else ""
     files = [data for path, data in bundle.files.items() if path.startswith(start)]
     size = sum(map(len, files))
     reporter = Reporter(BUNDLE)
     if size == 0:
-        yield reporter.found(_UNKNOWN_SIZE, "unable to check the bundle size", value=csv.name)
+        yield reporter.found(_UNKNOWN_SIZE, "unable to check the bundle size", value=bundle.name)
         return
     compressed = _compressed_size(files, size)
     shown = f"size=~{in_units(compressed)} , max={in_units(MAX_COMPRESSED_BYTES)}. Bundle uncompressed size is {in_units(size)}"
     if compressed > MAX_COMPRESSED_BYTES:
         text = f"maximum bundle compressed size with gzip size exceeded: {shown}"
-        yield reporter.found(_TOO_LARGE, text, value=csv.name)
+        yield reporter.found(_TOO_LARGE, text, value=bundle.name)
     elif compressed > _WARNING_BYTES:
         text = f"nearing maximum bundle compressed size with gzip: {shown}"
-        yield reporter.found(_NEARLY_TOO_LARGE, text, value=csv.name)
+        yield reporter.found(_NEARLY_TOO_LARGE, text, value=bundle.name)
 
 
 def _compressed_size(files: list[bytes], size: int) -> int:

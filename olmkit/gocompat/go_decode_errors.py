@@ -7,8 +7,9 @@ decoder of its own refuses a value anywhere. The types are those of olmkit.gocom
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final
 
@@ -18,7 +19,16 @@ import orjson
 from olmkit.gocompat.base64_text import base64_error
 from olmkit.gocompat.go_leaf_types import LEAVES, Mismatch, Refusal
 from olmkit.gocompat.go_shapes import shape_of
-from olmkit.gocompat.go_types import BYTES, CSV_STRUCTS, LIST, POINTER, STRUCTS, split_type
+from olmkit.gocompat.go_types import (
+    BYTES,
+    CSV_STRUCTS,
+    EMBEDDED_FIELDS,
+    LIST,
+    NAMED_TYPES,
+    POINTER,
+    STRUCTS,
+    split_type,
+)
 
 _INTEGERS: Final = {
     "int32": (-(2**31), 2**31 - 1),
@@ -30,6 +40,10 @@ _NONE = type(None)
 _STRINGS: Final = frozenset({"string", "v1alpha1.InstallModeType"})
 _PRINTED: Final = {"float": "float64", "map[string]quantity": "v1.ResourceList", "json": "json.RawMessage"}
 """The types that have another name in the table."""
+_OF_DEFINITIONS: Final = re.compile(
+    r"\bv1\.(?=JSONSchema|CustomResource|SelectableField|Webhook|ServiceReference|External|Validation|ResourceScope|ConversionStrategyType)"
+)
+"""The package of the types that v1 and v1beta1 definitions share in the table."""
 _SCHEMAS: Final = {"SchemaOrBool": "", "SchemaOrArray": "[]JSONSchemaProps", "SchemaOrStrings": "[]string"}
 """A type that is a schema or something else -> the type of a list; none if a list is refused."""
 
@@ -62,11 +76,18 @@ def decode_error(type_name: str, value: Any) -> str:
     wanted = _type(type_name)
     if type(value) is wanted.python and (wanted.is_right is None or wanted.is_right(value)):
         return ""
-    first = ""
-    for error in _errors(type_name, value, "", ()):
+    first = _first(_errors(type_name, value, "", ()))
+    text = "" if first is None else first.text if isinstance(first, Refusal) else str(first)
+    return _OF_DEFINITIONS.sub("v1beta1.", text) if type_name.startswith("v1beta1.") else text
+
+
+def _first(errors: Iterator[Error]) -> Error | None:
+    """The error that Go reports: a refusal, else the first mismatch."""
+    first: Error | None = None
+    for error in errors:
         if isinstance(error, Refusal):
-            return error.text
-        first = first or str(error)
+            return error
+        first = first or error
     return first
 
 
@@ -98,7 +119,7 @@ def _errors(name: str, value: Any, struct: str, path: tuple[str, ...]) -> Iterat
     elif name in LEAVES:
         problem = LEAVES[name].problem(value)
         if problem is not None:
-            yield problem.within(struct, path) if isinstance(problem, Mismatch) else problem
+            yield Refusal(str(problem.within(struct, path))) if isinstance(problem, Mismatch) else problem
     elif value is not None:
         yield from _plain_errors(_type(name), value, struct, path)
 
@@ -127,8 +148,14 @@ def _struct_errors(wanted: _Type, value: Any, struct: str, path: tuple[str, ...]
     inner = wanted.name.rpartition(".")[2]
     for key in sorted(value):
         name = wanted.field_name(key)
-        if name is not None:
-            yield from _errors(wanted.fields[name], value[key], inner, (*path, name))
+        if name is None:
+            continue
+        named = NAMED_TYPES.get(f"{inner}.{name}")
+        own = (*path, "TypeMeta", name) if name in EMBEDDED_FIELDS.get(inner, ()) else (*path, name)
+        for error in _errors(wanted.fields[name], value[key], inner, own):
+            if named and isinstance(error, Mismatch) and error.path == own:
+                error = replace(error, type_name=named)
+            yield error
 
 
 def _schema_errors(name: str, value: Any, struct: str, path: tuple[str, ...]) -> Iterator[Error]:
@@ -138,12 +165,7 @@ def _schema_errors(name: str, value: Any, struct: str, path: tuple[str, ...]) ->
         if name == "SchemaOrBool" and not isinstance(value, bool | None):
             yield Refusal("boolean or JSON schema expected")
         return
-    first: Error | None = None
-    for error in _errors(of, value, "", ()):
-        if isinstance(error, Refusal):
-            first = error
-            break
-        first = first or error
+    first = _first(_errors(of, value, "", ()))
     if isinstance(first, Mismatch):
         yield Refusal(str(first.within(struct, path)))
     elif first is not None:

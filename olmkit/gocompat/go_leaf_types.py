@@ -49,7 +49,7 @@ class Leaf(NamedTuple):
 _QUANTITY_FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _QUANTITY_SUFFIX = "unable to parse quantity's suffix"
 _NUMBER = re.compile(r"[+-]?[0-9]*(?:\.[0-9]*)?")
-_LETTERS = frozenset("eEinumkKMGTP")
+_LETTERS = "eEinumkKMGTP"
 _SUFFIXES = frozenset(("", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))
 _EXPONENT = re.compile(r"[eE][+-]?[0-9]+")
 _RFC3339 = re.compile(
@@ -73,21 +73,17 @@ def json_kind(value: Any) -> str:
 
 
 def quantity_error(text: str) -> str:
-    """The error of Kubernetes for a text that is no quantity; "" for a quantity."""
+    """The error of Kubernetes for a text that is no quantity; "" for a quantity. A suffix alone is zero."""
     if not text:
         return _QUANTITY_FORM
-    if text == "0":
-        return ""
     match = _NUMBER.match(text)
     number = match[0] if match else ""
     rest = text[len(number) :]
-    letters = len(rest) - len(rest.lstrip("".join(_LETTERS)))
+    letters = len(rest) - len(rest.lstrip(_LETTERS))
     digits = rest[letters:].removeprefix("-" if rest[letters : letters + 1] == "-" else "+").lstrip("0123456789")
     if digits:
         return _QUANTITY_FORM
-    if rest not in _SUFFIXES and not _EXPONENT.fullmatch(rest):
-        return _QUANTITY_SUFFIX
-    return "" if any(each.isdigit() for each in number) else "unable to parse numeric part of quantity"
+    return "" if rest in _SUFFIXES or _EXPONENT.fullmatch(rest) else _QUANTITY_SUFFIX
 
 
 def _quantity(value: Any) -> Mismatch | Refusal | None:

@@ -458,6 +458,50 @@ CSV_STRUCTS: Final = frozenset(_parsed(_CSV_TYPES))
 """Those of v1alpha1 whose names in the table have no package; the others without one are of a v1."""
 
 
+EMBEDDED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "ClusterServiceVersion": ("apiVersion", "kind"),
+    "CustomResourceDefinition": ("apiVersion", "kind"),
+}
+"""Fields of an embedded struct, by the struct that embeds it: their errors name it, and YAML's scalars do not become text."""
+NAMED_TYPES: Final[Mapping[str, str]] = {
+    "ClusterServiceVersionStatus.phase": "v1alpha1.ClusterServiceVersionPhase",
+    "ClusterServiceVersionStatus.reason": "v1alpha1.ConditionReason",
+    "Container.imagePullPolicy": "v1.PullPolicy",
+    "Container.restartPolicy": "v1.ContainerRestartPolicy",
+    "Container.terminationMessagePolicy": "v1.TerminationMessagePolicy",
+    "ContainerPort.protocol": "v1.Protocol",
+    "CustomResourceConversion.strategy": "v1.ConversionStrategyType",
+    "CustomResourceDefinitionSpec.scope": "v1.ResourceScope",
+    "DeploymentStrategy.type": "v1.DeploymentStrategyType",
+    "EmptyDirVolumeSource.medium": "v1.StorageMedium",
+    "HTTPGetAction.scheme": "v1.URIScheme",
+    "HostPathVolumeSource.type": "v1.HostPathType",
+    "LabelSelectorRequirement.operator": "v1.LabelSelectorOperator",
+    "NodeSelectorRequirement.operator": "v1.NodeSelectorOperator",
+    "OwnerReference.uid": "types.UID",
+    "ObjectMeta.uid": "types.UID",
+    "PodSecurityContext.fsGroupChangePolicy": "v1.PodFSGroupChangePolicy",
+    "PodSpec.dnsPolicy": "v1.DNSPolicy",
+    "PodSpec.preemptionPolicy": "v1.PreemptionPolicy",
+    "PodSpec.restartPolicy": "v1.RestartPolicy",
+    "RuleWithOperations.operations": "[]v1.OperationType",
+    "RuleWithOperations.scope": "v1.ScopeType",
+    "SeccompProfile.type": "v1.SeccompProfileType",
+    "SecurityContext.procMount": "v1.ProcMountType",
+    "StrategyDeploymentSpec.label": "labels.Set",
+    "Toleration.effect": "v1.TaintEffect",
+    "Toleration.operator": "v1.TolerationOperator",
+    "TopologySpreadConstraint.whenUnsatisfiable": "v1.UnsatisfiableConstraintAction",
+    "VolumeMount.mountPropagation": "v1.MountPropagationMode",
+    "WebhookDescription.failurePolicy": "v1.FailurePolicyType",
+    "WebhookDescription.matchPolicy": "v1.MatchPolicyType",
+    "WebhookDescription.reinvocationPolicy": "v1.ReinvocationPolicyType",
+    "WebhookDescription.sideEffects": "v1.SideEffectClass",
+    "WebhookDescription.type": "v1alpha1.WebhookAdmissionType",
+}
+"""Fields of texts, lists and mappings whose types have names of their own, by struct and field: only errors name them."""
+
+
 def split_type(name: str) -> tuple[str, str]:
     """The outermost POINTER, LIST or MAP of a type, and the type in it; "" and the type itself if it has none, as BYTES."""
     form = next((each for each in (POINTER, LIST, MAP) if name.startswith(each) and name != BYTES), "")

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from olmkit.gocompat.go_decode_errors import decode_error, is_exact
-from olmkit.gocompat.go_types import LIST, MAP, POINTER, STRUCTS, split_type
+from olmkit.gocompat.go_types import EMBEDDED_FIELDS, LIST, MAP, POINTER, STRUCTS, split_type
 from olmkit.gocompat.yaml_scalars import float_key
 
 _STRINGS = frozenset({"string", "v1alpha1.InstallModeType"})
@@ -49,7 +49,7 @@ def _converted(type_name: str, value: Any) -> Any:
         return value if of in _LEAVES else [_converted(of, each) for each in value]
     if form == MAP and isinstance(value, dict):
         return value if of in _LEAVES else {key: _converted(of, each) for key, each in value.items()}
-    if of in _STRINGS:
+    if of in _STRINGS and not form:
         return _text(value)
     if form or not isinstance(value, dict) or of not in STRUCTS:
         return value
@@ -60,7 +60,8 @@ def _converted(type_name: str, value: Any) -> Any:
         name = key if key in types else folded.get(key.casefold(), key)
         if name != key and name in value:
             continue
-        made[name] = _converted(types[name], held) if name in types else held
+        is_converted = name in types and name not in EMBEDDED_FIELDS.get(of.rpartition(".")[2], ())
+        made[name] = _converted(types[name], held) if is_converted else held
     return made
 
 

@@ -86,10 +86,14 @@ def _go_error(text: bytes, error: ParseError) -> GoYamlError:
 
 
 def _read(parser: Any) -> None:
-    """Read the events, up to a text that nests deeper than the reader goes: libyaml compares each token with every open one."""
-    depth = 0
+    """Read the events up to the first error, an unknown anchor, or a text that nests deeper than the reader goes: libyaml
+    compares each token with every open one."""
+    depth, anchors = 0, set()
     while depth <= MAX_DEPTH and not isinstance(event := parser.get_event(), yaml.StreamEndEvent):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if isinstance(event, yaml.AliasEvent) and event.anchor not in anchors:
+            return
+        anchors.add(getattr(event, "anchor", None))
 
 
 def _place(error: yaml.MarkedYAMLError) -> str:

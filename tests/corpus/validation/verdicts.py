@@ -22,7 +22,7 @@ Messages = Counter[tuple[str, str]]
 """Levels and messages, how many times each."""
 
 _DUMP = re.compile(r"\. &\{map\[.*", re.DOTALL)
-_LIST = re.compile(r"(Invalid value): \[\][A-Za-z.]+\{.*\}: ", re.DOTALL)
+_LIST = re.compile(r"(Invalid value): \[\][A-Za-z.]+(?:\{.*\}|\(nil\)): ", re.DOTALL)
 _FIELD_VALUE = re.compile(r"^(Error: Field \S+), Value .*?: (?=(?:spec|metadata)[.:\[])", re.DOTALL)
 _SIZE = re.compile(r"size=~[0-9.]+ [kM]?B")
 _KINDS = re.compile(r"(?<=Migrate the API\(s\) for ).*")

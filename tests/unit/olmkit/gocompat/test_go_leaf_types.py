@@ -12,7 +12,9 @@ FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKM
 SUFFIX = "unable to parse quantity's suffix"
 
 
-@pytest.mark.parametrize("text", ["0", "100m", "1.5", ".5", "5.", "+1Gi", "-2", "1e3", "1E-2", "12e+6", "7u", "3Pi"])
+@pytest.mark.parametrize(
+    "text", ["0", "100m", "1.5", ".5", "5.", "+1Gi", "-2", "1e3", "1E-2", "12e+6", "7u", "3Pi", "Gi", "-"]
+)
 def test_quantities(text: str) -> None:
     assert quantity_error(text) == ""
 

@@ -69,6 +69,13 @@ def test_values_that_go_reads(value: Any, read: Any) -> None:
             container(command=[[]]), "array", f"Container.{CONTAINER}.command", "string", id="a list as a text"
         ),
         pytest.param(
+            container(imagePullPolicy=[]),
+            "array",
+            f"Container.{CONTAINER}.imagePullPolicy",
+            "v1.PullPolicy",
+            id="a named text",
+        ),
+        pytest.param(
             *(container(resources={"limits": []}), "array", f"ResourceRequirements.{CONTAINER}.resources.limits"),
             "v1.ResourceList",
             id="a list of quantities",
@@ -104,6 +111,27 @@ def test_values_of_another_type(value: Any, kind: str, field: str, type_name: st
 def test_schemas_of_another_form(value: Any, kind: str, field: str, type_name: str) -> None:
     place = f"JSONSchemaProps.spec.versions.schema.openAPIV3Schema.{field}"
     assert unmarshal(CRD, value)[1] == f"json: cannot unmarshal {kind} into Go struct field {place} of type {type_name}"
+
+
+def test_the_package_of_a_type_is_that_of_the_definition() -> None:
+    value = {"spec": {"scope": [], "validation": {"openAPIV3Schema": 5}}}
+    assert unmarshal("v1beta1.CustomResourceDefinition", value)[1].endswith("spec.scope of type v1beta1.ResourceScope")
+    del value["spec"]["scope"]
+    assert unmarshal("v1beta1.CustomResourceDefinition", value)[1].endswith("of type v1beta1.JSONSchemaProps")
+
+
+def test_fields_of_an_embedded_struct_are_not_converted() -> None:
+    message = (
+        "json: cannot unmarshal number into Go struct field ClusterServiceVersion.TypeMeta.apiVersion of type string"
+    )
+    assert unmarshal(CSV, {"apiVersion": 1})[1] == message
+
+
+def test_a_scalar_is_no_mapping_of_texts() -> None:
+    message = (
+        "json: cannot unmarshal number into Go struct field AnnotationMetadata.annotations of type map[string]string"
+    )
+    assert unmarshal("bundle.AnnotationMetadata", {"annotations": 5})[1] == message
 
 
 def test_a_text_is_no_schema() -> None:

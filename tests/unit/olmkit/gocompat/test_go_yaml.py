@@ -49,6 +49,7 @@ def test_the_first_document(text: bytes, value: Any) -> None:
             b"a: 1\nb: 'x\n", "yaml: line 3: found unexpected end of stream", 3, id="the scanner counts from 1"
         ),
         pytest.param(b"a: *b\n", "yaml: unknown anchor 'b' referenced", 1, id="an anchor"),
+        pytest.param(b"a: *b\nc: [\n", "yaml: unknown anchor 'b' referenced", 1, id="an anchor before another error"),
         pytest.param(b"a: &b [*b]\n", "yaml: anchor 'b' value contains itself", 1, id="an anchor in itself"),
         pytest.param(b"<<: 1\n", "yaml: map merge requires map or sequence of maps as the value", 1, id="a merge"),
         pytest.param(b"a: \xff\n", "yaml: invalid leading UTF-8 octet", 1, id="no UTF-8"),
