@@ -49,13 +49,15 @@ WEBHOOK: dict[str, Any] = {
 CONVERSION = {**WEBHOOK, "type": "ConversionWebhook", "conversionCRDs": ["kettles.kitchen.example.com"]}
 
 
+ROLE = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}
+
+
 def role(kind: str, rule: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": "r"}, "rules": [rule]}
 
 
 def binding(**fields: Any) -> dict[str, Any]:
-    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}
-    body = {"roleRef": reference, "subjects": [{"kind": "ServiceAccount", "name": "kettle", "namespace": "n"}]}
+    body = {"roleRef": ROLE, "subjects": [{"kind": "ServiceAccount", "name": "kettle", "namespace": "kettles"}]}
     start = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "b"}}
     return {**start, **body, **fields}
 
@@ -206,7 +208,7 @@ CASES = [
         E, "default-scc", id="a role that may change a default SCC",
     ),
     pytest.param(
-        made(objects=(binding(roleRef={"kind": "ClusterRole", "name": "pot"}),)), W, "role-missing", id="a binding to nothing"
+        made(objects=(binding(roleRef={**ROLE, "name": "pot"}),)), W, "role-missing", id="a binding to nothing"
     ),
     pytest.param(made(objects=(binding(roleRef={}),)), E, "binding-names-nothing", id="a binding without a role"),
     pytest.param(made(objects=(binding(subjects=[]),)), W, "binding-without-subjects", id="a binding of nobody"),
@@ -251,7 +253,7 @@ CASES = [
     ),
     pytest.param(made(put(f"{FIRST}.ports", [{"containerPort": 80}] * 2)), E, "port-twice", id="a port twice"),
     pytest.param(
-        made(put(f"{FIRST}.volumeDevices", [{"name": "d", "devicePath": "/d"}] * 2)), W, "repeated-item", id="a device twice"
+        made(put(f"{PODS}.imagePullSecrets", [{"name": "s"}] * 2)), W, "repeated-item", id="a Secret twice"
     ),
     pytest.param(made(put("spec.relatedImages", [{"name": "a", "image": ""}])), E, "related-image", id="no related image"),
     pytest.param(made(put("spec.relatedImages", [{"image": "A B"}])), E, "related-image", id="a related image that is none"),
