@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
 from functools import partial
 
 from olmkit.api import bundledeployments
@@ -84,8 +85,10 @@ async def _lines(output: asyncio.StreamReader, errors: Awaitable[bytes], start: 
     return lines
 
 
-async def test_each_save_is_installed_until_the_command_is_interrupted(workshop: Workshop) -> None:
-    name, kubeconfig = workshop.name, f"--kubeconfig={workshop.desk.cluster.kubeconfig}"
+@asynccontextmanager
+async def watching(workshop: Workshop) -> AsyncIterator[asyncio.subprocess.Process]:
+    """`olm bundle run --watch`, which has ended when the block ends."""
+    kubeconfig = f"--kubeconfig={workshop.desk.cluster.kubeconfig}"
     command = [sys.executable, "-c", INTERRUPTIBLE, "bundle", "run", str(workshop.directory), "--watch", kubeconfig]
     process = await asyncio.create_subprocess_exec(
         *command,
@@ -93,6 +96,21 @@ async def test_each_save_is_installed_until_the_command_is_interrupted(workshop:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def test_each_save_is_installed_until_the_command_is_interrupted(workshop: Workshop) -> None:
+    async with watching(workshop) as process:
+        await _save_and_interrupt(workshop, process)
+
+
+async def _save_and_interrupt(workshop: Workshop, process: asyncio.subprocess.Process) -> None:
+    name = workshop.name
     assert process.stdout is not None
     assert process.stderr is not None
     errors = asyncio.create_task(process.stderr.read())
