@@ -53,6 +53,7 @@ def completion(context: click.Context, shell: str) -> int:
 
 
 for command in (
+    bundle_check.scorecard,
     bundle_check.validate,
     bundle_images.build,
     bundle_images.push,

@@ -1,4 +1,4 @@
-"""The commands of `olm bundle` that check bundles: `validate`.
+"""The commands of `olm bundle` that check bundles: `validate` and `scorecard`.
 
 Declares their arguments and options. The work of a command is imported when it runs, so that `olm` starts fast.
 """
@@ -9,7 +9,15 @@ from typing import Any
 
 import click
 
-from olmctl.cli.options import Directory, image_options, output_option
+from olmctl.cli.options import (
+    Directory,
+    Duration,
+    ObjectName,
+    connection_options,
+    file_path,
+    image_options,
+    output_option,
+)
 from olmctl.commands import SETTINGS, reports_errors
 
 
@@ -69,5 +77,72 @@ def validate(**given: Any) -> int:
     is one line. The exit status is 0 if no bundle has an error, else 1; warnings do not count.
     """
     from olmctl.bundle.validate import validate as work
+
+    return work(**given)
+
+
+@click.command("scorecard", context_settings=SETTINGS)
+@click.argument("bundle", type=Directory(), metavar="DIRECTORY|IMAGE")
+@click.option(
+    "-c",
+    "--config",
+    type=file_path(),
+    metavar="FILE",
+    help="The configuration.  [default: that of the bundle, else the built-in tests]",
+)
+@click.option(
+    "-l", "--selector", default="", metavar="SELECTOR", help="Only tests with these labels, such as suite=olm."
+)
+@click.option("-L", "--list", "list_only", is_flag=True, help="Print the tests without running them.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(("text", "json", "xunit")),
+    default="text",
+    help="Output format.  [default: text]",
+)
+@click.option(
+    "-n", "--namespace", type=ObjectName(), default="default", metavar="NS", help="The namespace of the pods."
+)
+@click.option(
+    "-s",
+    "--service-account",
+    type=ObjectName(),
+    default="default",
+    metavar="NAME",
+    help="The ServiceAccount of the pods, if the configuration has none.",
+)
+@click.option(
+    "-w",
+    "--wait-time",
+    "seconds",
+    type=Duration(),
+    default="60s",
+    help="The time for each test in a pod.  [default: 60s]",
+)
+@click.option("-x", "--skip-cleanup", is_flag=True, help="Keep the pods and ConfigMaps.")
+@click.option(
+    "-t",
+    "--test-output",
+    type=file_path(),
+    metavar="DIR",
+    help="Write the results and the log of each test to DIR/SUITE/TEST.",
+)
+@click.option(
+    "--pod-security",
+    type=click.Choice(("legacy", "restricted")),
+    default="legacy",
+    help="restricted: pods that a namespace with this profile takes, whose images do not run as root.  [default: legacy]",
+)
+@image_options
+@connection_options
+@reports_errors
+def scorecard(**given: Any) -> int:
+    """Run the tests of a bundle.
+
+    The built-in tests of operator-sdk's scorecard run in this process and need no cluster. Tests of other images run as pods, in
+    the stages of the configuration, with the bundle in /bundle. The exit status is 0 if all tests pass, else 1.
+    """
+    from olmctl.bundle.scorecard import scorecard as work
 
     return work(**given)

@@ -1,9 +1,11 @@
-"""The place at which Go's JSON scanner refuses a text. For texts that are no JSON: other code reads JSON. Pure."""
+"""The place at which Go's JSON scanner refuses a text, and its message. For what is no JSON: other code reads JSON. Pure."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
+
+from olmkit.gocompat.text import quoted
 
 _BLANKS = re.compile(rb"[ \t\r\n]*")
 _PLAIN = re.compile(rb'[^"\\\x00-\x1f]*')
@@ -18,14 +20,22 @@ _MAX_DEPTH = 10_000
 
 _VALUE, _VALUE_OR_END, _KEY, _KEY_OR_END, _COLON, _COMMA, _END = range(7)
 """The tokens that may come next."""
+_PLACES: Final = {
+    _KEY: "looking for beginning of object key string",
+    _KEY_OR_END: "looking for beginning of object key string",
+    _COLON: "after object key",
+    _END: "after top-level value",
+}
+_TOO_DEEP = "exceeded max depth"
 
 
 class _Refused(Exception):
-    """The text is refused after so many bytes."""
+    """The text is refused after so many bytes; `where` follows the character in Go's message."""
 
-    def __init__(self, offset: int) -> None:
+    def __init__(self, offset: int, where: str) -> None:
         super().__init__(offset)
         self.offset = offset
+        self.where = where
 
 
 def syntax_error_offset(data: bytes) -> int | None:
@@ -37,6 +47,28 @@ def syntax_error_offset(data: bytes) -> int | None:
     return None
 
 
+def syntax_error(data: bytes) -> str:
+    """The error of Go's decoder for the text; empty for JSON."""
+    try:
+        _scan(data)
+    except _Refused as refused:
+        if refused.where == _TOO_DEEP:
+            return refused.where
+        if refused.offset > len(data) or not refused.where:
+            return "unexpected end of JSON input"
+        return f"invalid character {_quoted(data[refused.offset - 1])} {refused.where}"
+    return ""
+
+
+def _quoted(character: int) -> str:
+    """The byte as Go quotes it."""
+    if character == ord("'"):
+        return "'\\''"
+    if character == ord('"'):
+        return "'\"'"
+    return f"'{quoted(chr(character))[1:-1]}'"
+
+
 def _scan(data: bytes) -> None:
     open_ends: list[int] = []
     state, at = _VALUE, 0
@@ -45,7 +77,7 @@ def _scan(data: bytes) -> None:
         if at == len(data):
             if state == _END:
                 return
-            raise _Refused(at)
+            raise _Refused(at, "")
         state, at = _step(data, at, state, open_ends)
 
 
@@ -62,11 +94,11 @@ def _step(data: bytes, at: int, state: int, open_ends: list[int]) -> tuple[int, 
     if state == _COMMA and character == ord(","):
         return (_KEY if open_ends[-1] == ord("}") else _VALUE), at + 1
     if state not in (_VALUE, _VALUE_OR_END):
-        raise _Refused(at + 1)
+        raise _Refused(at + 1, _PLACES[state] if state != _COMMA else _after_part(open_ends))
     if character in b"{[":
         open_ends.append(character + 2)
         if len(open_ends) > _MAX_DEPTH:
-            raise _Refused(at + 1)
+            raise _Refused(at + 1, _TOO_DEEP)
         return (_KEY_OR_END if character == ord("{") else _VALUE_OR_END), at + 1
     return (_COMMA if open_ends else _END), _scalar(data, at)
 
@@ -80,13 +112,13 @@ def _scalar(data: bytes, at: int) -> int:
         word = _WORDS[character]
         for offset, wanted in enumerate(word):
             if data[at + offset : at + offset + 1] != bytes([wanted]):
-                raise _Refused(at + offset + 1)
+                raise _Refused(at + offset + 1, f"in literal {word.decode()} (expecting '{chr(wanted)}')")
         return at + len(word)
     if partial := _NUMBER_START.match(data, at):
-        raise _Refused(partial.end() + 1)
+        raise _Refused(partial.end() + 1, _number_place(partial[0]))
     number = _NUMBER.match(data, at)
     if number is None:
-        raise _Refused(at + 1)
+        raise _Refused(at + 1, "looking for beginning of value")
     return number.end()
 
 
@@ -98,8 +130,25 @@ def _string(data: bytes, at: int) -> int:
             return at + 1
         escape = _ESCAPE.match(data, at)
         if escape is None:
-            raise _Refused(_end(_ESCAPE_START, data, at) + 1)
+            start = _ESCAPE_START.match(data, at)
+            raise _Refused(start.end() + 1 if start else at + 1, _string_place(start[0] if start else b""))
         at = escape.end()
+
+
+def _after_part(open_ends: list[int]) -> str:
+    return "after object key:value pair" if open_ends[-1] == ord("}") else "after array element"
+
+
+def _number_place(start: bytes) -> str:
+    if start.endswith(b"."):
+        return "after decimal point in numeric literal"
+    return "in numeric literal" if start == b"-" else "in exponent of numeric literal"
+
+
+def _string_place(start: bytes) -> str:
+    if not start:
+        return "in string literal"
+    return "in string escape code" if start == b"\\" else "in \\u hexadecimal character escape"
 
 
 def _end(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:

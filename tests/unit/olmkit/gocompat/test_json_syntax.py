@@ -1,4 +1,4 @@
-"""The bytes that Go has read when it refuses a text as JSON."""
+"""The bytes that Go has read when it refuses a text as JSON, and its error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.gocompat.json_syntax import syntax_error_offset
+from olmkit.gocompat.json_syntax import syntax_error, syntax_error_offset
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -49,3 +49,33 @@ def test_a_text_is_refused_exactly_if_it_is_no_json(text: str) -> None:
     except ValueError:
         is_json = False
     assert (syntax_error_offset(text.encode()) is None) == is_json
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("[1]", ""),
+        ("", "unexpected end of JSON input"),
+        ("[1", "unexpected end of JSON input"),
+        ('"a', "unexpected end of JSON input"),
+        ("1e", "unexpected end of JSON input"),
+        ("- a", "invalid character ' ' in numeric literal"),
+        ("1.x", "invalid character 'x' after decimal point in numeric literal"),
+        ("1ex", "invalid character 'x' in exponent of numeric literal"),
+        ("x", "invalid character 'x' looking for beginning of value"),
+        ("'a'", "invalid character '\\'' looking for beginning of value"),
+        ("{a}", "invalid character 'a' looking for beginning of object key string"),
+        ('{"a":1,}', "invalid character '}' looking for beginning of object key string"),
+        ('{"a" 1}', "invalid character '1' after object key"),
+        ('{"a":1 "b"}', "invalid character '\"' after object key:value pair"),
+        ("[1 2]", "invalid character '2' after array element"),
+        ("1 2", "invalid character '2' after top-level value"),
+        ('{"a":tru}', "invalid character '}' in literal true (expecting 'e')"),
+        ('"\x01"', "invalid character '\\x01' in string literal"),
+        ('"\\x"', "invalid character 'x' in string escape code"),
+        ('"\\uzz"', "invalid character 'z' in \\u hexadecimal character escape"),
+        ("[" * 10_001, "exceeded max depth"),
+    ],
+)
+def test_the_error_of_a_text(text: str, error: str) -> None:
+    assert syntax_error(text.encode()) == error

@@ -1,0 +1,241 @@
+"""`olm bundle scorecard BUNDLE`: run the tests of a bundle: the built-in ones in this process, others as pods on a cluster.
+
+The built-in tests need no cluster. Without one, the others are reported as not run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from olmctl.commands import FAILED, CommandError
+from olmctl.label_selectors import BadSelector, Selector
+from olmctl.scorecard.bundle_tests import TESTS, load_bundle, run_builtin
+from olmctl.scorecard.configuration import (
+    BadConfiguration,
+    Configuration,
+    Stage,
+    TestSpec,
+    configuration_file,
+    read_configuration,
+)
+from olmctl.scorecard.output import FORMATS
+from olmctl.scorecard.pods import FileTooLarge
+from olmctl.scorecard.results import Outcome, State, failed
+from olmctl.terminal import ProgressLine
+from olmctl.validation.file_tree import TooLarge, read_tree
+from olmctl.validation.load import LoadFault
+from olmctl.validation.loaded_bundle import LoadedBundle
+from olmkit.errors import ApiError, OlmError
+
+if TYPE_CHECKING:
+    from olmctl.catalog.images import Unpacked
+
+BUILTIN_IMAGE = "quay.io/operator-framework/scorecard-test:v1.42.3"
+"""The image that the built-in tests name in a configuration."""
+_OLM_TESTS = "olm-"
+_TOPS = ("manifests", "metadata", "tests")
+"""The directories of a bundle that its tests get."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options of the command, named as its flags."""
+
+    config: Path | None
+    selector: str
+    list_only: bool
+    output: str
+    namespace: str
+    service_account: str
+    seconds: float
+    skip_cleanup: bool
+    test_output: Path | None
+    pod_security: str
+    registries_conf: Path | None
+    pull_cas_dir: Path | None
+    allow_source_cidr: tuple[str, ...]
+    connection: dict[str, Any]
+
+
+def scorecard(bundle: str, **given: Any) -> int:
+    """Run the tests of the bundle and print their results."""
+    connection = {key: given.pop(key) for key in ("kubeconfig", "context", "impersonate", "system_namespace")}
+    request = Request(**given, connection=connection)
+    with _directory(bundle, request) as root:
+        try:
+            loaded = load_bundle(read_tree(root), bundle, str(root))
+        except (LoadFault, TooLarge) as error:
+            raise CommandError(FAILED, f"{bundle}: {error}") from None
+        chosen = _configuration(loaded, request)
+        if not chosen.tests:
+            print("0 tests selected")
+            return 0
+        outcomes = [Outcome(each) for each in chosen.tests] if request.list_only else _outcomes(loaded, chosen, request)
+    print(FORMATS[request.output](outcomes))
+    if request.list_only:
+        return 0
+    if request.test_output is not None:
+        _write(outcomes, request.test_output)
+    return 0 if all(each.passed for each in outcomes) else FAILED
+
+
+def _directory(bundle: str, request: Request) -> AbstractContextManager[Path]:
+    """The directory of the bundle, or the files of its image. Raises CommandError, OlmError."""
+    if Path(bundle).is_dir():
+        return nullcontext(Path(bundle))
+    from olmctl.catalog.images import reference_error
+
+    if why := reference_error(bundle):
+        raise CommandError(FAILED, f"{bundle}: there is no such directory, and it is no image: {why}")
+    return _Pulled(bundle, request)
+
+
+class _Pulled(AbstractContextManager[Path]):
+    """The files of an image, which are removed at the end of the block."""
+
+    def __init__(self, reference: str, request: Request) -> None:
+        from olmctl.catalog.images import unpacked
+
+        access = (request.registries_conf, request.pull_cas_dir, request.allow_source_cidr)
+        self._reference = reference
+        self._opened: AbstractContextManager[Unpacked] = unpacked(reference, *access)
+
+    def __enter__(self) -> Path:
+        from olmctl.catalog.images import NoDirectory
+
+        try:
+            return self._opened.__enter__().root
+        except NoDirectory as error:
+            raise CommandError(FAILED, f"{self._reference}: {error}") from None
+
+    def __exit__(self, *error: Any) -> None:
+        self._opened.__exit__(*error)
+
+
+def _configuration(bundle: LoadedBundle, request: Request) -> Configuration:
+    """The selected tests of the configuration: that of --config, else of the bundle, else the built-in tests."""
+    path: str | Path = request.config or ""
+    try:
+        if request.config is not None:
+            data = request.config.read_bytes()
+        else:
+            path = configuration_file(bundle.annotations)
+            data = bundle.files.get(path, b"")
+        found = read_configuration(data) if data or request.config else _builtin_configuration()
+        return found.selected(Selector.parse(request.selector))
+    except BadConfiguration as error:
+        shown = path if request.config else f"{bundle.origin.rstrip('/')}/{path}" if path else bundle.origin
+        raise CommandError(FAILED, f"{shown}: {error}") from None
+    except BadSelector as error:
+        raise CommandError(FAILED, str(error)) from None
+    except FileNotFoundError as error:
+        text = f"could not find config file open {error.filename}: no such file or directory"
+        raise CommandError(FAILED, text) from None
+
+
+def _builtin_configuration() -> Configuration:
+    """The built-in tests, as operator-sdk writes them into the configuration of a new bundle."""
+    tests = tuple(
+        TestSpec(
+            BUILTIN_IMAGE,
+            ("scorecard-test", name),
+            {"suite": "olm" if name.startswith(_OLM_TESTS) else "basic", "test": f"{name}-test"},
+        )
+        for name in TESTS
+    )
+    return Configuration((Stage(tests, is_parallel=True),))
+
+
+def _outcomes(bundle: LoadedBundle, chosen: Configuration, request: Request) -> list[Outcome]:
+    if all(_is_builtin(each) for each in chosen.tests):
+        return [_own(each, bundle) for each in chosen.tests]
+    return asyncio.run(_on_cluster(bundle, chosen, request))
+
+
+def _is_builtin(spec: TestSpec) -> bool:
+    """True for a test of operator-sdk's image that this process has, wherever the image is mirrored to."""
+    name = spec.image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+    return spec.builtin in TESTS and name == "scorecard-test"
+
+
+def _own(spec: TestSpec, bundle: LoadedBundle) -> Outcome:
+    """The outcome of a built-in test."""
+    begin = time.perf_counter()
+    result = run_builtin(spec.builtin, bundle)
+    return Outcome(spec, (result,), time.perf_counter() - begin)
+
+
+async def _on_cluster(bundle: LoadedBundle, chosen: Configuration, request: Request) -> list[Outcome]:
+    """All outcomes, stage after stage; tests that need a cluster are errors if there is none."""
+    from olmctl.operators.session import client_of
+    from olmctl.scorecard.cluster import PodRunner, new_run
+
+    connection = {key: value for key, value in request.connection.items() if key != "system_namespace"}
+    async with client_of(connection) as client:
+        try:
+            await client.version()
+        except (ApiError, OlmError) as error:
+            return _without_cluster(bundle, chosen, str(error))
+        run = new_run(
+            request.namespace,
+            chosen.service_account or request.service_account,
+            restricted=request.pod_security == "restricted",
+        )
+        line = ProgressLine()
+        runner = PodRunner(
+            client, run, _files(bundle), request.seconds, chosen.mount_path, request.skip_cleanup, line.show
+        )
+        try:
+            async with runner:
+                return [
+                    outcome
+                    for stage in chosen.stages
+                    for outcome in await runner.outcomes(
+                        stage, lambda spec: _own(spec, bundle) if _is_builtin(spec) else None
+                    )
+                ]
+        except FileTooLarge as error:
+            raise CommandError(FAILED, f"{bundle.origin}: {error}") from None
+        finally:
+            line.end()
+            if request.skip_cleanup:
+                print(f"kept in namespace {run.namespace}: pods and ConfigMaps {run.name}-*", file=sys.stderr)
+
+
+def _without_cluster(bundle: LoadedBundle, chosen: Configuration, why: str) -> list[Outcome]:
+    """The outcomes of the built-in tests, and an error for each other test."""
+    text = f"it was not run, because it needs a cluster: {why}"
+    return [_own(each, bundle) if _is_builtin(each) else failed(each, text, state=State.ERROR) for each in chosen.tests]
+
+
+def _files(bundle: LoadedBundle) -> dict[str, bytes]:
+    """The files that tests get: those of the directories of a bundle."""
+    tops = {*_TOPS, bundle.manifests.partition("/")[0], bundle.root.partition("/")[0]}
+    return {
+        path: data
+        for path, data in bundle.files.items()
+        if "/" in path and path.partition("/")[0] in tops and not any(part.startswith(".") for part in path.split("/"))
+    }
+
+
+def _write(outcomes: Sequence[Outcome], directory: Path) -> None:
+    """Write the results and the log of each test to <directory>/<suite>/<test>."""
+    for number, outcome in enumerate(outcomes, start=1):
+        labels = outcome.spec.labels
+        place = directory / _part(labels.get("suite", "")) / _part(labels.get("test") or f"test-{number}")
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "results.json").write_text(FORMATS["json"]([outcome]) + "\n")
+        (place / "log.txt").write_text("".join(f"{each.log}\n" for each in outcome.results if each.log))
+
+
+def _part(name: str) -> str:
+    """A label as the name of a directory."""
+    kept = "".join(each if each.isalnum() or each in "._-" else "_" for each in name)
+    return kept.lstrip(".") or "other"

@@ -1,0 +1,149 @@
+"""Custom tests as pods: their stages, what ends them, and that nothing is left. A task ends the pods, as a kubelet would."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from devcluster.cluster import Cluster
+from devcluster.demo.sample_catalog import SAMPLES
+from olmctl.main import main
+from olmctl.scorecard.cluster import CONFIG_MAPS, PODS, PodRunner, new_run
+from olmctl.scorecard.configuration import Stage, TestSpec
+from olmctl.scorecard.pods import RUN_LABEL
+from olmkit.api.meta import Kind, Object
+from olmkit.errors import NotFound
+from olmkit.runtime.client import Client
+
+NUMBERS = count()
+NAMESPACES = Kind("", "v1", "Namespace", "namespaces", namespaced=False)
+ACCOUNTS = Kind("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
+FILES = {"manifests/a.yaml": b"a" * 700_000, "manifests/b.yaml": b"b" * 700_000, "metadata/annotations.yaml": b"c"}
+BUNDLE = SAMPLES / "bundles" / "hello-operator" / "0.1.0"
+
+
+class Room:
+    """A namespace of the test, and what happens to pods in it."""
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        self.client, self.namespace = client, namespace
+        self.together: list[frozenset[str]] = []
+        """The images of the pods that there were at the same time, whenever these changed."""
+
+    async def pods(self) -> list[Object]:
+        return (await self.client.list(PODS, self.namespace))[0]
+
+    async def end_pods(self, *, when: int = 1) -> None:
+        """End the pods that run, when there are so many of them."""
+        while True:
+            running = [each for each in await self.pods() if each["status"].get("phase") == "Running"]
+            images = frozenset(each["spec"]["containers"][0]["image"] for each in running)
+            if images and (not self.together or self.together[-1] != images):
+                self.together.append(images)
+            for pod in running if len(running) >= when else ():
+                path = f"{PODS.path(self.namespace, pod['metadata']['name'])}/status"
+                with suppress(NotFound):
+                    await self.client.request(
+                        "PATCH",
+                        path,
+                        body={"status": {"phase": "Succeeded"}},
+                        content_type="application/merge-patch+json",
+                    )
+            await asyncio.sleep(0.1)
+
+    async def left(self) -> list[str]:
+        """The objects of runs that are there, and are not being deleted."""
+        found = [
+            each
+            for kind in (PODS, CONFIG_MAPS)
+            for each in (await self.client.list(kind, self.namespace, RUN_LABEL))[0]
+            if not each["metadata"].get("deletionTimestamp")
+        ]
+        return [each["metadata"]["name"] for each in found]
+
+
+@pytest_asyncio.fixture
+async def room(cluster: Cluster) -> AsyncIterator[Room]:
+    client = await Client.connect(str(cluster.kubeconfig))
+    name = f"scorecard-{os.getpid()}-{next(NUMBERS)}"
+    async with client:
+        await client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        async with asyncio.timeout(30):
+            while not (await client.list(ACCOUNTS, name))[0]:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        yield Room(client, name)
+        await client.delete(NAMESPACES, name)
+
+
+async def test_stages_follow_one_another_and_tests_of_a_parallel_one_run_together(room: Room) -> None:
+    stages = (
+        Stage((TestSpec("first:v1"), TestSpec("second:v1"))),
+        Stage((TestSpec("third:v1"), TestSpec("fourth:v1")), is_parallel=True),
+    )
+    runner = PodRunner(room.client, new_run(room.namespace, "default", restricted=False), FILES, 30)
+    async with runner:
+        assert len([name for name in await room.left() if "bundle" in name]) == 2
+        for number, stage in enumerate(stages, start=1):
+            ending = asyncio.create_task(room.end_pods(when=number))
+            outcomes = await runner.outcomes(stage, lambda spec: None)
+            ending.cancel()
+            assert [each.spec for each in outcomes] == list(stage.tests)
+            # The nodes are simulated: there is no log.
+            assert all("its log cannot be read" in each.results[0].errors[0] for each in outcomes)
+    assert [set(images) for images in room.together if len(images) == 2] == [{"third:v1", "fourth:v1"}]
+    assert room.together[:2] == [{"first:v1"}, {"second:v1"}]
+    assert await room.left() == []
+
+
+async def test_the_pods_of_an_interrupted_run_are_deleted(room: Room) -> None:
+    runner = PodRunner(room.client, new_run(room.namespace, "default", restricted=True), FILES, 30)
+
+    async def run() -> None:
+        async with runner:
+            await runner.outcomes(Stage((TestSpec("endless:v1"),)), lambda spec: None)
+
+    task = asyncio.create_task(run())
+    async with asyncio.timeout(20):
+        while not await room.pods():  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await room.left() == []
+
+
+async def test_the_command_says_what_a_test_waits_for(
+    room: Room, cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: scorecard.operatorframework.io/v1alpha3\n"
+        "kind: Configuration\n"
+        "stages:\n"
+        "- tests:\n"
+        "  - {image: quay.io/operator-framework/scorecard-test:v1, entrypoint: [scorecard-test, basic-check-spec]}\n"
+        "  - {image: quay.io/team/endless:v1, labels: {test: endless, suite: custom}}\n"
+    )
+    arguments = ["bundle", "scorecard", str(BUNDLE), "-c", str(config), "-n", room.namespace, "-w", "1s", "-o", "json"]
+    where = ["--kubeconfig", str(cluster.kubeconfig), "-t", str(tmp_path / "out")]
+    status = await asyncio.to_thread(main, [*arguments, *where])
+    found = json.loads(capsys.readouterr().out)["items"]
+    assert (status, found[0]["status"]["results"][0]["state"]) == (1, "pass")
+    (result,) = found[1]["status"]["results"]
+    assert (result["state"], result["errors"]) == ("fail", ["not within 1 seconds: its container still runs"])
+    assert json.loads((tmp_path / "out" / "custom" / "endless" / "results.json").read_text())["items"] == [found[1]]
+    assert await room.left() == []
+    status = await asyncio.to_thread(main, [*arguments, *where, "-s", "nobody", "-l", "suite=custom"])
+    (result,) = json.loads(capsys.readouterr().out)["items"][0]["status"]["results"]
+    assert (status, result["state"], "nobody" in result["errors"][0]) == (1, "error", True)
+    status = await asyncio.to_thread(main, [*arguments, *where, "-x", "-l", "suite=custom"])
+    assert (status, "kept in namespace" in capsys.readouterr().err) == (1, True)
+    assert len(await room.left()) == 2

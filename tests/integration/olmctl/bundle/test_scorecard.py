@@ -1,0 +1,92 @@
+"""`olm bundle scorecard` without a cluster."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from devcluster.demo.sample_catalog import SAMPLES
+from olmctl.main import main
+
+CONFIG = """\
+apiVersion: scorecard.operatorframework.io/v1alpha3
+kind: Configuration
+stages:
+- tests:
+  - image: mirror.example.com/team/scorecard-test@sha256:1
+    entrypoint: [scorecard-test, olm-bundle-validation]
+    labels: {suite: olm, test: olm-bundle-validation-test}
+  - image: quay.io/team/custom:v1
+    entrypoint: [scorecard-test, basic-check-spec]
+    labels: {suite: custom, test: custom-test}
+"""
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    """A copy of a bundle with a configuration."""
+    made = Path(shutil.copytree(SAMPLES / "bundles" / "hello-operator" / "0.1.0", tmp_path / "bundle"))
+    (made / "tests" / "scorecard").mkdir(parents=True)
+    (made / "tests" / "scorecard" / "config.yaml").write_text(CONFIG)
+    return made
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    status = main(["bundle", "scorecard", *map(str, arguments), "--kubeconfig", "/no/such/file"])
+    return status, *capsys.readouterr()
+
+
+def test_a_bundle_without_a_configuration_has_the_built_in_tests(
+    bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(bundle / "tests")
+    status, out, err = run(capsys, bundle, "-o", "json")
+    states = {each["labels"]["test"]: each for each in (item["spec"] for item in json.loads(out)["items"])}
+    assert len(states) == 6
+    assert (status, err) == (1, "")
+    assert run(capsys, bundle, "-l", "test=olm-bundle-validation-test")[0] == 0
+    assert run(capsys, bundle, "-l", "suite=none")[:2] == (0, "0 tests selected\n")
+
+
+def test_a_test_that_needs_a_cluster_is_not_run_without_one(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, bundle, "-o", "json")
+    own, other = (item["status"]["results"] for item in json.loads(out)["items"])
+    assert (status, own[0]["state"], other[0]["state"]) == (1, "pass", "error")
+    assert other[0]["errors"][0].startswith("it was not run, because it needs a cluster: ")
+    assert run(capsys, bundle, "-l", "suite=olm")[0] == 0
+
+
+def test_the_tests_are_listed_without_being_run(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, bundle, "-L")
+    assert (status, out.count("Image: "), "State" in out) == (0, 2, False)
+
+
+def test_results_are_kept_in_files(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, bundle, "-t", tmp_path / "out", "-l", "suite=olm")
+    kept = tmp_path / "out" / "olm" / "olm-bundle-validation-test"
+    assert sorted(path.name for path in kept.iterdir()) == ["log.txt", "results.json"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param(
+            ["-c", "/no/file"], "could not find config file open /no/file: no such file or directory", id="none"
+        ),
+        pytest.param(["-l", "=x"], "unable to parse requirement", id="a selector"),
+    ],
+)
+def test_wrong_arguments(arguments: list[str], words: str, bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, bundle, *arguments)
+    assert (status, out, words in err) == (1, "", True)
+
+
+def test_what_is_no_bundle_is_named(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (bundle / "tests" / "scorecard" / "config.yaml").write_text("kind: Configuration\n")
+    assert f"{bundle}/tests/scorecard/config.yaml: it is" in run(capsys, bundle)[2]
+    shutil.rmtree(bundle / "manifests")
+    assert "unable to find a csv in bundle directory" in run(capsys, bundle)[2]
+    assert "no such directory" in run(capsys, bundle / "none b")[2]

@@ -1,0 +1,110 @@
+"""The pods of custom tests."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from olmctl.scorecard.configuration import TestSpec
+from olmctl.scorecard.pods import MAX_CONFIG_MAP_BYTES, FileTooLarge, Run, bundle_volume, pod_of, state_of
+
+RUN = Run("scorecard-1", "ns", "tester")
+
+
+def test_a_bundle_of_any_size_reaches_a_pod_in_several_configmaps() -> None:
+    files = {f"manifests/{number}.yaml": bytes([number]) * (MAX_CONFIG_MAP_BYTES // 2) for number in range(5)}
+    files["metadata/annotations.yaml"] = b"a: b\n"
+    found = bundle_volume(RUN, files)
+    assert len(found.config_maps) == 3
+    contents = {}
+    for source in found.volume["projected"]["sources"]:
+        (made,) = (each for each in found.config_maps if each["metadata"]["name"] == source["configMap"]["name"])
+        assert sum(len(value) for value in made["binaryData"].values()) < 2 * 1024**2
+        for item in source["configMap"]["items"]:
+            contents[item["path"]] = base64.b64decode(made["binaryData"][item["key"]])
+    assert contents == files
+    assert [(each["mountPath"], each["subPath"]) for each in found.mounts] == [
+        ("/bundle/manifests", "manifests"),
+        ("/bundle/metadata", "metadata"),
+    ]
+
+
+def test_a_file_that_fits_into_no_configmap_is_named() -> None:
+    with pytest.raises(FileTooLarge, match=r"manifests/a\.yaml has 900,001 bytes"):
+        bundle_volume(RUN, {"manifests/a.yaml": b"x" * (MAX_CONFIG_MAP_BYTES + 1)})
+
+
+def test_a_pod() -> None:
+    bundle = bundle_volume(RUN, {"manifests/a.yaml": b"a"})
+    pod = pod_of(RUN, "p", TestSpec("i:v1", ("run", "a")), "/files", bundle, 30)
+    container = pod["spec"]["containers"][0]
+    assert (container["image"], container["command"]) == ("i:v1", ["run", "a"])
+    assert {each["name"]: each["value"] for each in container["env"]} == {
+        "SCORECARD_NAMESPACE": "ns",
+        "SCORECARD_STORAGE": "/files",
+    }
+    assert (pod["spec"]["serviceAccountName"], pod["spec"]["activeDeadlineSeconds"]) == ("tester", 90)
+    assert "runAsNonRoot" not in pod["spec"]["securityContext"]
+    plain = pod_of(Run("r", "ns", "s", restricted=True), "p", TestSpec("i"), "", bundle, 30)["spec"]
+    assert plain["securityContext"]["runAsNonRoot"] is True
+    assert [each["name"] for each in plain["volumes"]] == ["bundle"]
+    assert "command" not in plain["containers"][0]
+
+
+def pod(phase: str, state: dict[str, Any] | None = None, **status: Any) -> dict[str, Any]:
+    containers = [{"name": "c", "state": state}] if state else []
+    return {"status": {"phase": phase, "containerStatuses": containers, **status}}
+
+
+PULL = {"waiting": {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "i"'}}
+UNSCHEDULED = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}]
+
+
+@pytest.mark.parametrize(
+    ("found", "is_ended", "has_run", "words"),
+    [
+        pytest.param(pod("Succeeded"), True, True, "", id="it has ended"),
+        pytest.param(
+            pod("Failed", {"terminated": {"exitCode": 2, "reason": "Error", "message": "no"}}),
+            True,
+            True,
+            "its container ended with exit code 2 (Error): no",
+            id="it has failed",
+        ),
+        pytest.param(
+            pod("Failed", reason="DeadlineExceeded", message="too long"),
+            True,
+            False,
+            "its pod failed: DeadlineExceeded: too long",
+            id="its time is over",
+        ),
+        pytest.param(
+            pod("Pending", PULL),
+            False,
+            False,
+            'its container waits: ImagePullBackOff: Back-off pulling image "i"',
+            id="an image that cannot be pulled",
+        ),
+        pytest.param(
+            pod("Pending", {"waiting": {"reason": "InvalidImageName"}}),
+            True,
+            False,
+            "its container waits: InvalidImageName",
+            id="an image that can never be pulled",
+        ),
+        pytest.param(
+            pod("Pending", conditions=UNSCHEDULED),
+            False,
+            False,
+            "its pod is not scheduled: Unschedulable: 0/1 nodes",
+            id="no node",
+        ),
+        pytest.param(pod("Pending"), False, False, "its pod has not started", id="not yet"),
+        pytest.param(pod("Running", {"running": {}}), False, True, "its container still runs", id="it runs"),
+    ],
+)
+def test_the_state_of_a_pod(found: dict[str, Any], is_ended: bool, has_run: bool, words: str) -> None:
+    state = state_of(found)
+    assert (state.is_ended, state.has_run, state.failure) == (is_ended, has_run, words)
