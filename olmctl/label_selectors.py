@@ -17,24 +17,39 @@ _MAX_CHARACTERS: Final = 1000
 
 
 class BadSelector(ValueError):
-    """The selector cannot be read."""
+    """The selector cannot be read, or selects nothing."""
 
 
 @dataclass(frozen=True)
 class _Requirement:
     key: str
-    is_negative: bool
-    values: frozenset[str] | None = None
-    """None: the key itself is required."""
+    operator: str
+    values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        found = self.key in labels if self.values is None else labels.get(self.key) in self.values
-        return found != self.is_negative
+        match self.operator:
+            case "exists":
+                return self.key in labels
+            case "!":
+                return self.key not in labels
+            case "=" | "in":
+                return labels.get(self.key) in self.values
+        return labels.get(self.key) not in self.values
+
+    def __str__(self) -> str:
+        match self.operator:
+            case "exists":
+                return self.key
+            case "!":
+                return f"!{self.key}"
+            case "in" | "notin":
+                return f"{self.key} {self.operator} ({','.join(sorted(self.values))})"
+        return f"{self.key}{self.operator}{self.values[0]}"
 
 
 @dataclass(frozen=True)
 class Selector:
-    """Requirements that all have to be met; none matches everything."""
+    """Requirements that all have to be met; without any, everything is selected."""
 
     requirements: tuple[_Requirement, ...] = ()
 
@@ -49,12 +64,16 @@ class Selector:
         """Report whether these labels are selected."""
         return all(each.matches(labels) for each in self.requirements)
 
+    def __str__(self) -> str:
+        """The selector as Kubernetes prints it."""
+        return ",".join(map(str, sorted(self.requirements, key=lambda one: one.key)))
+
 
 def _requirement(text: str) -> _Requirement:
     if found := _EQUAL.fullmatch(text):
-        return _Requirement(found[1], found[2] == "!=", frozenset({found[3]}))
+        return _Requirement(found[1], "!=" if found[2] == "!=" else "=", (found[3],))
     if found := _IN.fullmatch(text):
-        return _Requirement(found[1], found[2] == "notin", frozenset(each.strip() for each in found[3].split(",")))
+        return _Requirement(found[1], found[2], tuple(each.strip() for each in found[3].split(",")))
     if found := _EXISTS.fullmatch(text):
-        return _Requirement(found[2], bool(found[1]))
+        return _Requirement(found[2], found[1] or "exists")
     raise BadSelector(f"unable to parse requirement: {quoted(text.strip())} is none, such as suite=olm")

@@ -84,7 +84,8 @@ def validate(
 
 
 def _check_selector(selector: str) -> None:
-    from olmctl.validation.optional.registry import BadSelector, selected
+    from olmctl.label_selectors import BadSelector
+    from olmctl.validation.optional.registry import selected
 
     try:
         selected(selector)

@@ -16,6 +16,7 @@ from olmctl.validation.finding import ERROR
 from olmctl.validation.load import (
     MANIFESTS_LABEL,
     READ_OPTIONS,
+    BundleObjects,
     LoadFault,
     find_metadata,
     load_objects,
@@ -50,7 +51,7 @@ class BadExamples(ValueError):
 def load_bundle(tree: FileTree, origin: str, directory: str = "") -> LoadedBundle:
     """The bundle as the scorecard loads it: its objects may lie in any directory. Raises LoadFault."""
     shown = origin.rstrip("/") or origin
-    found = load_objects(tree, "", shown)
+    found = load_objects(BundleObjects(tree), "", shown)
     annotations, annotations_file = find_metadata(tree, shown)
     try:
         root = manifests_directory(annotations.get(MANIFESTS_LABEL), shown)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
+from olmctl.label_selectors import BadSelector, Selector
 from olmctl.validation.finding import Finding
 from olmctl.validation.loaded_bundle import LoadedBundle
 from olmctl.validation.optional.annotations import capabilities, categories
@@ -20,15 +19,6 @@ from olmctl.validation.optional.removed_apis import alpha_deprecated_apis
 from olmkit.gocompat.text import quoted
 
 _IN_SUITE: Final = {"suite": "operatorframework"}
-_EQUAL = re.compile(r"\s*([^\s=!,()]+)\s*(==|=|!=)\s*([^\s=!,()]*)\s*")
-_IN = re.compile(r"\s*([^\s=!,()]+)\s+(in|notin)\s*\(([^()]*)\)\s*")
-_EXISTS = re.compile(r"\s*(!?)\s*([^\s=!,()]+)\s*")
-_SEPARATOR = re.compile(r",(?![^(]*\))")
-_MAX_SELECTOR: Final = 1000
-
-
-class BadSelector(ValueError):
-    """The selector cannot be read, or selects no validator."""
 
 
 @dataclass(frozen=True)
@@ -60,59 +50,12 @@ VALIDATORS: Final = (
 )
 
 
-@dataclass(frozen=True)
-class _Requirement:
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        """Report whether these labels fulfil the requirement."""
-        match self.operator:
-            case "exists":
-                return self.key in labels
-            case "!":
-                return self.key not in labels
-            case "=" | "in":
-                return labels.get(self.key) in self.values
-        return labels.get(self.key) not in self.values
-
-    def __str__(self) -> str:
-        """The requirement as Kubernetes prints it."""
-        match self.operator:
-            case "exists":
-                return self.key
-            case "!":
-                return f"!{self.key}"
-            case "in" | "notin":
-                return f"{self.key} {self.operator} ({','.join(sorted(self.values))})"
-        return f"{self.key}{self.operator}{self.values[0]}"
-
-
 def selected(selector: str) -> tuple[Optional, ...]:
     """The validators that a label selector selects; none for an empty one. Raises BadSelector if it selects none."""
     if not selector.strip():
         return ()
-    requirements = _requirements(selector)
-    found = tuple(each for each in VALIDATORS if all(one.matches(each.labels) for one in requirements))
+    wanted = Selector.parse(selector)
+    found = tuple(each for each in VALIDATORS if wanted.matches(each.labels))
     if not found:
-        shown = ",".join(map(str, sorted(requirements, key=lambda one: one.key)))
-        raise BadSelector(f"selector {quoted(shown)} does not match any validator labels")
+        raise BadSelector(f"selector {quoted(str(wanted))} does not match any validator labels")
     return found
-
-
-@cache
-def _requirements(selector: str) -> tuple[_Requirement, ...]:
-    if len(selector) > _MAX_SELECTOR:
-        raise BadSelector(f"a selector has at most {_MAX_SELECTOR} characters")
-    return tuple(map(_requirement, _SEPARATOR.split(selector)))
-
-
-def _requirement(text: str) -> _Requirement:
-    if found := _EQUAL.fullmatch(text):
-        return _Requirement(found[1], "!=" if found[2] == "!=" else "=", (found[3],))
-    if found := _IN.fullmatch(text):
-        return _Requirement(found[1], found[2], tuple(each.strip() for each in found[3].split(",")))
-    if found := _EXISTS.fullmatch(text):
-        return _Requirement(found[2], found[1] or "exists")
-    raise BadSelector(f"unable to parse requirement: {quoted(text.strip())} is none, such as name=good-practices")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from olmctl.validation.optional.registry import VALIDATORS, BadSelector, selected
+from olmctl.label_selectors import BadSelector
+from olmctl.validation.optional.registry import VALIDATORS, selected
 
 SUITE = ["operatorhubv2", "capabilities", "categories", "alpha-deprecated-apis", "good-practices"]
 
