@@ -15,12 +15,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from olmkit.api.bundledeployments import MAX_UPGRADE_HOLD_BYTES
 from olmkit.api.operator_conditions import UPGRADEABLE
 from olmkit.api.ownership import MANAGER_PREFIX
 from olmkit.gocompat.text import one_line, truncate
 from rukpak.format.objects import mapping, mappings
 
+MAX_COPIED_BYTES = 256 * 1024
+"""Bytes of JSON of the conditions of one object that are copied: the API server stores objects of 1.5 MiB."""
 _COPIED = ("type", "status", "reason", "message", "lastTransitionTime")
 
 
@@ -63,14 +67,27 @@ def _copies(
     obj: Mapping[str, Any], spec: Mapping[str, Any], status: Mapping[str, Any]
 ) -> tuple[Mapping[str, Any], ...] | None:
     generation = {"observedGeneration": obj["metadata"].get("generation") or 0}
+    originals = _that_fit(_by_type(spec.get("conditions")))
     copies = {
         kind: {**{name: each[name] for name in _COPIED if name in each}, **generation}
-        for kind, each in _by_type(spec.get("conditions")).items()
+        for kind, each in originals.items()
     }
     present = _by_type(status.get("conditions"))
     is_outdated = any(present.get(kind) != copy for kind, copy in copies.items())
     is_left = any(kind not in copies and _is_copy(obj, kind) for kind in present)
     return tuple(copies.values()) if is_outdated or is_left else None
+
+
+def _that_fit(conditions: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+    """The conditions whose copies the API server stores too, Upgradeable before all others."""
+    found: dict[str, Mapping[str, Any]] = {}
+    room = MAX_COPIED_BYTES
+    for kind, each in sorted(conditions.items(), key=lambda item: item[0] != UPGRADEABLE):
+        room -= len(orjson.dumps(each))
+        if room < 0:
+            break
+        found[kind] = each
+    return found
 
 
 def _is_copy(obj: Mapping[str, Any], kind: str) -> bool:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from olmkit.api import bundledeployments
 from olmkit.api.crd import operator_condition_definition
-from olmkit.api.operator_conditions import KIND, NAME_VARIABLE
+from olmkit.api.operator_conditions import KIND, NAME_VARIABLE, V1
 from olmkit.api.provisioner_classes import REGISTRY
 from olmkit.errors import Forbidden
 from olmkit.runtime.client import Client
@@ -19,10 +22,12 @@ from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     DEPLOYMENTS,
     READY,
+    WITHIN,
     Harness,
     Object,
     cluster_role,
     gone,
+    rukpak,
     says,
     version_of,
 )
@@ -32,6 +37,7 @@ from tests.unit.rukpak.builders import csv, files
 from tests.unit.rukpak.builders import deployment as csv_deployment
 
 DEFINITION = operator_condition_definition()
+KIND_V1 = replace(KIND, version=V1)
 NAME = DEFINITION["metadata"]["name"]
 TIME = "2026-01-01T00:00:00Z"
 TEXT = "The operator is not upgradeable: a migration is running"
@@ -48,14 +54,15 @@ class Definition:
     def __init__(self, at: Harness) -> None:
         self.at = at
 
-    async def appear(self) -> None:
-        await self.at.client.apply(CRDS, DEFINITION, "test")
+    async def appear(self, definition: Object = DEFINITION) -> None:
+        await self.at.client.apply(CRDS, definition, "test")
         await self.at.when(CRDS, NAME, "", is_established)
 
     async def disappear(self) -> None:
-        if await self.at.find(CRDS, NAME) is None:
+        found = await self.at.find(CRDS, NAME)
+        if found is None:
             return
-        await self.at.read(KIND)
+        await self.at.read(replace(KIND, version=found["spec"]["versions"][0]["name"]))
         await self.at.client.delete(CRDS, NAME)
         await self.at.when(CRDS, NAME, "", gone)
 
@@ -238,6 +245,61 @@ async def test_nothing_is_restarted_when_the_kind_appears_or_disappears(
     await at.when(KIND, f"{at.name}.v2", at.name, lambda found: found is not None)
     await at.until(lambda found: READY(found) and "leftOut" not in (found or {})["status"])
     assert (await at.client.get(DEPLOYMENTS, "captain", at.name))["metadata"]["generation"] == generation
+
+
+async def test_an_operator_that_uses_v1_writes_the_status(at: Harness, running: Client, definition: Definition) -> None:
+    (older,) = (each for each in DEFINITION["spec"]["versions"] if each["name"] == "v1")
+    await definition.appear({**DEFINITION, "spec": {**DEFINITION["spec"], "versions": [{**older, "storage": True}]}})
+    await install(at, "v1")
+    await at.until(READY)
+    captain = at.client.acting_as({"Impersonate-User": f"system:serviceaccount:{at.name}:captain"})
+    path = f"{KIND_V1.path(at.name, f'{at.name}.v1')}/status"
+
+    async def write(generation: int) -> None:
+        found = {**upgradeable("False", "a migration is running"), "observedGeneration": generation}
+        body = {"status": {"conditions": [found]}}
+        await captain.request("PATCH", path, body=body, content_type="application/merge-patch+json")
+
+    await write(0)
+    outdated = 'The operatorcondition status "Upgradeable"="False" is outdated'
+    await at.until(lambda raw: holds(raw) and (raw or {})["status"]["upgradeHold"]["message"] == outdated)
+    await write(1)
+    await at.until(lambda raw: holds(raw) and (raw or {})["status"]["upgradeHold"]["message"] == TEXT)
+    with pytest.raises(Forbidden):
+        await captain.patch(KIND_V1, f"{at.name}.v1", {"spec": {"overrides": []}}, at.name)
+
+
+class CountsCopies(Client):
+    """Counts the writes to the status of OperatorConditions."""
+
+    count = 0
+    first = asyncio.Event()
+
+    async def request(self, method: str, path: str, **options: Any) -> Object:
+        if path.endswith("/status") and "/operatorconditions/" in path:
+            type(self).count += 1
+            self.first.set()
+        return await super().request(method, path, **options)
+
+
+async def test_copies_that_the_api_server_does_not_store_are_not_repeated(
+    at: Harness, definition: Definition, tmp_path: Path
+) -> None:
+    """Nor do they keep the BundleDeployment from being upgraded."""
+    bare = json.loads(json.dumps(DEFINITION))
+    for version in bare["spec"]["versions"]:
+        del version["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]["conditions"]
+        del version["additionalPrinterColumns"]
+    await definition.appear(bare)
+    async with rukpak(at.cluster, tmp_path, CountsCopies):
+        await install(at, "v1")
+        await at.until(READY)
+        await say(at.client, at, "v1", "conditions", upgradeable("False", "a migration is running"))
+        async with asyncio.timeout(WITHIN):
+            await CountsCopies.first.wait()
+        await install(at, "v2")
+        await at.when(KIND, f"{at.name}.v1", at.name, gone)
+        assert CountsCopies.count == 1
 
 
 async def test_an_account_needs_the_permissions_that_it_gives_to_the_operator(

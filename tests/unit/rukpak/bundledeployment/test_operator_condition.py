@@ -90,6 +90,13 @@ def test_a_long_message_is_truncated() -> None:
     assert len(state_of([condition("False", "ä" * 32_000)]).hold.encode()) <= 1024
 
 
+def test_copies_that_would_not_be_stored_are_left_out_and_upgradeable_is_not() -> None:
+    many = [condition("True", "m" * 32_000, kind=f"Kind{number}") for number in range(30)]
+    copied = state_of(spec=[*many, condition("False", "m" * 32_000)]).copied
+    assert copied[0]["type"] == "Upgradeable"
+    assert 5 < len(copied) < 10
+
+
 def written_by(manager: str, fields: Any) -> list[Any]:
     return [{"manager": manager, "subresource": "status", "fieldsV1": {"f:status": {"f:conditions": fields}}}]
 
