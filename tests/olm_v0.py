@@ -136,6 +136,13 @@ class Package:
     others: Sequence[Object] = ()
     copied_to: str = ""
     """A namespace with a copy of the ClusterServiceVersion."""
+    source: tuple[str, str] = ("", "")
+    """Namespace and name of the CatalogSource; by default it is beside the Subscription, and named for the package."""
+
+    @property
+    def catalog_source(self) -> tuple[str, str]:
+        """Namespace and name of the CatalogSource."""
+        return self.source if all(self.source) else (self.namespace, f"{self.name}-catalog")
 
     @property
     def version_name(self) -> str:
@@ -206,17 +213,14 @@ def _create_request(olm: OlmV0, package: Package) -> None:
     name, namespace, v1alpha1 = package.name, package.namespace, f"{GROUP}/v1alpha1"
     source = {"sourceType": "grpc", "image": package.catalog_image, "displayName": f"Catalog of {name}", "priority": 5}
     poll = {"updateStrategy": {"registryPoll": {"interval": "10m"}}}
-    olm.create(
-        v1alpha1,
-        "catalogsources",
-        namespace,
-        _object(v1alpha1, "CatalogSource", f"{name}-catalog", namespace, spec={**source, **poll}),
-    )
+    inside, catalog = package.catalog_source
+    made = _object(v1alpha1, "CatalogSource", catalog, inside, spec={**source, **poll})
+    olm.create(v1alpha1, "catalogsources", inside, made)
     targets = {} if package.targets == ("",) else {"targetNamespaces": list(package.targets)}
     status: Object = {"namespaces": list(package.targets)}
     group = _object(f"{GROUP}/v1", "OperatorGroup", f"{name}-group", namespace, spec=targets, status=status)
     olm.create(f"{GROUP}/v1", "operatorgroups", namespace, group)
-    spec: Object = {"name": name, "channel": "stable", "source": f"{name}-catalog", "sourceNamespace": namespace}
+    spec: Object = {"name": name, "channel": "stable", "source": catalog, "sourceNamespace": inside}
     spec |= {"installPlanApproval": "Automatic", "startingCSV": package.version_name}
     if package.config:
         spec["config"] = dict(package.config)

@@ -52,7 +52,7 @@ async def stop(session: Session, seconds: float) -> None:
             metadata = {**unchanged_precondition(each), "annotations": {REPLICAS_ANNOTATION: str(replicas or 1)}}
             change = {"metadata": metadata, "spec": {"replicas": 0}}
             await session.client.patch(DEPLOYMENTS, name_of(each), change, namespace_of(each))
-            click.echo(f"Deployment {full_name(each)} is stopped (before: {replicas} replicas)")
+            click.echo(f"Deployment {full_name(each)} is stopped")
     while running := [each for each in await controllers(session) if is_running(each)]:
         if asyncio.get_running_loop().time() > deadline:
             names = ", ".join(map(full_name, running))

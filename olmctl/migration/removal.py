@@ -1,7 +1,7 @@
 """Deletes the objects of OLM v0 of a package that has been moved, when the Operator has taken over what they owned.
 
     the ClusterServiceVersion is annotated: from now on nothing is given back
-    Subscription, InstallPlans, copies     nothing owned by them is deleted with them
+    InstallPlans, Subscription, copies     nothing owned by them is deleted with them
     what OLM v0 has named itself           Roles, bindings, webhook configurations that the Operator has under other names
     the OperatorGroup, the CatalogSource   if nothing else uses them
     the ClusterServiceVersion              last: as long as it is there, an interrupted deletion is found and continued
@@ -104,9 +104,9 @@ class Removal:
             *map(_source_of, subscriptions),
         }
         await self._commit(max(sources))
+        await self._delete_install_plans()  # the garbage collector would delete them with the Subscription
         for each in subscriptions:
             await self._delete(SUBSCRIPTIONS, each)
-        await self._delete_install_plans()
         for each in self.found.versions:
             if is_copy(each) and each["metadata"]["uid"] in installation.owners:
                 await self._delete_version(each)

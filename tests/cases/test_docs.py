@@ -143,8 +143,6 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
             "olm upgrade snapscheduler --crd-policy Enforce --ignore-crd-rule maximum-tightened "
             "--ignore-crd-rule default-added",
         ),
-        ("docs/from-olm-v0.md", "olm migrate v0"),
-        ("docs/from-olm-v0.md", "olm migrate v0 lamp --stop-controllers"),
         ("docs/from-olm-v0.md", "kubectl label crd snapshotschedules.snapscheduler.backube olm.managed-"),
         ("docs/install.md", "make image"),
         ("docs/install.md", "docker build --build-arg VERSION=0.1.0 -t registry.example.com/olm-suite:v0.1.0 ."),

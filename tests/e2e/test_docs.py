@@ -14,6 +14,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -28,15 +29,18 @@ from devcluster.suite import Suite
 from devcluster.watch import BUNDLE_DEPLOYMENTS, CATALOGS, NAMESPACES, OPERATORS, Object
 from release.dashboard import queries
 from rukpak.admission.probe import CONFIGURATION
-from tests.e2e.packages import catalog_file, package_blobs, registry_bundle
+from tests.e2e.packages import catalog_file, definition, package_blobs, registry_bundle, service_version
 from tests.e2e.reader import Reader
 from tests.leaders import leaders
+from tests.olm_v0 import OlmV0, Package
+from tests.olm_v0 import install as install_package
 from tests.pages import NO_RUN, PAGES, REPOSITORY, Block, Step, blocks, name_of, steps
 
 pytestmark = pytest.mark.timeout(900)  # a page runs up to fifty commands, one after the other
 
 INSTALL = "docs/install.md"
 """The page that installs and removes the suite: it is followed on a cluster without the suite."""
+FROM_OLM_V0 = "docs/from-olm-v0.md"
 QUICKSTARTS = ("README.md", "docs/quickstart.md")
 """The pages that install the suite and an Operator on an empty cluster."""
 COMMUNITY = catalog_object("community", "quay.io/operatorhubio/catalog:latest", "10m")
@@ -130,6 +134,32 @@ def reader(published: Cluster, tmp_path: Path) -> Iterator[Reader]:
                 published.kubectl("delete", *found, "--ignore-not-found", "--timeout=90s")
 
 
+@contextmanager
+def prepared(page: Path, cluster: Cluster) -> Iterator[None]:
+    """OLM v0 with an operator, for the page that moves it. What the page has installed is removed before its namespace."""
+    if name_of(page) != FROM_OLM_V0:
+        yield
+        return
+    olm, name = OlmV0(cluster), "snapscheduler"
+    try:
+        olm.install()
+        address = {"sourceType": "grpc", "address": "10.0.0.7:50051"}
+        body = {
+            "apiVersion": "operators.coreos.com/v1alpha1",
+            "kind": "CatalogSource",
+            "metadata": {"name": "in-house"},
+        }
+        olm.create("operators.coreos.com/v1alpha1", "catalogsources", "olm", {**body, "spec": address})
+        version, image = service_version(name, "3.4.0"), "quay.io/operatorhubio/catalog:latest"
+        source = ("olm", "operatorhubio-catalog")
+        install_package(olm, Package(name, version, definition(name), "backups", image, source=source))
+        cluster.kubectl("-n", "backups", "rollout", "status", f"deployment/{name}", "--timeout=60s")
+        yield
+    finally:
+        cluster.kubectl("delete", kind_at(OPERATORS), name, "--ignore-not-found", "--timeout=90s")
+        olm.close()
+
+
 @pytest.fixture
 def empty(published: Cluster) -> Iterator[Cluster]:
     """A cluster without the suite, with the catalogs that the pages name."""
@@ -184,7 +214,8 @@ def dangling(cluster: Cluster) -> list[str]:
 )
 def test_a_page_can_be_followed(page: Path, published: Cluster, reader: Reader) -> None:
     apply(published, *PRESUMED.get(name_of(page), ()))
-    reader.follow(list(steps(page)))
+    with prepared(page, published):
+        reader.follow(list(steps(page)))
     # Objects that are still being installed may have a binding shortly before its role.
     deadline = time.monotonic() + 60
     while found := dangling(published):

@@ -291,9 +291,14 @@ class DyingClient(RetryingClient):
         return answer
 
 
-def test_a_migration_that_is_killed_after_each_write_is_completed(stage: Stage, olm: OlmV0) -> None:
+def test_a_migration_to_objects_from_git_that_is_killed_after_each_write_is_completed(
+    stage: Stage, olm: OlmV0, capsys: pytest.CaptureFixture[str]
+) -> None:
     site = Site(stage, olm, "killed-lamp")
     site.create_things(3)
+    assert site.run(site.name, "-o", "yaml") == 0
+    stage.cluster.kubectl("apply", "-f", "-", input=capsys.readouterr().out)
+    stage.operator_when(site.name, "is blocked", lambda found: "OLM v0" in json.dumps(found["status"]["conditions"]))
     before, pods, seen = site.things(), site.pods(), set[str]()
 
     async def once() -> None:
