@@ -1,4 +1,4 @@
-"""A value of JSON as a YAML document, as opm writes it (formats 1.9).
+"""A value of JSON as a YAML document, as opm writes it (formats 1.9), or as Kubernetes' own library writes it (sdk 2.3).
 
 pyyaml represents a value as nodes before it writes them, which takes most of the time of a large catalog. Here the structure is
 written directly, and the text of scalars that are obviously plain or a block; every other scalar is written by pyyaml. Pure.
@@ -14,8 +14,9 @@ from typing import Any, Final
 import orjson
 import yaml
 
+from olmkit.gocompat.numbers import float_g
 from olmkit.gocompat.yaml_dumper import UNLIMITED_WIDTH, TreeDumper
-from olmkit.gocompat.yaml_scalars import WORDS, is_plain_string
+from olmkit.gocompat.yaml_scalars import WORDS, is_plain_string, is_quoted_string
 
 _PLAIN: Final = re.compile(
     r"[A-Za-z/_](?:[ -\"$-9;-~]|:(?! |\Z)|(?<! )#)*(?<! )"  # text
@@ -31,6 +32,8 @@ _OTHER_LINE_END: Final = re.compile("[\r\u0085\u2028\u2029]")
 _AFTER_TEXT: Final = "\n- 0\n"
 _MAX_CACHED_CHARACTERS = 100
 """Most strings of a catalog are short and occur often."""
+_KUBERNETES_WIDTH = 80
+_OPEN_END = "...\n"
 _INDENT = "  "
 _NEXT_LINE = "\n" + _INDENT
 
@@ -53,15 +56,18 @@ for _type in (int, bool, type(None), orjson.Fragment):
     _Dumper.add_representer(_type, _json_scalar)
 
 
-class QuotedText(str):
-    """Text of printable ASCII, without quotes in it, that is written in quotes, also if it is read as the same text without."""
+class _KubernetesDumper(_Dumper):
+    """Writes scalars as sigs.k8s.io/yaml does, also where they can be read without quotes."""
 
-    __slots__ = ()
+    def style(self, text: str) -> str | None:
+        return '"' if not is_plain_string(text) or is_quoted_string(text) else None
 
 
-_Dumper.add_representer(
-    QuotedText, lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:str", str(value), style='"')
-)
+def _kubernetes_float(dumper: yaml.CSafeDumper, value: float) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", float_g(value))
+
+
+_KubernetesDumper.add_representer(float, _kubernetes_float)
 
 
 def yaml_document(value: Mapping[str, Any]) -> str:
@@ -72,6 +78,12 @@ def yaml_document(value: Mapping[str, Any]) -> str:
     except _UnusualText:
         return "---\n" + _dumped(value)
     return "".join(parts)
+
+
+def kubernetes_document(value: Mapping[str, Any]) -> str:
+    """The document as Kubernetes' own library writes it: without a `---`, with sorted keys, and long lines are folded."""
+    text: str = yaml.dump(value, Dumper=_KubernetesDumper, allow_unicode=True, width=_KUBERNETES_WIDTH)
+    return text.removesuffix(_OPEN_END)  # libyaml writes it after a block that ends with empty lines
 
 
 class _UnusualText(Exception):
@@ -117,8 +129,6 @@ def _scalar(value: Any, indent: str) -> str:
     """Write the value that follows a key or a dash on its line. Further lines of a text have this indent."""
     if not isinstance(value, str):  # a number, true, false, null, {} and [] have one form in JSON and YAML
         return f" {orjson.dumps(value).decode()}\n"
-    if isinstance(value, QuotedText):
-        return f' "{value}"\n'
     text = _cached(value) if len(value) <= _MAX_CACHED_CHARACTERS else _text(value)
     if "\n" in text:
         text = text.replace(_NEXT_LINE, "\n" + indent)

@@ -14,6 +14,7 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any, Final
 
+from olmctl.authoring.yaml_writer import kubernetes_document
 from olmctl.commands import FAILED, CommandError, warn
 from olmctl.project import csv, inputs, metadata, min_kube_version
 from olmctl.project.collection import SCORECARD, Collection, collect
@@ -23,7 +24,7 @@ from olmctl.project.permissions import Permissions, split_permissions
 from olmctl.project.pinning import images_of, pinned
 from olmctl.project.project_file import Project, read_project
 from olmctl.project.upgrade_edge import apply_edge, upgrade_edge
-from olmctl.project.written import object_files, object_text
+from olmctl.project.written import object_files
 from olmctl.terminal import clean, clean_lines
 from olmctl.validation.csv_rules import csv_faults
 from olmctl.validation.finding import ERROR, Finding
@@ -172,7 +173,7 @@ def _manifests(flags: Flags, project: Project) -> _Generated:
     _warn(f"{each.manifest} is not in the bundle: {each.reason}" for each in collection.left_out)
     value = _with_created_at(flags, project, value)
     _validate(value, _csv_path(flags, project.package))
-    scorecard = next((object_text(each.value) for each in collection.of(SCORECARD)), "")
+    scorecard = next((kubernetes_document(each.value) for each in collection.of(SCORECARD)), "")
     return _Generated(value, object_files(collection, permissions), scorecard)
 
 
@@ -267,7 +268,7 @@ def _csv_path(flags: Flags, package: str) -> Path:
 
 def _validate(value: Mapping[str, Any], file: Path) -> None:
     """Run the validator of ClusterServiceVersions, and print its warnings. Raises BadInput for its errors."""
-    findings = [*csv_faults(Document(file.as_posix(), object_text(value).encode(), value))]
+    findings = [*csv_faults(Document(file.as_posix(), kubernetes_document(value).encode(), value))]
     _warn(_sentence(each) for each in findings if each.level != ERROR)
     errors = [_sentence(each) for each in findings if each.level == ERROR]
     if errors:
@@ -292,7 +293,7 @@ def _write(flags: Flags, project: Project, made: _Generated | None) -> None:
     elif made is not None:
         path = _csv_path(flags, project.package)
         directory = path.parent
-        files |= {path: object_text(made.csv)} | {directory / name: text for name, text in made.objects.items()}
+        files |= {path: kubernetes_document(made.csv)} | {directory / name: text for name, text in made.objects.items()}
         written = frozenset(each.name for each in files)
         earlier, foreign = stale_files(directory, written, is_generated=_was_generated(directory))
         _warn(f"{each.as_posix()} is not from this command, and stays in the bundle" for each in foreign)
@@ -312,7 +313,7 @@ def _write(flags: Flags, project: Project, made: _Generated | None) -> None:
 
 
 def _print_objects(made: _Generated) -> None:
-    for text in (object_text(made.csv), *made.objects.values()):
+    for text in (kubernetes_document(made.csv), *made.objects.values()):
         sys.stdout.write(f"\n---\n{text.strip()}")
 
 

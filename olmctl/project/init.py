@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import click
 
+from olmctl.authoring.yaml_writer import kubernetes_document
 from olmctl.commands import FAILED, CommandError, warn
 from olmctl.project.csv import CSV_SUFFIX, new_base
 from olmctl.project.inputs import kustomization_of
@@ -19,7 +20,6 @@ from olmctl.project.manifests import BadInput, read_manifests
 from olmctl.project.output import write_files
 from olmctl.project.project_file import read_project
 from olmctl.project.questions import QUESTIONS, BadAnswer, Question, trimmed
-from olmctl.project.written import object_text
 from olmctl.terminal import clean, clean_lines
 
 _PARTS: Final = ("default", "samples", "scorecard")
@@ -37,7 +37,7 @@ def init(package: str, kustomize_dir: str, **answers: str | None) -> int:
         _answer(base["spec"], project.package, answers, is_new=not existing)
         if not existing:
             _replace_placeholders(base["spec"])
-        files = {} if base == existing else {path: object_text(base)}
+        files = {} if base == existing else {path: kubernetes_document(base)}
         if kustomization_of(directory) is None:
             files[directory / "kustomization.yaml"] = _kustomization(directory, path.name)
     except BadInput as error:

@@ -10,9 +10,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from olmctl.authoring.yaml_writer import kubernetes_document
 from olmctl.project.manifests import BadInput, read_manifests
 from olmctl.project.names import crd_file_name, object_file_name
-from olmctl.project.written import object_text
 
 _DUPLICATE = "dup"
 
@@ -77,4 +77,4 @@ def _is_generated(path: Path) -> bool:
     name = path.name
     if name.startswith(_DUPLICATE) and name != own:
         name = name.partition("_")[2]
-    return name == own and "namespace" not in manifest.metadata and data == object_text(manifest.body).encode()
+    return name == own and "namespace" not in manifest.metadata and data == kubernetes_document(manifest.body).encode()

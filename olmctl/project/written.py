@@ -3,42 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
-import orjson
-
-from olmctl.authoring.yaml_writer import QuotedText, yaml_document
+from olmctl.authoring.yaml_writer import kubernetes_document
 from olmctl.project.collection import SERVICE, Collection, Typed
 from olmctl.project.names import crd_file_name, object_file_name
 from olmctl.project.permissions import Permissions
-from olmkit.gocompat.numbers import float_text
-from olmkit.gocompat.yaml_scalars import is_quoted_string
-
-_START: Final = "---\n"
-
-
-def object_text(body: Mapping[str, Any]) -> str:
-    """The text of an object's file: YAML with sorted keys."""
-    return yaml_document(_as_kubernetes(body)).removeprefix(_START)
-
-
-def _as_kubernetes(value: Any) -> Any:
-    """The value with scalars in the form of Kubernetes' writer, where that of catalogs writes another one."""
-    if isinstance(value, dict):
-        return {key: _as_kubernetes(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_as_kubernetes(each) for each in value]
-    if isinstance(value, str):
-        return QuotedText(value) if is_quoted_string(value) else value
-    return orjson.Fragment(_float(value)) if isinstance(value, float) else value
-
-
-def _float(value: float) -> str:
-    """A float as Go's FormatFloat writes it with the format g: 0.5, 1e-05, 1.2345675e+06."""
-    mantissa, _, exponent = f"{Decimal(repr(value)).normalize():E}".partition("E")
-    power = int(exponent)
-    return float_text(value) if -5 < power < 6 else f"{mantissa}e{power:+03d}"
 
 
 def object_files(collection: Collection, permissions: Permissions) -> dict[str, str]:
@@ -50,7 +20,7 @@ def object_files(collection: Collection, permissions: Permissions) -> dict[str, 
     for name, body in _objects(collection, permissions):
         if name in files:
             name, duplicates = f"dup{duplicates}_{name}", duplicates + 1
-        files[name] = object_text(body)
+        files[name] = kubernetes_document(body)
     return files
 
 

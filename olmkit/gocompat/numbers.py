@@ -30,6 +30,13 @@ def float_text(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def float_g(value: float) -> str:
+    """A finite float as Go's FormatFloat writes it with the format g: 0.5, 1e-05, 1.2345675e+06."""
+    mantissa, _, exponent = f"{Decimal(repr(value)).normalize():E}".partition("E")
+    power = int(exponent)
+    return float_text(value) if -5 < power < 6 else f"{mantissa}e{power:+03d}"
+
+
 def integer(text: str) -> int | orjson.Fragment:
     """A decimal integer in JSON's form, exact whatever its length."""
     if len(text) < 19 or (len(text) <= 20 and _LOWEST <= int(text) <= _HIGHEST):
