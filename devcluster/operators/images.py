@@ -40,7 +40,7 @@ def _sources() -> dict[str, bytes]:
     return {f"{_DIRECTORY}/{path.relative_to(REPOSITORY).as_posix()}": path.read_bytes() for path in paths}
 
 
-def _with_layer(base: Image, layer: Layer, settings: Mapping[str, Any], history: str) -> Image:
+def with_layer(base: Image, layer: Layer, settings: Mapping[str, Any], history: str) -> Image:
     """The image `base` with one more layer, these settings of containers in addition, and a line of its history."""
     known = base.configuration
     configuration = {
@@ -70,5 +70,5 @@ def _push_image(registry: Registry, bundle: Bundle, base: Image, added: Layer) -
         ],
         "Cmd": ["/app/bin/python", "-m", f"devcluster.operators.{bundle.module}"],
     }
-    image = _with_layer(base, added, settings, "the sources of the operators")
+    image = with_layer(base, added, settings, "the sources of the operators")
     return registry.push_image(REPOSITORY_NAME, f"{bundle.package}-{bundle.version}", image)
