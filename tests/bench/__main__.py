@@ -26,12 +26,25 @@ from tests.bench import (
     resolve_rows,
     solve_rows,
     source_rows,
+    validation_rows,
 )
 from tests.bench.figures import Figure, table
 from tests.bench.machine import description, reference_time
 
 FILE = Path(__file__).parents[2] / "docs" / "figures.md"
-GROUPS = ("render", "resolve", "solve", "decide", "identity", "catalog", "source", "chart", "many", "install")
+GROUPS = (
+    "render",
+    "validate",
+    "resolve",
+    "solve",
+    "decide",
+    "identity",
+    "catalog",
+    "source",
+    "chart",
+    "many",
+    "install",
+)
 
 
 def main() -> int:
@@ -66,6 +79,8 @@ def _measure(chosen: list[str]) -> tuple[list[Figure], float]:
 def _figures(chosen: list[str], directory: Path, reference: float) -> Iterator[Figure]:
     if "render" in chosen:
         yield from render_rows.rows(directory)
+    if "validate" in chosen:
+        yield from validation_rows.rows(directory)
     if "resolve" in chosen:
         yield from resolve_rows.rows()
     if "solve" in chosen:
