@@ -24,7 +24,7 @@ from olmctl.suite.manifests import (
     containers,
     relocate,
 )
-from olmkit.api import operator_conditions
+from olmkit.api import operator_condition_names
 from olmkit.api.crd import operator_condition_definition
 from olmkit.api.meta import Object
 from release import templates
@@ -77,7 +77,7 @@ def chart_files(manifests: Manifests, monitoring: Sequence[Object]) -> dict[str,
     }
     for crd in manifests.crds:
         files[f"templates/crds/{crd['spec']['names']['plural']}.yaml"] = _crd(crd, ".Values.crds.enabled")
-    files[f"templates/crds/{operator_conditions.PLURAL}.yaml"] = _crd(
+    files[f"templates/crds/{operator_condition_names.PLURAL}.yaml"] = _crd(
         operator_condition_definition(), ".Values.operatorConditions.enabled"
     )
     files.update(_documents((*manifests.objects, *_disruption_budgets(manifests)), monitoring, least_privilege()))

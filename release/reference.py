@@ -17,7 +17,7 @@ from olmkit.api import (
     bundledeployments,
     bundles,
     catalogs,
-    crd_upgrade_safety,
+    crd_upgrade_rules,
     operators,
     package_annotations,
     packages,
@@ -44,7 +44,7 @@ _CHAPTERS = {
     "Package": _Chapter(packages, "package.md", (packages, package_annotations)),
     "Operator": _Chapter(operators, "operator.md", (operators,)),
     "Bundle": _Chapter(bundles, "bundle.md", (bundles,)),
-    "BundleDeployment": _Chapter(bundledeployments, "bundledeployment.md", (bundledeployments, crd_upgrade_safety)),
+    "BundleDeployment": _Chapter(bundledeployments, "bundledeployment.md", (bundledeployments, crd_upgrade_rules)),
 }
 _KEY_TYPES = {
     "ANNOTATION": "annotation",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from olmkit.api.crd_upgrade_safety import CrdUpgradeRule
+from olmkit.api.crd_upgrade_rules import CrdUpgradeRule
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition, conversion_of
 from rukpak.crd_safety.compare import Definition, compare
 from rukpak.crd_safety.conversion_order import interruption, versions_of

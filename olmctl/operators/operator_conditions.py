@@ -6,7 +6,7 @@ from olmctl.operators.installed_objects import bundle_deployment_of
 from olmctl.operators.operator_state import part, text_at
 from olmctl.operators.session import Session
 from olmkit.api.meta import Object
-from olmkit.api.operator_conditions import GROUP_KIND, UPGRADEABLE
+from olmkit.api.operator_condition_names import GROUP_KIND, UPGRADEABLE
 
 _OVERRIDE = {"type": UPGRADEABLE, "status": "True", "reason": "Forced", "message": "olm upgrade --force"}
 

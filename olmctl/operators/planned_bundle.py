@@ -18,7 +18,7 @@ from olmctl.operators.catalogd import CatalogReadError, read_catalog
 from olmctl.operators.operator_state import condition, part, text_at
 from olmctl.operators.session import Session
 from olmctl.terminal import clean
-from olmkit.api import bundledeployments, operator_conditions
+from olmkit.api import bundledeployments, operator_condition_names
 from olmkit.api.bundledeployments import VERSION_ANNOTATION, BundleDeployment, BundleDeploymentSpec
 from olmkit.api.meta import Object
 from olmkit.api.operators import ConditionType, Install, Operator
@@ -148,7 +148,7 @@ def planned(
     )
     scopes = {group_kind: kind.namespaced for group_kind, kind in kinds.items()}
     if has_condition is None:
-        has_condition = operator_conditions.GROUP_KIND in kinds
+        has_condition = operator_condition_names.GROUP_KIND in kinds
     return installation(
         content, replace(InstallOptions.of(spec), operator_condition=has_condition), name, facts, scopes
     )

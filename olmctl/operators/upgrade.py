@@ -33,9 +33,9 @@ from olmctl.operators.requested_fields import check_fields
 from olmctl.operators.session import Session, on_cluster
 from olmctl.terminal import clean
 from olmkit.api import operators
-from olmkit.api.crd_upgrade_safety import CrdUpgradeRule
+from olmkit.api.crd_upgrade_rules import CrdUpgradeRule
 from olmkit.api.meta import Object
-from olmkit.api.operator_conditions import GROUP, PLURAL, UPGRADEABLE
+from olmkit.api.operator_condition_names import GROUP, PLURAL, UPGRADEABLE
 from olmkit.api.operators import ConditionType, Reason
 from olmkit.api.ownership import is_dependency
 from operator_controller.resolve.answers.answer import KeptOutBy

@@ -16,7 +16,7 @@ from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.impersonation import Account
 from olmkit.api.install_settings import INSTALL_NAMESPACE_DESCRIPTION, InstallNamespace, InstallSettings, account_rule
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource, without_nulls
-from olmkit.api.operator_conditions import NOT_UPGRADEABLE
+from olmkit.api.operator_condition_names import NOT_UPGRADEABLE
 from olmkit.api.patterns import OBJECT_NAME
 from olmkit.api.permissions import MissingPermissions
 from olmkit.api.provisioner_classes import PROVISIONER_PATTERN

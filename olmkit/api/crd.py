@@ -11,7 +11,15 @@ from typing import Any
 
 import yaml
 
-from olmkit.api import bundledeployments, bundles, catalogs, operator_conditions, operators, packages
+from olmkit.api import (
+    bundledeployments,
+    bundles,
+    catalogs,
+    operator_condition_names,
+    operator_conditions,
+    operators,
+    packages,
+)
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, VERSION_ANNOTATION
 from olmkit.api.content import SourceType, source_rules
 from olmkit.api.meta import Kind, Resource
@@ -168,10 +176,10 @@ CRD_DEFINITIONS = (
 )
 
 _OPERATOR_CONDITION_COLUMNS = (
-    _condition("Upgradeable", operator_conditions.UPGRADEABLE),
-    PrinterColumn("Override", f'.spec.overrides[?(@.type=="{operator_conditions.UPGRADEABLE}")].status'),
+    _condition("Upgradeable", operator_condition_names.UPGRADEABLE),
+    PrinterColumn("Override", f'.spec.overrides[?(@.type=="{operator_condition_names.UPGRADEABLE}")].status'),
     AGE,
-    _condition("Message", operator_conditions.UPGRADEABLE, of="message", priority=1),
+    _condition("Message", operator_condition_names.UPGRADEABLE, of="message", priority=1),
 )
 _DROPPED = ("title", "discriminator")
 _CONDITION_LISTS = {"conditions", "overrides"}

@@ -12,19 +12,9 @@ from pydantic import Field
 from pydantic.config import JsonDict
 
 from olmkit.api.meta import MAX_MESSAGE_BYTES, Condition, Kind, Model, Resource
+from olmkit.api.operator_condition_names import GROUP, KIND_NAME, PLURAL, V1, V2
 
-GROUP_KIND = GROUP, KIND_NAME = "operators.coreos.com", "OperatorCondition"
-PLURAL = "operatorconditions"
-V1, V2 = "v1", "v2"
 KIND = Kind(GROUP, V2, KIND_NAME, PLURAL, namespaced=True)
-UPGRADEABLE = "Upgradeable"
-"""The type of the condition that holds upgrades while its status is False."""
-NAME_VARIABLE = "OPERATOR_CONDITION_NAME"
-"""The environment variable that gives an operator the name of its OperatorCondition."""
-OVERRIDE_HINT = f"an override of {UPGRADEABLE} in its spec.overrides lifts this"
-"""The end of a message about such a condition."""
-NOT_UPGRADEABLE = "OperatorConditionNotUpgradeable"
-"""The reason of conditions while an upgrade is held, as in OLM v0."""
 
 _BY_TYPE: JsonDict = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
 _ATOMIC: JsonDict = {"x-kubernetes-list-type": "atomic"}

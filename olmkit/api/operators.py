@@ -18,7 +18,7 @@ from olmkit.api.install_settings import (
 )
 from olmkit.api.label_selector import LabelSelector
 from olmkit.api.meta import ConditionedStatus, Kind, Model, Resource, without_nulls
-from olmkit.api.operator_conditions import NOT_UPGRADEABLE
+from olmkit.api.operator_condition_names import NOT_UPGRADEABLE
 
 KIND = Kind("operators.operatorframework.io", "v1alpha1", "Operator", "operators")
 FINALIZER = "operators.operatorframework.io/remove-bundle-deployment"

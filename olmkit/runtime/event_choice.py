@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from olmkit.api.conditions import Cause, PendingEvent, Severity, Transition
-from olmkit.api.operator_conditions import NOT_UPGRADEABLE
+from olmkit.api.operator_condition_names import NOT_UPGRADEABLE
 
 RECOVERED = "Recovered"
 """Reason of the Event that names the failure an object has recovered from."""

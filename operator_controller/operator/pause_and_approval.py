@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from olmkit.api.bundledeployments import VERSION_ANNOTATION
-from olmkit.api.operator_conditions import OVERRIDE_HINT
+from olmkit.api.operator_condition_names import OVERRIDE_HINT
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, AvailableBundle, Operator, ProvidedApi, Reason
 from olmkit.gocompat.text import one_line, truncate
 from olmkit.gocompat.version_range import MastermindsRange

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from olmkit.api import operator_conditions, operators
+from olmkit.api import operator_condition_names, operators
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment
 from olmkit.api.customresourcedefinitions import definition_of
 from olmkit.api.impersonation import Account
@@ -147,7 +147,7 @@ class Observer:
             permitted=memory.permitted,
             is_refused=memory.is_refused,
             uncopied=memory.uncopied,
-            has_operator_conditions=bool(self.rest_mapper.versions(operator_conditions.GROUP_KIND)),
+            has_operator_conditions=bool(self.rest_mapper.versions(operator_condition_names.GROUP_KIND)),
             account_refusal=self.account_policy.refusal(deployment.spec.account()),
         )
         start = await self._with_account(start)

@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from olmkit.api.bundledeployments import MAX_UPGRADE_HOLD_BYTES
-from olmkit.api.operator_conditions import UPGRADEABLE
+from olmkit.api.operator_condition_names import UPGRADEABLE
 from olmkit.api.ownership import MANAGER_PREFIX
 from olmkit.gocompat.text import one_line, truncate
 from rukpak.format.objects import mapping, mappings

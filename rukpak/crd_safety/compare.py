@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
-from olmkit.api.crd_upgrade_safety import OPT_OUT_ANNOTATION
-from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
+from olmkit.api.crd_upgrade_rules import OPT_OUT_ANNOTATION
+from olmkit.api.crd_upgrade_rules import CrdUpgradeRule as Rule
 from olmkit.api.customresourcedefinitions import conversion_of
 from rukpak.crd_safety.constraints import Schema
 from rukpak.crd_safety.problem import Problem

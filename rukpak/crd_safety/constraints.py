@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
+from olmkit.api.crd_upgrade_rules import CrdUpgradeRule as Rule
 from rukpak.crd_safety.problem import change_of, shown
 
 Schema = Mapping[str, Any]

@@ -6,10 +6,9 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
-from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
+from olmkit.api.crd_upgrade_rules import CrdUpgradeRule as Rule
 from rukpak.crd_safety.compare import Definition, schemas, served_versions, storage_version
 from rukpak.crd_safety.evidence import Check, Form
 from rukpak.crd_safety.problem import (
@@ -22,6 +21,9 @@ from rukpak.crd_safety.problem import (
     is_enforced,
 )
 from rukpak.crd_safety.schemas import PRESERVES
+
+if TYPE_CHECKING:
+    from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
 
 UNEVALUATED = frozenset({
     Rule.VALIDATION_RULE_ADDED, Rule.FORMAT_CHANGED, Rule.CONVERSION_REMOVED, Rule.UNHANDLED_CHANGE,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
-from olmkit.api.crd_upgrade_safety import CrdUpgradeRule
+from olmkit.api.crd_upgrade_rules import CrdUpgradeRule
 from rukpak.crd_safety.evidence import MAX_OBJECTS_SHOWN
 from rukpak.crd_safety.problem import NOT_PERMITTED, SETTING, Objects, Problems
 from rukpak.format.text import list_names

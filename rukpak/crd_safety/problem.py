@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from olmkit.api.crd_upgrade_safety import CrdUpgradeRule, CrdUpgradeSafety
+from olmkit.api.crd_upgrade_rules import CrdUpgradeRule
+
+if TYPE_CHECKING:
+    from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
 
 MAX_VALUE_LENGTH = 60
 """Characters of a value of a schema that are shown."""

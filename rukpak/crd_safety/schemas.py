@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
+from olmkit.api.crd_upgrade_rules import CrdUpgradeRule as Rule
 from rukpak.crd_safety.constraints import CONSTRAINTS, TEXT_KEYS, Finding, Schema, is_same, without_text
 from rukpak.crd_safety.problem import change_of
 

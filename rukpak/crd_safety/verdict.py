@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
-from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
+from olmkit.api.crd_upgrade_rules import CrdUpgradeRule as Rule
 from rukpak.crd_safety.evidence import PATTERN, Evidence, Form
 from rukpak.crd_safety.forms import (
     MAY_DROP,
@@ -36,6 +36,9 @@ from rukpak.crd_safety.problem import (
     is_enforced,
 )
 from rukpak.format.text import list_names
+
+if TYPE_CHECKING:
+    from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
 
 MAX_UNCHECKED_SHOWN = 10
 NOT_EVALUATED = "custom resources exist, and only the API server evaluates this"

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from olmkit.api.bundledeployments import BundleDeploymentSpec, ValuesFrom, with_values
-from olmkit.api.meta import without_nulls
 from rukpak.render.endpoints import CertificateMode
+
+if TYPE_CHECKING:
+    from olmkit.api.bundledeployments import BundleDeploymentSpec, ValuesFrom
 
 MAX_CONFIG_BYTES = 256 * 1024
 """Bytes of a config as JSON: the object that has it records in its status how revisions were installed, and may have 1.5 MiB."""
@@ -40,6 +41,11 @@ class InstallOptions:
     @classmethod
     def of(cls, spec: BundleDeploymentSpec) -> InstallOptions:
         """The options of a BundleDeployment."""
+        from olmkit.api.bundledeployments import (
+            with_values,  # models of the API, which commands without a cluster do not have
+        )
+        from olmkit.api.meta import without_nulls
+
         given = spec.config.dump() if spec.config is not None else {}
         config = with_values(without_nulls(given), given)
         return cls(
@@ -63,6 +69,8 @@ class InstallOptions:
     @property
     def values_from(self) -> tuple[ValuesFrom, ...]:
         """The Secrets and ConfigMaps with values of a chart, in order."""
+        from olmkit.api.bundledeployments import ValuesFrom
+
         return tuple(map(ValuesFrom.load, self.config.get("valuesFrom") or ()))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from olmkit.api.crd_upgrade_safety import OPT_OUT_ANNOTATION
+from olmkit.api.crd_upgrade_rules import OPT_OUT_ANNOTATION
 from olmkit.api.names import MAX_LABEL_LENGTH, is_dns1123_label
 from rukpak.format.bundle import RegistryBundle
 

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from olmkit.api.names import is_dns1123_subdomain
-from olmkit.api.operator_conditions import GROUP, GROUP_KIND, KIND_NAME, MODELS, NAME_VARIABLE, PLURAL, V1, V2
+from olmkit.api.operator_condition_names import GROUP, GROUP_KIND, KIND_NAME, NAME_VARIABLE, PLURAL, V1, V2
 from rukpak.format.bundle import Body, Bundle, RegistryBundle
 from rukpak.format.objects import ObjectKey
 from rukpak.render.cluster_info import Served
@@ -37,7 +37,7 @@ def condition_key(bundle: Bundle, namespace: str) -> ObjectKey | None:
 
 def served_version(served: Collection[Served]) -> str:
     """The version in which the cluster serves OperatorConditions; the preferred one if it does not serve them."""
-    return next((version for version in MODELS if (GROUP, version, KIND_NAME) in served), V2)
+    return next((version for version in (V2, V1) if (GROUP, version, KIND_NAME) in served), V2)
 
 
 def condition_objects(bundle: RegistryBundle, namespace: str, version: str) -> Iterator[Body]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from olmkit.api import operator_conditions
+from olmkit.api import operator_condition_names
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Kind
 from olmkit.runtime.informer import Change, Informer
@@ -171,7 +171,7 @@ class Inventory:
         informer = self._informers.informer(
             kind,
             label_selector=OWNER_UID_LABEL,
-            metadata_only=not has_health(kind.group_kind) and kind.group_kind != operator_conditions.GROUP_KIND,
+            metadata_only=not has_health(kind.group_kind) and kind.group_kind != operator_condition_names.GROUP_KIND,
             transform=transforms.labeled_object,
             absent_is_empty=True,
         )

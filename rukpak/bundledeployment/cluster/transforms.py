@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from olmkit.api import bundles, customresourcedefinitions, operator_conditions
+from olmkit.api import bundles, customresourcedefinitions, operator_condition_names
 from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION, OWNER_UID_LABEL
 from olmkit.api.conditions import find_condition
 from olmkit.api.content import SourceType
@@ -90,7 +90,7 @@ def labeled_object(obj: Object) -> Object:
         health=state,
         is_kept=_is_kept(metadata),
         pod_selector=_pod_selector(obj) if key[:2] in WORKLOAD_RULES and state not in (None, HEALTHY) else "",
-        operator_condition=condition_state(obj) if key[:2] == operator_conditions.GROUP_KIND else None,
+        operator_condition=condition_state(obj) if key[:2] == operator_condition_names.GROUP_KIND else None,
         kept_template=_kept_template(obj) if key[:2] == ("apps", "Deployment") else None,
     )
     return {"metadata": _identity(metadata), "labeled": value}

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.bundle_files import files, write
+
 DECLARATIONS = {
     *("olmctl", "olmctl.main", "olmctl.commands", "olmctl.terminal"),
     *(
@@ -113,3 +115,8 @@ def test_the_validation_of_a_catalog_imports_only_what_reads_one(tmp_path: Path)
     places = {".".join(each.split(".")[:2]) for each in own(found) - DECLARATIONS}
     assert places == {"olmctl.authoring", "olmctl.catalog", "olmkit.fbc", "olmkit.gocompat"}
     assert found & HEAVY <= CATALOG_PACKAGES
+
+
+def test_the_validation_of_a_bundle_imports_no_models_and_no_client(tmp_path: Path) -> None:
+    found = imported("main", "olm", "bundle", "validate", str(write(tmp_path, files())))
+    assert found & {"aiohttp", "asyncio", "cryptography", "kubernetes_asyncio", "pydantic", "pysat", "ssl"} == set()

@@ -13,7 +13,8 @@ import pytest
 
 from olmkit.api import bundledeployments
 from olmkit.api.crd import operator_condition_definition
-from olmkit.api.operator_conditions import KIND, NAME_VARIABLE, V1
+from olmkit.api.operator_condition_names import NAME_VARIABLE, V1
+from olmkit.api.operator_conditions import KIND
 from olmkit.api.provisioner_classes import REGISTRY
 from olmkit.errors import Forbidden
 from olmkit.runtime.client import Client

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
+from olmkit.api.crd_upgrade_rules import CrdUpgradeRule as Rule
 from olmkit.errors import Invalid
 from rukpak.bundledeployment.cluster.rest_mapper import CRDS
 from rukpak.crd_safety.compare import compare

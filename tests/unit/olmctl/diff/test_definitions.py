@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from olmctl.diff.definitions import ConcernedObject, DefinitionChange, broken_rules, definition_changes
-from olmkit.api.crd_upgrade_safety import CrdUpgradeRule, CrdUpgradeSafety
+from olmkit.api.crd_upgrade_rules import CrdUpgradeRule
+from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
 from rukpak.crd_safety.evidence import Evidence, Form
 from rukpak.crd_safety.problem import InvalidObject, Problem
 from rukpak.crd_safety.verdict import judge

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from olmctl.diff.problem_groups import problem_groups
-from olmkit.api.crd_upgrade_safety import CrdUpgradeRule
+from olmkit.api.crd_upgrade_rules import CrdUpgradeRule
 from rukpak.crd_safety.problem import Problem
 
 

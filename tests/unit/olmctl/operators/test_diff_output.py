@@ -11,7 +11,7 @@ from olmctl.diff.definitions import ConcernedObject, DefinitionChange
 from olmctl.diff.objects import object_changes
 from olmctl.diff.permissions import Permission
 from olmctl.operators.diff_output import Difference, as_value, print_text
-from olmkit.api.crd_upgrade_safety import CrdUpgradeRule
+from olmkit.api.crd_upgrade_rules import CrdUpgradeRule
 from rukpak.crd_safety.problem import InvalidObject, Problem
 from rukpak.format.objects import BundleObject
 

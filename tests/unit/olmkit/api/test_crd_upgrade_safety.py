@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from olmkit.api.crd_upgrade_safety import CrdUpgradeRule
+from olmkit.api.crd_upgrade_rules import CrdUpgradeRule
 from tests.pages import REPOSITORY
 
 

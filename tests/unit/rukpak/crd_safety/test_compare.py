@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.api.crd_upgrade_safety import OPT_OUT_ANNOTATION, CrdUpgradeRule
+from olmkit.api.crd_upgrade_rules import OPT_OUT_ANNOTATION, CrdUpgradeRule
 from rukpak.crd_safety.compare import compare
 from tests.unit.rukpak.crd_safety.definitions import Schema, definition, schema
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
+from olmkit.api.crd_upgrade_rules import CrdUpgradeRule as Rule
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
 from rukpak.crd_safety.problem import Problem, counted
 

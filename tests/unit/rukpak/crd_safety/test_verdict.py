@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
+from olmkit.api.crd_upgrade_rules import CrdUpgradeRule as Rule
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
 from rukpak.crd_safety.compare import compare
 from rukpak.crd_safety.evidence import Check, Evidence, Form

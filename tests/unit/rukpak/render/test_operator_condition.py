@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.operator_conditions import NAME_VARIABLE
+from olmkit.api.operator_condition_names import NAME_VARIABLE
 from rukpak.format.objects import BundleObject, ObjectKey
 from rukpak.render.cluster_info import ClusterInfo, Served
 from rukpak.render.install_options import InstallOptions

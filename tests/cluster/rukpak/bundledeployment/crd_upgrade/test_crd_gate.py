@@ -11,7 +11,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from olmkit.api import bundledeployments
-from olmkit.api.crd_upgrade_safety import OPT_OUT_ANNOTATION
+from olmkit.api.crd_upgrade_rules import OPT_OUT_ANNOTATION
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
 from olmkit.runtime.event_recorder import EVENT

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from olmkit.api.bundledeployments import BundleDeployment, Reason
-from olmkit.api.crd_upgrade_safety import CrdUpgradeRule as Rule
+from olmkit.api.crd_upgrade_rules import CrdUpgradeRule as Rule
 from olmkit.errors import Blocked, Unavailable, Waiting
 from rukpak.bundledeployment.crd_upgrade.crd_gate import CHECK_AGAIN_AFTER, candidates
 from rukpak.bundledeployment.plan import Apply, BeginRevision, CheckExistingObjects, Done
