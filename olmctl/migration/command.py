@@ -16,7 +16,7 @@ from olmctl.migration.read import read_olm_v0
 from olmctl.migration.removal import Removal, is_being_removed, unfinished
 from olmctl.migration.steps import Move
 from olmctl.migration.undo import Undo
-from olmctl.migration.v0 import OlmV0, full_name, text
+from olmctl.migration.v0 import OlmV0, text
 from olmctl.operators.session import Session, on_cluster
 from olmkit.api.meta import Object
 
@@ -67,7 +67,7 @@ async def migrate_v0(  # noqa: PLR0913 the options of the command
     if dry_run or not (packages or is_all):
         print_plan(plan, selected, with_rest=not packages)
         return 0
-    moved = [each for each in selected if not each.problems] if is_all else selected
+    moved = movable(plan) if is_all else selected
     _check(plan, moved)
     if not is_confirmed:
         print_plan(plan, selected, with_rest=False)
@@ -111,6 +111,19 @@ def _check(plan: MigrationPlan, moved: Sequence[PackagePlan]) -> None:
         raise CommandError(REFUSED, "\n".join(problems))
 
 
+def movable(plan: MigrationPlan) -> list[PackagePlan]:
+    """The packages that can be moved, without those that need another one that cannot be, or that such a one needs."""
+    moved = [each for each in plan.packages if not each.problems or is_being_removed(each.version)]
+    while True:
+        names = {each.package for each in moved}
+        staying = [each for each in plan.packages if each.package not in names]
+        needed = {required for each in staying for required in each.requires}
+        kept = [each for each in moved if set(each.requires) <= names and each.package not in needed]
+        if len(kept) == len(moved):
+            return moved
+        moved = kept
+
+
 def _confirm() -> None:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise CommandError(REFUSED, "nothing is changed: confirm it with --yes")
@@ -151,16 +164,16 @@ async def _move(
 
 
 async def _undo(session: Session, found: OlmV0, plan: MigrationPlan, request: Request) -> int:
-    for name in request.packages:
-        plans = plan.named(name)
-        if not plans:
-            raise CommandError(NOT_FOUND, f"no Subscription of OLM v0 is of package {name}: it cannot be given back")
-        if len(plans) > 1:
-            names = ", ".join(full_name(each.subscription) for each in plans)
-            raise CommandError(REFUSED, f"package {name} has several Subscriptions ({names}), and was not migrated")
-        if request.stops:
-            await stop(session, request.seconds)
-        session.time.begin()
-        await Undo(session, found, plans[0], request.seconds).run()
-    await start(session)
+    try:
+        for name in request.packages:
+            plans = [each for each in plan.named(name) if each.has_begun]
+            if not plans:
+                text_ = f"no migration of package {name} has begun that is not finished: there is nothing to undo"
+                raise CommandError(NOT_FOUND, text_)
+            if request.stops:
+                await stop(session, request.seconds)
+            session.time.begin()
+            await Undo(session, found, plans[0], request.seconds).run()
+    finally:
+        await start(session)
     return 0

@@ -36,7 +36,13 @@ def is_running(deployment: Object) -> bool:
 
 async def require_stopped(session: Session) -> None:
     """Raises CommandError if one of them runs."""
-    running = sorted(full_name(each) for each in await controllers(session) if is_running(each))
+    found = await controllers(session)
+    running = sorted(full_name(each) for each in found if is_running(each))
+    if not found:
+        names = " and ".join(NAMES)
+        click.echo(
+            f"note: no Deployments {names} are found: the controllers of OLM v0 must not run meanwhile", err=True
+        )
     if running:
         why = "they would install again, or delete, what is taken from OLM v0"
         text_ = f"the controllers of OLM v0 run ({', '.join(running)}): {why}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from olmctl.migration.catalog_sources import CatalogPlan, plan_catalogs
+from olmctl.migration.marks import MARK
 from olmctl.migration.v0 import (
     ALL_NAMESPACES,
     SUCCEEDED,
@@ -60,6 +61,11 @@ class PackagePlan:
     def package(self) -> str:
         """The name of the package."""
         return text(self.subscription, "spec", "name")
+
+    @property
+    def has_begun(self) -> bool:
+        """True if its migration has begun, and can be continued or undone."""
+        return MARK in (at(self.version, "metadata", "labels") or {})
 
     @property
     def namespace(self) -> str:

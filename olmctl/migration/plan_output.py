@@ -69,7 +69,7 @@ def _package_row(plan: PackagePlan) -> tuple[str, ...]:
         text(spec, "approval") or "Automatic",
         (_ALL if watched == [""] else ", ".join(watched)) if plan.operator is not None else "",
         plan.catalog.name if plan.catalog is not None else "",
-        "no" if plan.problems else "yes",
+        "begun" if plan.has_begun else "no" if plan.problems else "yes",
     )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import click
 
-from olmctl.commands import NOT_FOUND, REFUSED, CommandError
+from olmctl.commands import REFUSED, CommandError
 from olmctl.migration.controllers import require_stopped
 from olmctl.migration.marks import MARK, marked_new, record_of, restored
 from olmctl.migration.packages import PackagePlan
@@ -44,12 +44,8 @@ class Undo:
     seconds: float
 
     async def run(self) -> None:
-        """Give it back. Raises CommandError if it is too late, or if nothing has been taken."""
-        version = self.plan.version
-        if version is None or MARK not in (at(version, "metadata", "labels") or {}):
-            raise CommandError(
-                NOT_FOUND, f"package {self.plan.package} is not being migrated: there is nothing to undo"
-            )
+        """Give it back. Raises CommandError if it is too late."""
+        version = self.plan.version or {}
         if is_being_removed(version):
             text_ = f"what OLM v0 has of package {self.plan.package} is being deleted: it cannot be given back"
             raise CommandError(REFUSED, f"{text_}; `olm migrate v0 {self.plan.package}` continues")

@@ -462,6 +462,14 @@ class BundleDeploymentStatus(ConditionedStatus):
         ),
     )
     left_out_truncated: bool | None = Field(default=None, description="True if more objects are left out.")
+    kept_templates: list[ObjectReference] | None = Field(
+        default=None,
+        description=(
+            "Deployments whose pods are as they were before it took them over, because of the annotation"
+            f" {KEEP_TEMPLATE_ANNOTATION}. Their pod templates are neither applied nor repaired until the bundle has other ones."
+            f" At most {MAX_REFERENCES}, sorted."
+        ),
+    )
     released: list[ObjectReference] | None = Field(
         default=None,
         description=(

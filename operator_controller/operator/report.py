@@ -7,7 +7,7 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, assert_never
 
@@ -408,7 +408,7 @@ def _blocked(world: World, blocker: OlmError, evaluation: Reported) -> _Progress
 def _installed_and_ready(evaluation: Resolved, deployment: ObservedBundleDeployment) -> _Progress:
     """The progress when the bundle is installed and ready. Its message has the losses and the explanation."""
     losses = [loss.sentence for loss in deployment.model.status.losses or ()]
-    texts = [*losses, evaluation.explanation]
+    texts = [*losses, evaluation.explanation, *_kept_templates(deployment)]
     status: ConditionValue = "True"
     has_hold_note = False
     match evaluation:
@@ -426,6 +426,14 @@ def _installed_and_ready(evaluation: Resolved, deployment: ObservedBundleDeploym
             assert_never(evaluation)
     ready = DesiredCondition(ConditionType.READY, status, reason, truncate("; ".join(texts), MAX_EXPLANATION_BYTES))
     return _Progress([ready], has_hold_note, _fits(*texts))
+
+
+def _kept_templates(deployment: ObservedBundleDeployment) -> Iterator[str]:
+    """A note about Deployments that were taken over with their pods."""
+    kept = deployment.model.status.kept_templates
+    if kept:
+        names = ", ".join(f"{each.namespace}/{each.name}" for each in kept)
+        yield f"pods are as they were before, until the bundle changes them: Deployment.apps {names}"
 
 
 def _unready(world: World, evaluation: Resolved, deployment: ObservedBundleDeployment) -> list[DesiredCondition]:

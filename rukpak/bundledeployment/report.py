@@ -370,6 +370,11 @@ def _missing_permissions(world: World, outcome: Outcome) -> MissingPermissions |
 
 
 def _left_out(world: World) -> dict[str, Any]:
+    """Everything of the bundle that is not applied: objects, and pod templates."""
+    return {**_left_out_objects(world), "kept_templates": _references(world.kept_templates)[0]}
+
+
+def _left_out_objects(world: World) -> dict[str, Any]:
     """leftOut and leftOutTruncated."""
     status = world.deployment.status
     if not isinstance(world.content, RenderedBundle):

@@ -56,6 +56,36 @@ def test_an_issued_certificate() -> None:
     assert found.authorities.encode() == data[AUTHORITIES]
 
 
+def test_a_certificate_of_olm_v0_is_served_on_and_rotated() -> None:
+    data = issued()
+    left = {CERTIFICATE: data[CERTIFICATE], KEY: data[KEY], secrets.OLM_V0_AUTHORITY: data[AUTHORITIES]}
+    assert known(left) == known(data)
+    assert secrets.is_kept(secret(left), NAMES, NOW)
+    assert after(left, Step.DROP) == data
+    trusting = after(left, Step.TRUST)
+    assert trusting[AUTHORITIES].startswith(data[AUTHORITIES]), "clients trust the old and the next authority"
+    assert known(trusting).has_next
+
+
+@pytest.mark.parametrize(
+    ("lack", "names", "at"),
+    [
+        pytest.param(secrets.OLM_V0_AUTHORITY, NAMES, NOW, id="without its authority"),
+        pytest.param(KEY, NAMES, NOW, id="without its key"),
+        pytest.param("", ("other.ns",), NOW, id="for another host"),
+        pytest.param("", NAMES, NOW + 2 * LIFETIME, id="that has expired"),
+    ],
+)
+def test_a_certificate_of_olm_v0_that_cannot_be_served(lack: str, names: tuple[str, ...], at: datetime) -> None:
+    data = issued()
+    left = {CERTIFICATE: data[CERTIFICATE], KEY: data[KEY], secrets.OLM_V0_AUTHORITY: data[AUTHORITIES]}
+    assert not secrets.is_kept(secret({name: value for name, value in left.items() if name != lack}), names, at)
+
+
+def test_a_secret_that_others_have_made_is_not_kept() -> None:
+    assert not secrets.is_kept(secret(issued()), NAMES, NOW)
+
+
 def test_a_name_that_is_too_long_for_a_common_name() -> None:
     service = "a" * 60
     data = issued(names=(f"{service}.namespace", f"{service}.namespace.svc"))
