@@ -166,6 +166,11 @@ CHANGES: list[tuple[str, Callable[[dict[Key, Object]], object], object]] = [
     ('priorityClassName="high"', lambda r: [pod["priorityClassName"] for pod in pods(r)], ["high"] * 3),
     ("networkPolicies.enabled=false", has_kind("NetworkPolicy"), False),
     ("crds.enabled=false", has_kind("CustomResourceDefinition"), False),
+    (
+        "operatorConditions.enabled=true",
+        lambda r: any(key[2] == "operatorconditions.operators.coreos.com" for key in r),
+        True,
+    ),
     ("metrics.serviceMonitor.enabled=true", has_kind("ServiceMonitor"), True),
     ("metrics.prometheusRule.enabled=true", has_kind("PrometheusRule"), True),
     *(

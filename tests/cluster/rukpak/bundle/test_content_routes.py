@@ -170,6 +170,7 @@ async def test_a_replica_that_does_not_lead_has_the_leader_answer(place: Place) 
         assert (status, "Retry-After" in headers, b"does not lead" in error) == (503, True, True)
 
 
+@pytest.mark.crash
 async def test_a_leader_that_ends_while_it_sends_is_no_end_of_the_archive(place: Place) -> None:
     """The reader of another replica notices the cut, is asked to come back, and gets the same archive from the next leader."""
     elected: dict[str, Any] = {"leader_elect": True}
