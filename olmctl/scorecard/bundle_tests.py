@@ -62,6 +62,7 @@ def load_bundle(tree: FileTree, origin: str, directory: str = "") -> LoadedBundl
         files=tree.files,
         annotations=annotations,
         annotations_file=annotations_file,
+        name=found.name,
         manifests=found.directory,
         csv=found.csv,
         documents=found.documents,
