@@ -314,6 +314,10 @@ def test_a_package_is_planned_and_given_back(stage: Stage, olm: OlmV0, capsys: p
     assert [line.split("/")[0] for line in checked.splitlines()] == [
         "catalog.catalogd.operatorframework.io", "operator.operators.operatorframework.io",
     ]  # fmt: skip
+    instead = f"{site.namespace}/{site.name}-catalog=nowhere"
+    assert site.run(site.name, "--yes", "--stop-controllers", "--catalog", instead) == 1
+    assert "there is no Catalog nowhere" in capsys.readouterr().err
+    assert (state(site), replicas_of_controllers(stage)) == (before, [1, 1]), "nothing was taken yet"
     assert site.run(site.name, "--yes", "--stop-controllers", "--hold") == 0, capsys.readouterr()
     stage.ready_operator(site.name, "1.0.0")
     assert state(site) != before
