@@ -19,6 +19,7 @@ from rukpak.format.objects import mapping, mappings
 MAX_CONFIG_MAP_BYTES = 900_000
 """Bytes of the files in one ConfigMap; the API server takes 1 MiB with everything else of it."""
 RUN_LABEL = "olm.operatorframework.io/scorecard"
+"""The label of the pods and ConfigMaps of `olm bundle scorecard`, with the name of the run as its value."""
 CONTAINER = "scorecard-test"
 BUNDLE_PATH = "/bundle"
 _CREATED_BY = {"app.kubernetes.io/managed-by": "olm", "app.kubernetes.io/component": "scorecard"}
