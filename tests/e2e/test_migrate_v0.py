@@ -330,6 +330,7 @@ def test_a_package_is_planned_and_given_back(stage: Stage, olm: OlmV0, capsys: p
     assert replicas_of_controllers(stage) == [1, 1]
 
 
+@pytest.mark.crash
 def test_a_migration_to_objects_from_git_that_is_killed_after_each_write_is_completed(
     stage: Stage, olm: OlmV0, capsys: pytest.CaptureFixture[str]
 ) -> None:
