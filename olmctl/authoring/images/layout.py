@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import shutil
 import tarfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from olmctl.authoring.images.image import Image, descriptor
@@ -35,6 +36,8 @@ NODE_NAME = "io.containerd.image.name"
 _MARKER_TEXT = b'{"imageLayoutVersion":"1.0.0"}'
 _MAX_JSON_BYTES = 4 * 1024**2
 _CHUNK_BYTES = 1024**2
+_BLOBS = PurePosixPath("blobs/sha256")
+_BLOB_FILE = re.compile("[0-9a-f]{64}")
 
 
 class BadLayout(ValueError):
@@ -48,7 +51,9 @@ def write_archive(image: Image, path: Path, names: Sequence[str], time: int = 0)
     """
     partial = path.with_name(f".{path.name}.partial")
     try:
-        with tarfile.open(partial, "w", format=tarfile.GNU_FORMAT) as archive:
+        # The directory may be somebody else's: a link at this place is not followed.
+        partial.unlink(missing_ok=True)
+        with tarfile.open(partial, "x", format=tarfile.GNU_FORMAT) as archive:
             for name, blob in sorted(_files(image, names).items()):
                 member = tarfile.TarInfo(name)
                 member.size, member.mtime, member.mode = blob.size, time, 0o644
@@ -60,17 +65,22 @@ def write_archive(image: Image, path: Path, names: Sequence[str], time: int = 0)
 
 
 def write_directory(image: Image, path: Path, names: Sequence[str]) -> None:
-    """Write a directory with the layout of the image, in place of the layout that is there. Raises BadLayout, OSError."""
+    """Write a directory with the layout of the image, in place of the layout that is there. No link in it is followed. Raises
+    BadLayout, OSError."""
     if path.exists() and not (path / MARKER).is_file() and any(path.iterdir()):
         raise BadLayout("is a directory with other files: name one that does not exist, or one with an OCI layout")
+    for directory in (_BLOBS.parent, _BLOBS):
+        if (path / directory).is_symlink():
+            raise BadLayout(f"has a link {directory}, which is not followed: remove it")
     for name, blob in sorted(_files(image, names).items()):  # the index comes after the blobs that it names
         target = path / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        with blob.open() as stream, target.open("wb") as file:
+        target.unlink(missing_ok=True)
+        with blob.open() as stream, target.open("xb") as file:
             shutil.copyfileobj(stream, file)
     kept = {blob.digest.partition(":")[2] for blob in image.blobs} | {image.digest.partition(":")[2]}
-    for other in (path / "blobs" / "sha256").iterdir():
-        if other.name not in kept:
+    for other in (path / _BLOBS).iterdir():
+        if other.name not in kept and _BLOB_FILE.fullmatch(other.name) and not other.is_dir():
             other.unlink()
 
 
@@ -129,7 +139,12 @@ def _one(index: Any) -> Any:
 
 
 def _of_directory(path: Path) -> _Open:
-    return lambda name: (path / name).open("rb")
+    def open_file(name: str) -> IO[bytes]:
+        if (path / name).exists() and not (path / name).is_file():
+            raise BadLayout(f"has {name}, which is no regular file")
+        return (path / name).open("rb")
+
+    return open_file
 
 
 def _of_archive(path: Path) -> _Open:

@@ -122,3 +122,56 @@ def test_a_name_that_is_no_reference_by_tag(name: str, image: Image) -> None:
     if "@" not in name:
         with pytest.raises(OlmError):
             layout.full_name(name)
+
+
+def test_a_link_at_the_place_of_a_partial_archive_is_not_followed(image: Image, tmp_path: Path) -> None:
+    other = tmp_path / "precious"
+    other.write_text("kept")
+    (tmp_path / ".image.tar.partial").symlink_to(other)
+    layout.write_archive(image, tmp_path / "image.tar", ())
+    assert other.read_text() == "kept"
+    assert not (tmp_path / "image.tar").is_symlink()
+
+
+@pytest.mark.parametrize("place", ["blobs", "blobs/sha256", "index.json"])
+def test_nothing_is_written_or_deleted_behind_a_link_in_a_layout(place: str, image: Image, tmp_path: Path) -> None:
+    outside, target = tmp_path / "outside", tmp_path / "image"
+    (outside / "sha256").mkdir(parents=True)
+    for name in ("precious", "sha256/precious"):
+        (outside / name).write_text("kept")
+    (target / "blobs").mkdir(parents=True)
+    (target / "oci-layout").write_text("{}")
+    link = target / place
+    if place == "blobs":
+        link.rmdir()
+    link.symlink_to(outside if place != "index.json" else outside / "precious")
+    if place == "index.json":
+        layout.write_directory(image, target, ())
+        assert layout.read(target).digest == image.digest
+    else:
+        with pytest.raises(BadLayout, match=f"^has a link {place}, "):
+            layout.write_directory(image, target, ())
+    assert {path.relative_to(outside).as_posix(): path.read_text() for path in outside.rglob("precious")} == {
+        "precious": "kept",
+        "sha256/precious": "kept",
+    }
+
+
+def test_files_of_others_beside_the_blobs_stay(image: Image, tmp_path: Path) -> None:
+    layout.write_directory(image, tmp_path, ())
+    old = tmp_path / "blobs" / "sha256" / ("0" * 64)
+    notes, directory = old.with_name("notes.txt"), old.with_name("1" * 64)
+    old.touch()
+    notes.touch()
+    directory.mkdir()
+    layout.write_directory(image, tmp_path, ())
+    assert [path.exists() for path in (old, notes, directory)] == [False, True, True]
+
+
+def test_a_device_in_a_layout_is_not_read(image: Image, tmp_path: Path) -> None:
+    layout.write_directory(image, tmp_path, ())
+    blob = tmp_path / "blobs" / image.blobs[-1].digest.replace("sha256:", "sha256/")
+    blob.unlink()
+    blob.symlink_to("/dev/zero")
+    with pytest.raises(BadLayout, match="is no regular file"):
+        layout.read(tmp_path)
