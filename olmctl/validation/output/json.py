@@ -11,7 +11,7 @@ from olmctl.validation.result import Result
 def line(result: Result) -> str:
     """The result of one bundle, with a line end."""
     document = {
-        "bundle": result.bundle,
+        "bundle": _encodable(result.bundle),
         "passed": result.passed,
         "outputs": [_output(each) for each in result.findings],
     }
