@@ -42,6 +42,8 @@ class Installation:
     """The label of the components of the package."""
     owners: frozenset[str] = frozenset()
     """The uids of the ClusterServiceVersion, of its copies, and of its OperatorCondition."""
+    copied_to: frozenset[str] = frozenset()
+    """The namespaces of its copies."""
 
     def owns(self, obj: Object) -> bool:
         """Report whether the object is one of the ClusterServiceVersion, or of its package."""
@@ -58,9 +60,11 @@ class Installation:
         )
 
     def _is_namespace(self, obj: Object, labels: Mapping[str, str]) -> bool:
-        """Report whether the label of the owner names the ClusterServiceVersion, or its copy beside the object."""
+        """Report whether the label of the owner names the ClusterServiceVersion, or its copy beside the object: another namespace
+        may have a ClusterServiceVersion of the same name that is none of its copies."""
         named = labels.get(OWNER_NAMESPACE, "")
-        return named in (self.namespace, text(obj, "metadata", "namespace"))
+        is_beside = named == text(obj, "metadata", "namespace") and named in self.copied_to
+        return named == self.namespace or is_beside
 
     def takes(self, label: str) -> bool:
         """Report whether a label of an object that it owns is taken away."""

@@ -79,7 +79,8 @@ def installation_of(found: OlmV0, package: str, namespace: str, version: str) ->
     if original is not None:
         copies = [each for each in copies if _is_copy_of(each, namespace)]
     uids = {each["metadata"]["uid"] for each in [*([original] if original else ()), *copies]}
-    return Installation(package, namespace, version, component_label(package, namespace), frozenset(uids))
+    copied_to = frozenset(map(namespace_of, copies))
+    return Installation(package, namespace, version, component_label(package, namespace), frozenset(uids), copied_to)
 
 
 def _is_copy_of(copy: Object, namespace: str) -> bool:

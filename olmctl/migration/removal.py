@@ -90,6 +90,7 @@ class Removal:
         """Delete everything. Raises CommandError."""
         await require_stopped(self.session)
         namespace = namespace_of(self.version)
+        await self._require_operator(namespace)
         installation = installation_of(self.found, self.package, namespace, name_of(self.version))
         installation, objects = await owned_objects(self.session, self.found, installation)
         for owned in objects:  # nothing, unless the controllers of OLM v0 ran meanwhile
@@ -99,11 +100,10 @@ class Removal:
             for each in self.found.subscriptions
             if namespace_of(each) == namespace and text(each, "spec", "name") == self.package
         ]
-        sources = {
-            text(self.version, "metadata", "annotations", MARK).partition(" ")[2],
-            *map(_source_of, subscriptions),
-        }
-        await self._commit(max(sources))
+        # The annotation is data of whoever may change the ClusterServiceVersion: it counts when nothing else has the name.
+        recorded = text(self.version, "metadata", "annotations", MARK).partition(" ")[2]
+        source = max(map(_source_of, subscriptions), default=recorded)
+        await self._commit(source)
         await self._delete_install_plans()  # the garbage collector would delete them with the Subscription
         for each in subscriptions:
             await self._delete(SUBSCRIPTIONS, each)
@@ -113,7 +113,7 @@ class Removal:
         await self._delete_generated(installation)
         await self._delete_group()
         if self.removes_sources:
-            await self._delete_source(max(sources), subscriptions)
+            await self._delete_source(source, subscriptions)
         await self._unmark(installation)
         await self._delete_version(self.version)
         click.echo(f"{self.package}: nothing of OLM v0 is left")
@@ -239,11 +239,23 @@ class Removal:
         _, objects = await owned_objects(self.session, self.found, installation)
         for each in objects:
             await change(self.session, each.kind, each.obj, _unmarked)
-        try:
-            operator = await self.session.client.get(operators.KIND, operator_name(self.package))
-        except NotFound:
-            raise CommandError(FAILED, f"there is no Operator {operator_name(self.package)}") from None
+        operator = await self._require_operator(installation.namespace)
         await change(self.session, operators.KIND, operator, _unmarked)
+
+    async def _require_operator(self, namespace: str) -> Object:
+        """The Operator that has taken over. Raises CommandError if there is none: the mark of a ClusterServiceVersion proves
+        nothing, since the users of its namespace can write it.
+        """
+        name = operator_name(self.package)
+        try:
+            operator = await self.session.client.get(operators.KIND, name)
+        except NotFound:
+            text_ = f"there is no Operator {name}: nothing of OLM v0 is deleted for {full_name(self.version)}"
+            raise CommandError(FAILED, text_) from None
+        if (installed := text(operator, "spec", "install", "namespace")) != namespace:
+            where = f"is for namespace {installed}, and ClusterServiceVersion {full_name(self.version)} is not there"
+            raise CommandError(FAILED, f"Operator {name} {where}: nothing of OLM v0 is deleted for it")
+        return operator
 
 
 def _unmarked(obj: Object) -> Object | None:

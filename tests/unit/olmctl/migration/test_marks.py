@@ -12,7 +12,9 @@ from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION
 
 Object = dict[str, Any]
 COMPONENT = "operators.coreos.com/lamp.lamps"
-LAMP = Installation("lamp", "lamps", "lamp.v1.0.0", COMPONENT, frozenset({"uid-csv", "uid-condition"}))
+LAMP = Installation(
+    "lamp", "lamps", "lamp.v1.0.0", COMPONENT, frozenset({"uid-csv", "uid-condition"}), frozenset({"watched"})
+)
 
 
 def reference(uid: str = "uid-csv", version: str = "operators.coreos.com/v1alpha1") -> Object:
@@ -34,6 +36,11 @@ OWNER = {"olm.owner": "lamp.v1.0.0", "olm.owner.kind": "ClusterServiceVersion", 
         pytest.param(obj(namespace="", labels=OWNER), True, id="labels of an object without a namespace"),
         pytest.param(
             obj(namespace="watched", labels={**OWNER, "olm.owner.namespace": "watched"}), True, id="labels of its copy"
+        ),
+        pytest.param(
+            obj(namespace="others", labels={**OWNER, "olm.owner.namespace": "others"}),
+            False,
+            id="labels of another original of the same name",
         ),
         pytest.param(obj(labels={**OWNER, "olm.owner": "lamp.v2.0.0"}), False, id="labels of another version"),
         pytest.param(
