@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from textwrap import indent
 from typing import Any, Final
 
 import yaml
@@ -85,7 +86,7 @@ def annotations_file(metadata: Metadata, existing: str) -> str:
 
 def _yaml_lines(annotations: Mapping[str, str]) -> Iterator[str]:
     for key, value in annotations.items():
-        yield "  " + yaml_document({key: value}).removeprefix("---\n").rstrip()
+        yield indent(yaml_document({key: value}).removeprefix("---\n").rstrip(), "  ")
 
 
 def _foreign_lines(existing: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+import yaml
 
 from olmctl.project.metadata import Metadata, annotations_file, dockerfile, foreign_annotations
 
@@ -99,3 +100,8 @@ def test_what_others_have_added_to_the_dockerfile_stays(existing: str, foreign: 
 
 def test_foreign_annotations_are_texts() -> None:
     assert foreign_annotations(f"annotations: {{a: b, c: [d], {PREFIX}bundle.package.v1: p}}\n") == {"a": "b"}
+
+
+def test_a_value_of_several_lines_is_read_again() -> None:
+    facts = replace(FACTS, channels="a\nb: c")
+    assert yaml.safe_load(annotations_file(facts, ""))["annotations"][f"{PREFIX}bundle.channels.v1"] == "a\nb: c"
