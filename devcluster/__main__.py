@@ -258,7 +258,9 @@ def _environment(chosen: argparse.Namespace) -> int:
         # kubectl caches the discovery of a server by its address, and addresses are reused.
         "KUBECACHEDIR": str(directory / "kubectl"),
         "REGISTRY": known.registry,
-        "REGISTRIES_CONF": known.registries_conf,
+        # `olm` pushes to the registry of the cluster, whatever the name of an image, and reads from it.
+        "CONTAINERS_REGISTRIES_CONF": known.registries_conf,
+        "OLM_ALLOW_SOURCE_CIDR": "127.0.0.0/8",
     }
     for name, value in variables.items():
         print(f"export {name}={shlex.quote(value)}")

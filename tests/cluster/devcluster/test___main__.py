@@ -81,7 +81,7 @@ def test_up_status_env_down(environment: dict[str, str]) -> None:
     assert "devcluster down --name shell" in again.stderr
     lines = run(environment, "env", "--name", "shell").stdout
     shell = subprocess.run(
-        ["sh", "-c", f"{lines}kubectl get nodes --output name; echo $REGISTRY; ls $REGISTRIES_CONF"],
+        ["sh", "-c", f"{lines}kubectl get nodes --output name; echo $REGISTRY; ls $CONTAINERS_REGISTRIES_CONF"],
         capture_output=True,
         text=True,
         check=True,
