@@ -59,6 +59,10 @@ class Request:
         return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": self.name}, "spec": spec}
 
 
+class _Changed(CommandError):
+    """The BundleDeployment has another bundle than the one that was applied: what the command has to say is not about it."""
+
+
 async def install(session: Session, request: Request) -> Object:
     """Install the bundle, and print each step; returns the BundleDeployment when it is Ready. Raises CommandError."""
     deadline = session.time.deadline(request.seconds)
@@ -71,6 +75,8 @@ async def install(session: Session, request: Request) -> Object:
     applied = await _apply(session, request, existing)
     try:
         return await _finish(session, request, applied, deadline)
+    except _Changed:
+        raise
     except CommandError as error:
         hint = f"(olm why {request.name} explains it, olm bundle cleanup {request.name} removes what was installed)"
         raise CommandError(error.status, f"{error} {hint}") from error
@@ -159,7 +165,7 @@ async def _finish(session: Session, request: Request, applied: Object, deadline:
     """Send the archive, if there is one, to the Bundle of the BundleDeployment, and wait until that is Ready."""
     if request.source.archive is not None:
         await _upload(session, request, applied, request.source.archive, deadline)
-    found = await _ready(session, request, part(applied, "metadata", "generation"), deadline)
+    found = await _ready(session, request, applied, deadline)
     message = text_at(condition(found, "Ready"), "message")
     print(f"{DEPLOYMENT_RESOURCE}/{request.name} installed: {clean(message)}", flush=True)
     return found
@@ -196,19 +202,22 @@ async def _bundle(session: Session, request: Request, deployment: Object, archiv
     except TimeoutError:
         pass
     last = await session.client.get(bundledeployments.KIND, request.name)
+    check_unchanged(deployment, last)
     message = text_at(condition(last, "Ready"), "message") or NOT_SEEN
     text = f"{request.name}: not within {request.seconds:g} seconds: rukpak has created no Bundle: {message}"
     raise CommandError(TIMED_OUT, clean(text))
 
 
-async def _ready(session: Session, request: Request, generation: int, deadline: float) -> Object:
+async def _ready(session: Session, request: Request, applied: Object, deadline: float) -> Object:
     """The BundleDeployment when it is Ready. Raises CommandError."""
     last: Object = {}
+    generation = part(applied, "metadata", "generation")
 
     def message(found: Object | None) -> str | None:
         nonlocal last
         if found is None or is_terminating(found):
             raise CommandError(FAILED, f"{request.name} was deleted")
+        check_unchanged(applied, found)
         if not is_observed(found) or part(found, "metadata", "generation") < generation:
             return NOT_SEEN
         last = found
@@ -220,3 +229,16 @@ async def _ready(session: Session, request: Request, generation: int, deadline: 
     late = f"not within {request.seconds:g} seconds: {{}}"
     await follow(session, bundledeployments.KIND, request.name, deadline, message, late)
     return last
+
+
+def check_unchanged(applied: Object, found: Object) -> None:
+    """Raises CommandError if the BundleDeployment has been given another bundle since it was applied, or was created again."""
+    is_same = part(found, "metadata", "uid") == part(applied, "metadata", "uid")
+    is_later = part(found, "metadata", "generation") > part(applied, "metadata", "generation")
+    template = part(found, "spec", "template")
+    if is_same and not (is_later and template != part(applied, "spec", "template")):
+        return
+    source = part(template, "spec", "source")
+    bundle = text_at(source, "image", "ref") or text_at(source, "upload", "digest") or "another one"
+    name = text_at(found, "metadata", "name")
+    raise _Changed(FAILED, clean(f"{name} was changed by somebody else while waiting: its bundle is {bundle}"))

@@ -1,0 +1,48 @@
+"""A BundleDeployment that somebody else changes while `olm bundle run` waits for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from olmctl.bundle.installing import check_unchanged
+from olmctl.commands import FAILED, CommandError
+from olmkit.api.meta import Object
+
+IMAGE = {"type": "image", "image": {"ref": "registry.example.com/widgets:v1"}}
+OTHER = {"type": "image", "image": {"ref": "registry.example.com/widgets:v2"}}
+UPLOAD = {"type": "upload", "upload": {"digest": "sha256:0"}}
+GIT = {"type": "git", "git": {"repository": "https://git.example.com/widgets"}}
+
+
+def deployment(generation: int, source: Object = IMAGE, *, uid: str = "1", pause: bool = False) -> Object:
+    template = {"spec": {"provisionerClassName": "registry", "source": source}}
+    spec = {"template": template, **({"paused": True} if pause else {})}
+    return {"metadata": {"name": "widgets", "uid": uid, "generation": generation}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        pytest.param(deployment(2), id="that is as it was applied"),
+        pytest.param(deployment(3, pause=True), id="of which another field was changed"),
+        pytest.param(deployment(1, OTHER), id="as it was before, from a cache"),
+    ],
+)
+def test_a_deployment_with_the_bundle(found: Object) -> None:
+    check_unchanged(deployment(2), found)
+
+
+@pytest.mark.parametrize(
+    ("found", "bundle"),
+    [
+        pytest.param(deployment(3, OTHER), "registry.example.com/widgets:v2", id="another image"),
+        pytest.param(deployment(3, UPLOAD), "sha256:0", id="a directory"),
+        pytest.param(deployment(3, GIT), "another one", id="another source"),
+        pytest.param(deployment(1, uid="2"), "registry.example.com/widgets:v1", id="created again"),
+    ],
+)
+def test_a_deployment_with_another_bundle(found: Object, bundle: str) -> None:
+    with pytest.raises(CommandError) as caught:
+        check_unchanged(deployment(2), found)
+    text = f"widgets was changed by somebody else while waiting: its bundle is {bundle}"
+    assert (caught.value.status, str(caught.value)) == (FAILED, text)
