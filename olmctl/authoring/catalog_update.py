@@ -7,6 +7,8 @@ is written that opm would refuse in the package. Documents of other packages are
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +23,17 @@ from olmctl.commands import FAILED, CommandError
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.catalog import BUNDLE, CHANNEL, PACKAGE
 from olmkit.fbc.errors import BadBlob, BadCatalog, BadDocument
+
+
+@contextlib.contextmanager
+def locked(catalog: Path) -> Iterator[None]:
+    """Let no other command change the catalog in this directory until the block ends; waits for one that does. Raises OSError."""
+    descriptor = os.open(catalog, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @dataclass

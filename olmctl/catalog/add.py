@@ -13,7 +13,7 @@ from typing import Any
 
 from olmctl.authoring.bundle_blobs import registry_blob
 from olmctl.authoring.catalog_addition import NewBundle, PackageState, Refused, Wanted, plan_addition
-from olmctl.authoring.catalog_update import PackageFiles
+from olmctl.authoring.catalog_update import PackageFiles, locked
 from olmctl.authoring.images.contents import ANNOTATIONS_FILE, annotations_of, bundle_files, catalog_content
 from olmctl.authoring.images.delivery import check_names, push_image
 from olmctl.authoring.images.labels import CHANNELS_LABEL, DEFAULT_CHANNEL_LABEL
@@ -110,6 +110,11 @@ def _add_files(source: _Source, request: Request) -> None:
     if why := pull_spec_error(source.image):
         raise CommandError(FAILED, f"invalid image pull spec {quoted(source.image)}: {why}")
     image = _by_digest(source, request)
+    with locked(request.catalog):
+        _change(source, image, request)
+
+
+def _change(source: _Source, image: str, request: Request) -> None:
     try:
         files = bundle_files(source.directory)
         package = read_registry(files).package

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from devcluster.demo.sample_catalog import SAMPLES
+from olmctl.authoring.catalog_update import locked
 from olmctl.main import main
 from tests.servers.local_registry import LocalRegistry
 
@@ -165,3 +169,20 @@ def test_builds_and_pushes_that_are_refused(
     assert (status, out) == (1, "")
     assert words in err
     assert sorted(path.name for path in Path().iterdir()) == ["file"]
+
+
+def test_what_another_command_writes_meanwhile_is_not_lost(olm: Command, tmp_path: Path) -> None:
+    add(olm, "0.1.0")
+    command = [sys.executable, "-m", "olmctl", "catalog", "add", str(BUNDLES / "0.2.0"), "--image", IMAGE]
+    with locked(tmp_path / "catalog"):
+        process = subprocess.Popen(command, cwd=tmp_path)
+        while not any(
+            f" {process.pid} " in line for line in Path("/proc/locks").read_text().splitlines() if "->" in line
+        ):
+            assert process.poll() is None, "it does not wait"
+            time.sleep(0.01)
+        PACKAGE.write_text(PACKAGE.read_text().replace("---\n", "---\n# written meanwhile\n", 1))
+    assert process.wait(60) == 0
+    text = PACKAGE.read_text()
+    assert "# written meanwhile" in text
+    assert "name: hello-operator.v0.2.0" in text
