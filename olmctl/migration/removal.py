@@ -21,6 +21,7 @@ import click
 from olmctl.commands import FAILED, TIMED_OUT, CommandError
 from olmctl.migration.controllers import require_stopped
 from olmctl.migration.marks import MARK, OWNER, OWNER_KIND, OWNER_NAMESPACE, Installation, record_of, unmarked
+from olmctl.migration.packages import version_of
 from olmctl.migration.read import Found, component_list, installation_of, owned_objects
 from olmctl.migration.steps import change, take
 from olmctl.migration.v0 import (
@@ -40,7 +41,9 @@ from olmctl.migration.v0 import (
     text,
     texts,
 )
+from olmctl.operators.follow import wait_for_operator
 from olmctl.operators.install import operator_name
+from olmctl.operators.operator_state import is_observed, is_true
 from olmctl.operators.session import Session
 from olmkit.api import operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
@@ -90,7 +93,7 @@ class Removal:
         """Delete everything. Raises CommandError."""
         await require_stopped(self.session)
         namespace = namespace_of(self.version)
-        await self._require_operator(namespace)
+        await self._require_ready(await self._require_operator(namespace))
         installation = installation_of(self.found, self.package, namespace, name_of(self.version))
         installation, objects = await owned_objects(self.session, self.found, installation)
         for owned in objects:  # nothing, unless the controllers of OLM v0 ran meanwhile
@@ -256,6 +259,16 @@ class Removal:
             where = f"is for namespace {installed}, and ClusterServiceVersion {full_name(self.version)} is not there"
             raise CommandError(FAILED, f"Operator {name} {where}: nothing of OLM v0 is deleted for it")
         return operator
+
+    async def _require_ready(self, operator: Object) -> None:
+        """Wait until the Operator is Ready with the version of the ClusterServiceVersion. Raises CommandError if it is not:
+        a mark that somebody else has written would skip the migration."""
+        name, wanted = name_of(operator), version_of(self.version)
+        if not (is_observed(operator) and is_true(operator, "Ready")):
+            await wait_for_operator(self.session, name, self.seconds, wanted)
+        elif wanted and (installed := text(operator, "status", "installed", "version")) != wanted:
+            what = f"has version {installed}, and ClusterServiceVersion {full_name(self.version)} is version {wanted}"
+            raise CommandError(FAILED, f"Operator {name} {what}: nothing of OLM v0 is deleted for it")
 
 
 def _unmarked(obj: Object) -> Object | None:

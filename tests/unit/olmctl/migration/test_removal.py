@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from typing import Any, cast
 
 import pytest
@@ -26,6 +27,14 @@ class ReadOnly:
     def client(self) -> ReadOnly:
         return self
 
+    time = client
+
+    def deadline(self, seconds: float) -> float:
+        return asyncio.get_running_loop().time() + seconds
+
+    async def pages(self, *_: Any, **__: Any) -> AsyncGenerator[tuple[list[Object], str], None]:
+        yield ([self._operator] if self._operator else []), ""
+
     async def list(self, *_: Any, **__: Any) -> tuple[list[Object], str]:
         return [], ""
 
@@ -33,6 +42,19 @@ class ReadOnly:
         if kind != operators.KIND or self._operator is None:
             raise NotFound(404, "NotFound", "")
         return self._operator
+
+
+def operator_of(installed: str, ready: str, stalled: str = "False") -> Object:
+    """The Operator of namespace tenant, with this version and these conditions."""
+    conditions = [
+        {"type": "Ready", "status": ready, "reason": "Any", "message": "OLM v0 has its objects"},
+        {"type": "Stalled", "status": stalled, "reason": "Any", "message": ""},
+    ]
+    return {
+        "metadata": {"name": "lamp", "generation": 1},
+        "spec": {"install": {"namespace": "tenant"}},
+        "status": {"observedGeneration": 1, "installed": {"version": installed}, "conditions": conditions},
+    }
 
 
 @pytest.mark.parametrize(
@@ -43,6 +65,14 @@ class ReadOnly:
             {"spec": {"install": {"namespace": "lamps"}}},
             "Operator lamp is for namespace lamps, and ClusterServiceVersion tenant/lamp.v1.0.0 is not there",
             id="an Operator for another namespace",
+        ),
+        pytest.param(
+            operator_of("1.1.0", "True"),
+            "Operator lamp has version 1.1.0, and ClusterServiceVersion tenant/lamp.v1.0.0 is version 1.0.0",
+            id="an Operator with another version",
+        ),
+        pytest.param(
+            operator_of("", "False", "True"), "lamp: OLM v0 has its objects", id="an Operator that is stalled"
         ),
     ],
 )
