@@ -222,13 +222,18 @@ async def _ready(session: Session, request: Request, applied: Object, deadline: 
             return NOT_SEEN
         last = found
         ready = text_at(condition(found, "Ready"), "message")
-        if is_true(found, "Stalled"):
+        if is_true(found, "Stalled") or is_missing_image(request.source, ready):
             raise CommandError(FAILED, f"{request.name}: {clean(ready)}")
         return None if is_true(found, "Ready") else ready
 
     late = f"not within {request.seconds:g} seconds: {{}}"
     await follow(session, bundledeployments.KIND, request.name, deadline, message, late)
     return last
+
+
+def is_missing_image(source: BundleSource, message: str) -> bool:
+    """Report whether this message of the cluster says of the image what its registry said here: that it does not exist."""
+    return bool(source.not_found) and source.not_found in message
 
 
 def check_unchanged(applied: Object, found: Object) -> None:

@@ -29,7 +29,7 @@ from olmkit.api.names import dns1123_subdomain_errors
 from olmkit.api.provisioner_classes import HELM, PLAIN, REGISTRY
 from olmkit.errors import OlmError
 from olmkit.fbc.bundle_files import PACKAGE_KEY
-from olmkit.sources.errors import BadReference
+from olmkit.sources.errors import BadReference, SourceReason
 from olmkit.sources.oci.reference import parse
 from rukpak.format import BadBundle
 
@@ -47,11 +47,19 @@ class BundleSource:
     """Of a directory."""
     facts: BundleFacts | None
     pull_secret: str = ""
+    unread: OlmError | None = None
+    """The cause, if an image cannot be read here."""
 
     @property
     def package(self) -> str:
         """Its package; "" if it is of none, or that is not known."""
         return self.facts.package if self.facts else ""
+
+    @property
+    def not_found(self) -> str:
+        """The words about the registry that has no such image; "" if it was read, or cannot be reached."""
+        is_missing = self.unread is not None and self.unread.reason == SourceReason.NOT_FOUND
+        return self.unread.message if self.unread is not None and is_missing else ""
 
     def with_secret_of(self, spec: Object) -> BundleSource:
         """The same with the pull secret of a BundleDeployment, unless another one is given or it is a directory."""
@@ -77,11 +85,11 @@ async def read_source(text: str, options: Mapping[str, Any], pull_secret: str | 
         if pull_secret:
             raise CommandError(FAILED, "--pull-secret is for an image, and a directory is uploaded")
         return of_directory(Path(text))
-    facts = await asyncio.to_thread(_image_facts, text, options)
+    facts, unread = await asyncio.to_thread(_image_facts, text, options)
     provisioner = PLAIN if facts is not None and facts.registry is None else REGISTRY
     package = facts.package if facts else ""
     name = default_name(package or parse(text).repository.rpartition("/")[2])
-    return BundleSource(text, name, provisioner, None, facts, pull_secret or "")
+    return BundleSource(text, name, provisioner, None, facts, pull_secret or "", unread)
 
 
 def of_directory(path: Path) -> BundleSource:
@@ -123,18 +131,18 @@ def _is_directory(text: str) -> bool:
     return "/" not in text and ":" not in text
 
 
-def _image_facts(image: str, options: Mapping[str, Any]) -> BundleFacts | None:
-    """The facts of an image; None if it cannot be read here, which a warning says. Raises CommandError if it is no bundle."""
+def _image_facts(image: str, options: Mapping[str, Any]) -> tuple[BundleFacts | None, OlmError | None]:
+    """The facts of an image, or why it cannot be read here, which a warning says. Raises CommandError if it is no bundle."""
     from olmctl.bundle.pulled_image import pulled  # takes a third of a second, which a directory does not need
     from olmctl.catalog.images import UNREACHABLE
 
     try:
-        return pulled(image, options, lambda root: facts_of(bundle_files(root)))
+        return pulled(image, options, lambda root: facts_of(bundle_files(root))), None
     except BadBundle:
-        return None  # rukpak says what is wrong with it
+        return None, None  # rukpak says what is wrong with it
     except OlmError as error:
         if error.reason not in UNREACHABLE:
             raise CommandError(FAILED, error.message) from error
         text = f"{image} cannot be read from here, so that its upgrades and requirements are not checked"
         warn(clean(f"{text}: {error.message}"))
-        return None
+        return None, error

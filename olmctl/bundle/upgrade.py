@@ -28,7 +28,7 @@ _GIVEN = ("provisionerClassName", "template")
 async def upgrade(session: Session, bundle: str, name: str | None, force: bool, seconds: float, **options: Any) -> int:
     """Upgrade what `olm bundle run` has installed to the bundle of a directory or an image."""
     source = await read_source(bundle, options, options["pull_secret"])
-    found = await _installation(session, name or source.package or source.name)
+    found = await _installation(session, source, name)
     spec = own_spec(found.deployment)
     problem = upgrade_problem(source, found)
     if problem and not force:
@@ -40,17 +40,26 @@ async def upgrade(session: Session, bundle: str, name: str | None, force: bool, 
     return 0
 
 
-async def _installation(session: Session, text: str) -> LeftInstallation:
+async def _installation(session: Session, source: BundleSource, name: str | None) -> LeftInstallation:
     """The installation to upgrade. Raises CommandError."""
     try:
-        found = await run_installation(session, text)
+        found = await run_installation(session, name or source.package or source.name)
     except CommandError as error:
+        if error.status == NOT_FOUND and (problem := unknown_package(source, name)):
+            raise CommandError(FAILED, clean(problem)) from error
         if error.status == NOT_FOUND:
             raise CommandError(NOT_FOUND, f"{error}; olm bundle run installs it") from error
         raise
     if is_terminating(found.deployment):
         raise CommandError(FAILED, f"BundleDeployment {found.name} is being deleted: olm bundle run installs it again")
     return found
+
+
+def unknown_package(source: BundleSource, name: str | None) -> str:
+    """Explain why it is not known what the image upgrades; "" if it is, or was named."""
+    if name or source.unread is None:
+        return ""
+    return f"{source.unread.message}: the package of {source.shown} is not known: name the installation with --name"
 
 
 def upgrade_problem(source: BundleSource, found: LeftInstallation) -> str:
@@ -60,7 +69,8 @@ def upgrade_problem(source: BundleSource, found: LeftInstallation) -> str:
     if found.package and source.package and found.package != source.package:
         return f"{source.shown} is of package {source.package}, and {found.name} of {found.package}"
     if source.facts is None:
-        return "" if source.archive is not None else f"the upgrades to {source.shown} are not known here"
+        cause = f" ({source.unread.message})" if source.unread else ""
+        return "" if source.archive is not None else f"the upgrades to {source.shown} are not known here{cause}"
     if source.facts.registry is None or installed is None:
         return ""
     if not name:

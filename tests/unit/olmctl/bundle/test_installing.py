@@ -1,12 +1,14 @@
-"""A BundleDeployment that somebody else changes while `olm bundle run` waits for it."""
+"""What ends the wait of `olm bundle run`: another change of the BundleDeployment, and an image that does not exist."""
 
 from __future__ import annotations
 
 import pytest
 
-from olmctl.bundle.installing import check_unchanged
+from olmctl.bundle.installing import check_unchanged, is_missing_image
+from olmctl.bundle.source import BundleSource
 from olmctl.commands import FAILED, CommandError
 from olmkit.api.meta import Object
+from olmkit.errors import OlmError
 
 IMAGE = {"type": "image", "image": {"ref": "registry.example.com/widgets:v1"}}
 OTHER = {"type": "image", "image": {"ref": "registry.example.com/widgets:v2"}}
@@ -46,3 +48,17 @@ def test_a_deployment_with_another_bundle(found: Object, bundle: str) -> None:
         check_unchanged(deployment(2), found)
     text = f"widgets was changed by somebody else while waiting: its bundle is {bundle}"
     assert (caught.value.status, str(caught.value)) == (FAILED, text)
+
+
+@pytest.mark.parametrize(
+    ("unread", "message", "is_missing"),
+    [
+        pytest.param(OlmError("ImageNotFound", "no such tag"), "Failed to unpack a: no such tag", True, id="missing"),
+        pytest.param(OlmError("ImageNotFound", "no such tag"), "unpacking", False, id="missing here alone"),
+        pytest.param(OlmError("RegistryUnavailable", "no host"), "Failed: no host", False, id="not reached"),
+        pytest.param(None, "Failed to unpack a: no such tag", False, id="missing there alone"),
+    ],
+)
+def test_an_image_that_does_not_exist(unread: OlmError | None, message: str, is_missing: bool) -> None:
+    source = BundleSource("registry.example.com/widgets:v1", "widgets", "registry", None, None, unread=unread)
+    assert is_missing_image(source, message) is is_missing

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from olmctl.bundle.archive import Archive
 from olmctl.bundle.facts import BundleFacts
 from olmctl.bundle.source import BundleSource
-from olmctl.bundle.upgrade import upgrade_problem
+from olmctl.bundle.upgrade import unknown_package, upgrade_problem
 from olmctl.operators.left_installations import LeftInstallation
+from olmkit.errors import OlmError
 from tests.unit.olmctl.bundle.bundles import widgets
 from tests.unit.olmctl.bundle.installations import Object, deployment
 
@@ -51,6 +54,13 @@ def source(facts: BundleFacts | None, archive: Archive | None = None) -> BundleS
             BEFORE,
             "widgets",
             "the upgrades to registry.example.com/widgets:v1 are not known here",
+            id="an image that is not read here",
+        ),
+        pytest.param(
+            replace(source(None), unread=OlmError("ImageNotFound", "no such tag")),
+            BEFORE,
+            "widgets",
+            "the upgrades to registry.example.com/widgets:v1 are not known here (no such tag)",
             id="an image that cannot be read here",
         ),
         pytest.param(source(None, Archive(b"")), BEFORE, "widgets", "", id="a directory that rukpak refuses"),
@@ -60,3 +70,11 @@ def test_an_upgrade(given: BundleSource, installed: Object | None, package: str,
     found = deployment("own", package)
     found["status"] = {} if installed is None else {"installed": installed}
     assert upgrade_problem(given, LeftInstallation(found)) == problem
+
+
+def test_the_cause_comes_before_a_guess_from_the_name_of_the_image() -> None:
+    missing = replace(source(None), unread=OlmError("ImageNotFound", "no such tag"))
+    text = "no such tag: the package of registry.example.com/widgets:v1 is not known: name the installation with --name"
+    assert unknown_package(missing, None) == text
+    assert unknown_package(missing, "own") == ""
+    assert unknown_package(source(REPLACES), None) == ""
