@@ -57,8 +57,10 @@ def summary(facts: BundleFacts | None, namespace: str, watched: tuple[str, ...],
     places = {(): "", ("",): ", watches all namespaces"}
     watching = places.get(watched, f", watches {', '.join(watched)}")
     counts = Counter(each.kind.kind for each in found.objects)
-    objects = ", ".join(pluralize(number, kind) for kind, number in sorted(counts.items()))
-    return clean(f"{name or 'the bundle'} is in namespace {namespace}{watching}: {objects or 'no objects'}")
+    objects = [pluralize(number, kind) for kind, number in sorted(counts.items())]
+    if found.problems:
+        objects.append(f"{pluralize(len(found.problems), 'kind')} cannot be listed")
+    return clean(f"{name or 'the bundle'} is in namespace {namespace}{watching}: {', '.join(objects) or 'no objects'}")
 
 
 def command(example: Example) -> Iterator[str]:

@@ -27,6 +27,16 @@ def test_the_summary(watched: tuple[str, ...], text: str) -> None:
     assert summary(widgets(), "own", watched, InstalledObjects((one, one), ())) == text
 
 
+def test_the_summary_counts_what_cannot_be_listed() -> None:
+    one = InstalledObject(NAMESPACE, {"metadata": {"name": "own"}}, "Healthy", "")
+    start = "widgets 1.0.0 is in namespace own"
+    denied = ("a cannot be listed: denied", "b cannot be listed: denied")
+    assert summary(widgets(), "own", (), InstalledObjects((), ())) == f"{start}: no objects"
+    assert summary(widgets(), "own", (), InstalledObjects((), denied)) == f"{start}: 2 kinds cannot be listed"
+    found = InstalledObjects((one,), denied[:1])
+    assert summary(widgets(), "own", (), found) == f"{start}: 1 Namespace, 1 kind cannot be listed"
+
+
 def test_the_command() -> None:
     lines = list(command(Example({**BODY, "spec": {"text": "a\nEOF\nb"}}, "there")))
     assert lines[3] == "kubectl apply --namespace there -f - <<'EOF'"
