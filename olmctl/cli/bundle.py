@@ -107,6 +107,7 @@ _pull_secret_option = click.option(
     help="The name of the BundleDeployment.  [default: that of the package, or of the image or directory]",
 )
 @click.option(
+    "-n",
     "--install-namespace",
     "--namespace",
     type=ObjectName(),
