@@ -5,13 +5,14 @@ What the bundle requires and did not bring stays: kinds of others, packages, Nam
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import click
 
 from olmctl.bundle.installing import NOT_SEEN
 from olmctl.bundle.run_installations import run_installation
-from olmctl.commands import NOT_FOUND, CommandError
+from olmctl.commands import NOT_FOUND, CommandError, fail
 from olmctl.operators.follow import DeletedKind, wait_until_gone
 from olmctl.operators.installed_objects import NAMESPACE, InstalledObjects, custom_resources, installed_objects
 from olmctl.operators.left_installations import DEPLOYMENT_RESOURCE, LeftInstallation
@@ -56,7 +57,12 @@ async def cleanup(
     if not is_terminating(found.deployment):
         await session.client.delete(bundledeployments.KIND, found.name, uid=found.deployment["metadata"]["uid"])
     deleted = DeletedKind(bundledeployments.KIND, DEPLOYMENT_RESOURCE, NOT_SEEN)
-    await wait_until_gone(session, [found.name], seconds, deleted)
+    try:
+        await wait_until_gone(session, [found.name], seconds, deleted)
+    except asyncio.CancelledError:
+        if not session.time.limits.expired():
+            fail(f"interrupted: the cluster continues to delete BundleDeployment {found.name}")
+        raise
     return 0
 
 

@@ -16,7 +16,7 @@ from olmctl.bundle.requirements import missing_requirements
 from olmctl.bundle.sending import check_access, send
 from olmctl.bundle.source import BundleSource
 from olmctl.bundle.upload import sent
-from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError, warn
+from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError, fail, warn
 from olmctl.operators.follow import follow, objects_of
 from olmctl.operators.left_installations import (
     DEPLOYMENT_RESOURCE,
@@ -73,12 +73,16 @@ async def install(session: Session, request: Request) -> Object:
     if existing is None and request.source.package and not request.is_forced:
         await _check_package(session, request)
     applied = await _apply(session, request, existing)
+    hint = f"(olm why {request.name} explains it, olm bundle cleanup {request.name} removes what was installed)"
     try:
         return await _finish(session, request, applied, deadline)
+    except asyncio.CancelledError:
+        if not request.is_watched and not session.time.limits.expired():
+            fail(f"interrupted: BundleDeployment {request.name} stays, and the cluster continues to install it {hint}")
+        raise
     except _Changed:
         raise
     except CommandError as error:
-        hint = f"(olm why {request.name} explains it, olm bundle cleanup {request.name} removes what was installed)"
         raise CommandError(error.status, f"{error} {hint}") from error
 
 

@@ -86,10 +86,10 @@ async def _lines(output: asyncio.StreamReader, errors: Awaitable[bytes], start: 
 
 
 @asynccontextmanager
-async def watching(workshop: Workshop) -> AsyncIterator[asyncio.subprocess.Process]:
-    """`olm bundle run --watch`, which has ended when the block ends."""
+async def running(workshop: Workshop, *options: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """`olm bundle run`, which has ended when the block ends."""
     kubeconfig = f"--kubeconfig={workshop.desk.cluster.kubeconfig}"
-    command = [sys.executable, "-c", INTERRUPTIBLE, "bundle", "run", str(workshop.directory), "--watch", kubeconfig]
+    command = [sys.executable, "-c", INTERRUPTIBLE, "bundle", "run", str(workshop.directory), *options, kubeconfig]
     process = await asyncio.create_subprocess_exec(
         *command,
         f"--system-namespace={workshop.place.system}",
@@ -105,7 +105,7 @@ async def watching(workshop: Workshop) -> AsyncIterator[asyncio.subprocess.Proce
 
 
 async def test_each_save_is_installed_until_the_command_is_interrupted(workshop: Workshop) -> None:
-    async with watching(workshop) as process:
+    async with running(workshop, "--watch") as process:
         await _save_and_interrupt(workshop, process)
 
 
@@ -134,6 +134,23 @@ async def _save_and_interrupt(workshop: Workshop, process: asyncio.subprocess.Pr
     assert await asyncio.wait_for(process.wait(), 30) == 130
     assert f"Failed to unpack the {name}-".encode() in await errors
     assert b"Traceback" not in await errors
+
+
+async def test_an_interrupted_wait_says_what_stays(workshop: Workshop) -> None:
+    name = workshop.name
+    waits = "{apiVersion: example.com/v1, kind: Foo, metadata: {name: waits-for-its-kind}}"
+    (workshop.directory / "manifests" / "more.yaml").write_text(waits)
+    async with running(workshop, "--force") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        errors = asyncio.create_task(process.stderr.read())
+        await _lines(process.stdout, errors, "successfully uploaded")
+        process.send_signal(signal.SIGINT)
+        assert await asyncio.wait_for(process.wait(), 30) == 130
+        ways = f"(olm why {name} explains it, olm bundle cleanup {name} removes what was installed)"
+        text = f"interrupted: BundleDeployment {name} stays, and the cluster continues to install it {ways}"
+        assert (await errors).decode().splitlines()[-1] == text
+    await workshop.place.at.remove()
 
 
 async def test_the_deployment_of_an_operator_is_left_alone(workshop: Workshop) -> None:
