@@ -31,6 +31,7 @@ dependencies-file: The dependencies cannot be read, and do not count.
 deployment-name: The name of a Deployment is no DNS name.
 deployment-selector: The selector of a Deployment does not select its pods.
 deployment-twice: Two Deployments of the ClusterServiceVersion have one name.
+deployments-missing: The ClusterServiceVersion has no list of Deployments, and cannot be installed.
 descriptor-path: A descriptor is about a field that the schema does not have.
 disruption-budget: A PodDisruptionBudget lets no pod be evicted, so that nodes cannot be drained.
 duplicate-key: A mapping has a key twice, and the last one counts.
@@ -60,6 +61,7 @@ priority-class: A PriorityClass is the default of the whole cluster.
 properties-file: The properties cannot be read.
 property: A property has no type, or a value that its type does not have.
 related-image: A related image names no image, or one that is no reference.
+removed-api: An object is of an API that no supported release of Kubernetes serves.
 repeated-item: A list of an object has an item twice although its key identifies one.
 replaces-itself: The bundle replaces itself.
 replaces-newer: The bundle replaces a newer one.
@@ -75,6 +77,7 @@ skips: spec.skips has an entry that is no name of another bundle.
 unknown-field: A field is unknown, and is dropped.
 unreadable-file: A file cannot be read.
 version: spec.version is no semantic version.
+version-missing: spec.version is missing, and no catalog takes the bundle.
 version-name: spec.version is not the version in the name.
 volume-mount: A container mounts a volume that the pod does not have.
 volume-twice: A pod has two volumes of one name.

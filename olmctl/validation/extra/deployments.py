@@ -9,6 +9,7 @@ from olmctl.validation.extra.report import Checked, Path, entries, found_at, sho
 from olmctl.validation.finding import ERROR, WARNING, Finding, Level
 from olmctl.validation.go_values import format_value
 from olmkit.fbc.checks.pull_specs import pull_spec_error
+from olmkit.gocompat.go_unmarshal import is_zero
 from rukpak.format.objects import mapping
 
 DEPLOYMENTS: Final[Path] = ("spec", "install", "spec", "deployments")
@@ -22,6 +23,10 @@ def deployment_findings(checked: Checked) -> Iterator[Finding]:
     if checked.install_spec.get("deployments") == []:
         text = "the bundle has no Deployment, so that nothing of it runs"
         yield found_at(WARNING, "no-deployments", text, checked.csv, DEPLOYMENTS, "Add the Deployment of the operator.")
+    if checked.csv.spec.get("install") and is_zero("StrategyDetailsDeployment", checked.install_spec):
+        text = "spec.install.spec.deployments is missing: the bundle cannot be installed"
+        hint = "Add the Deployment of the operator; an empty list if the bundle has none."
+        yield found_at(ERROR, "deployments-missing", text, checked.csv, DEPLOYMENTS, hint)
     for index, deployment in checked.deployments:
         path: Path = (*DEPLOYMENTS, index)
         name = format_value(deployment.get("name") or "")

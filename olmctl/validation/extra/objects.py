@@ -9,6 +9,7 @@ from typing import Final
 from olmctl.validation.extra.report import Checked, Path, found_at, shown
 from olmctl.validation.finding import ERROR, Finding
 from olmctl.validation.loaded_bundle import Document
+from olmctl.validation.optional.removed_apis import removed_release
 from olmkit.api.names import dns1123_subdomain_errors, is_dns1123_label
 from olmkit.gocompat.base64_text import base64_error
 from rukpak.format.objects import mapping
@@ -24,6 +25,12 @@ def object_findings(checked: Checked) -> Iterator[Finding]:
     """The findings about objects that are no definitions and no roles."""
     for document in checked.bundle.objects:
         yield from _name_findings(document)
+        if release := removed_release(document.gvk):
+            text = (
+                f"the {document.kind} {document.name} is of {document.api_version}, which Kubernetes {release} removed"
+            )
+            hint = "Write it with an API version that Kubernetes serves: a cluster without it refuses the bundle."
+            yield found_at(ERROR, "removed-api", text, document, ("apiVersion",), hint)
         if check := _CHECKS.get((document.gvk.group, document.kind)):
             yield from check(document)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from olmctl.validation.extra.report import Checked, Path, entries, found_at, shown
-from olmctl.validation.finding import ERROR, Finding
+from olmctl.validation.finding import ERROR, WARNING, Finding
 from olmctl.validation.go_values import format_value
 from olmctl.validation.loaded_bundle import Document
 from olmkit.api.names import is_dns1123_subdomain
@@ -16,6 +16,7 @@ from rukpak.format.objects import mapping
 from rukpak.render.install_modes import MODES
 
 SKIP_RANGE: Final = "olm.skipRange"
+PACKAGE, PROPERTIES = "olm.package", "olm.properties"
 _VERSION = re.compile(r"(?:^|[.-])v?([0-9]+\.[0-9]+\.[0-9]+(?:[-+.][0-9A-Za-z.+-]*)?)$")
 _MAX_NAME: Final = 500
 
@@ -28,6 +29,10 @@ def version_findings(checked: Checked) -> Iterator[Finding]:
     if text and version is None:
         hint = "Write three numbers, such as 1.2.3, without a v and without zeros before a number."
         yield found_at(ERROR, "version", f"{shown(text)} is no semantic version", csv, ("spec", "version"), hint)
+    if not text and PACKAGE not in format_value(csv.annotations.get(PROPERTIES) or ""):
+        problem = "spec.version is missing: no catalog takes the bundle"
+        hint = "Write three numbers, such as 1.2.3."
+        yield found_at(WARNING, "version-missing", problem, csv, ("spec", "version"), hint)
     named = version_in(csv.name)
     if version is not None and named and _plain(named) != _plain(text):
         problem = f"is {text}, and the name {csv.name} has {named}"

@@ -46,6 +46,7 @@ _REMOVED_IN_1_25: Final = frozenset({
     Gvk("policy", "v1beta1", "PodSecurityPolicy"),
     Gvk("node.k8s.io", "v1beta1", "RuntimeClass"),
 })  # fmt: skip
+_REMOVED_IN_1_26: Final = Gvk("autoscaling", "v2beta2", "HorizontalPodAutoscaler")
 _PERMISSIONS_OF_1_25: Final = frozenset({
     ("batch", "cronjobs"),
     ("discovery.k8s.io", "endpointslices"),
@@ -82,7 +83,7 @@ def removed_api_findings(report: Reporter, bundle: LoadedBundle, values: Values)
         text = f"unable to use csv.Spec.MinKubeVersion to verify the CRD/Webhook apis because it has an invalid value: {minimum}"
         yield report.failed(ERROR, "min-kube-version", text, path, "Write three numbers, such as 1.28.0.")
     references, permissions = _csv_uses(report.csv)
-    uses = ((22, removed_in_1_22(bundle)), (25, _removed_in_1_25(bundle, references)), (26, _removed_in_1_26(bundle)))
+    uses = ((22, removed_in_1_22(bundle)), (25, _uses_of_1_25(bundle, references)), (26, _uses_of_1_26(bundle)))
     for minor, found in uses:
         if found:
             is_gone = any(each is not None and each >= Version(1, minor, 0) for each in versions)
@@ -108,6 +109,15 @@ def used_apis(found: Found) -> str:
     return texts[0] if len(texts) == 1 else "".join(f"{text}," for text in texts)
 
 
+def removed_release(gvk: Gvk) -> str:
+    """The release of Kubernetes that removed an API; empty if none did. CustomResourceDefinitions are not among them."""
+    if gvk.kind in _REMOVED_IN_1_22.get(f"{gvk.group}/{gvk.version}", ()):
+        return "1.22"
+    if gvk in _REMOVED_IN_1_25:
+        return "1.25"
+    return "1.26" if gvk == _REMOVED_IN_1_26 else ""
+
+
 def removed_in_1_22(bundle: LoadedBundle) -> Found:
     """The objects of APIs that Kubernetes 1.22 removed."""
     found: Found = {}
@@ -119,7 +129,7 @@ def removed_in_1_22(bundle: LoadedBundle) -> Found:
     return found
 
 
-def _removed_in_1_25(bundle: LoadedBundle, references: Found) -> Found:
+def _uses_of_1_25(bundle: LoadedBundle, references: Found) -> Found:
     found: Found = {}
     for document in bundle.documents:
         if document.gvk in _REMOVED_IN_1_25:
@@ -130,11 +140,9 @@ def _removed_in_1_25(bundle: LoadedBundle, references: Found) -> Found:
     return found
 
 
-def _removed_in_1_26(bundle: LoadedBundle) -> Found:
-    kind = "HorizontalPodAutoscaler"
-    wanted = Gvk("autoscaling", "v2beta2", kind)
-    names = [document.name for document in bundle.documents if document.gvk == wanted]
-    return {kind: names} if names else {}
+def _uses_of_1_26(bundle: LoadedBundle) -> Found:
+    names = [document.name for document in bundle.documents if document.gvk == _REMOVED_IN_1_26]
+    return {_REMOVED_IN_1_26.kind: names} if names else {}
 
 
 def _csv_uses(csv: Document) -> tuple[Found, Found]:

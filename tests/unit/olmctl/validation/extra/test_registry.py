@@ -135,6 +135,7 @@ CASES = [
     pytest.param(made(put("spec.minKubVersion", "1.2.3")), W, "unknown-field", id="an unknown field"),
     pytest.param(made(crd=put(f"{FIELDS}.litres.maximun", 3)), W, "unknown-field", id="an unknown field of a schema"),
     pytest.param(made(put("spec.version", "v1.2.3")), E, "version", id="no strict version"),
+    pytest.param(made(put("spec.version", None)), W, "version-missing", id="no version"),
     pytest.param(made(put("spec.version", "1.2.4")), E, "version-name", id="another version than the name"),
     pytest.param(made(put("spec.replaces", "kettle-operator.v1.2.3")), E, "replaces-itself", id="replaces itself"),
     pytest.param(made(put("spec.replaces", "kettle-operator.v1.10.0")), E, "replaces-newer", id="replaces a newer one"),
@@ -224,6 +225,14 @@ CASES = [
     pytest.param(
         made(crd=put(f"{VERSION}.subresources", {"status": {}, "scale": {"specReplicasPath": ".spec.a"}})),
         E, "crd-scale", id="half a scale",
+    ),
+    pytest.param(made(put("spec.install.spec", None)), E, "deployments-missing", id="no install spec"),
+    pytest.param(
+        made(objects=({**role("Role", dict(RULE)), "apiVersion": "rbac.authorization.k8s.io/v1beta1"},)),
+        E, "removed-api", id="a Role of 1.21",
+    ),
+    pytest.param(
+        made(objects=({**budget(minAvailable=1), "apiVersion": "policy/v1beta1"},)), E, "removed-api", id="a budget of 1.24"
     ),
     pytest.param(made(put("spec.install.spec.deployments", [])), W, "no-deployments", id="no Deployments"),
     pytest.param(
