@@ -12,8 +12,10 @@ import click
 
 from olmctl.commands import REFUSED, TIMED_OUT, CommandError
 from olmctl.migration.marks import MARK
-from olmctl.migration.v0 import SERVICE_VERSIONS, at, full_name, name_of, namespace_of, text
+from olmctl.migration.v0 import SERVICE_VERSIONS, SUBSCRIPTIONS, at, full_name, is_copy, name_of, namespace_of, text
+from olmctl.operators.install import operator_name
 from olmctl.operators.session import Session
+from olmkit.api import operators
 from olmkit.api.meta import Kind, Object, unchanged_precondition
 from olmkit.api.operators import REPLICAS_ANNOTATION
 
@@ -74,7 +76,7 @@ async def start(session: Session) -> None:
     held = await packages_between(session)
     if held:
         names = ", ".join(held)
-        click.echo(f"The controllers of OLM v0 stay stopped: {names} is not finished (--undo gives it back)", err=True)
+        click.echo(f"The controllers of OLM v0 stay stopped: {names}; --undo gives a package back", err=True)
         return
     for each in stopped:
         change = {
@@ -91,6 +93,21 @@ def _replicas_before(deployment: Object) -> int:
 
 
 async def packages_between(session: Session) -> list[str]:
-    """The packages whose migration has begun and not ended: their ClusterServiceVersions are marked."""
-    found, _ = await session.client.list(SERVICE_VERSIONS, label_selector=MARK, metadata_only=True)
-    return sorted({text(each, "metadata", "labels", MARK) for each in found})
+    """The packages whose migration has begun and not ended, each with its ClusterServiceVersion, which is marked. The label is
+    data of whoever may change one: it counts when a Subscription or an Operator of its namespace is of the package."""
+    marked, _ = await session.client.list(SERVICE_VERSIONS, label_selector=MARK, metadata_only=True)
+    if not marked:
+        return []
+    subscriptions, _ = await session.client.list(SUBSCRIPTIONS)
+    installed = {
+        (namespace_of(each), text(each, "spec", "name"), text(each, "status", "installedCSV")) for each in subscriptions
+    }
+    listed, _ = await session.client.list(operators.KIND)
+    taken_over = {(text(each, "spec", "install", "namespace"), name_of(each)) for each in listed}
+    between: set[str] = set()
+    for each in marked:
+        package, namespace = text(each, "metadata", "labels", MARK), namespace_of(each)
+        is_begun = (namespace, package, name_of(each)) in installed or (namespace, operator_name(package)) in taken_over
+        if is_begun and not is_copy(each):
+            between.add(f"{package} is not finished (ClusterServiceVersion {full_name(each)})")
+    return sorted(between)
