@@ -160,7 +160,7 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
         ("docs/operations.md", "kubectl label namespace monitoring metrics=enabled"),
         (
             "docs/operator-conditions.md",
-            "kubectl patch operatorcondition message-board.v1.0.0 --namespace message-board-system --type=merge \\",
+            "kubectl patch operatorcondition message-board.v1.0.0 -n message-board-system --type=merge \\",
         ),
         (
             "docs/operator.md",
