@@ -19,6 +19,7 @@ from olmkit.tls.certificate_authority import issue, make_ca
 
 Object = dict[str, Any]
 GROUP = "operators.coreos.com"
+RBAC = "rbac.authorization.k8s.io"
 LIFETIME = timedelta(days=730)
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _ANY = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -74,6 +75,12 @@ class OlmV0:
         for version, _, plural, _ in _KINDS:
             self.cluster.kubectl("get", "--raw", f"/apis/{GROUP}/{version}/{plural}")
         self.namespace("olm")
+        role = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "system:controller:operator-lifecycle-manager"}
+        account = {"kind": "ServiceAccount", "name": "olm-operator-serviceaccount", "namespace": "olm"}
+        binding = _object(
+            f"{RBAC}/v1", "ClusterRoleBinding", "olm-operator-binding-olm", roleRef=role, subjects=[account]
+        )
+        self.create(f"{RBAC}/v1", "clusterrolebindings", "", binding)
         for name in ("olm-operator", "catalog-operator"):
             labels = {"app": name}
             template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": name, "image": "olm"}]}}

@@ -12,7 +12,17 @@ import click
 
 from olmctl.commands import REFUSED, TIMED_OUT, CommandError
 from olmctl.migration.marks import MARK
-from olmctl.migration.v0 import SERVICE_VERSIONS, SUBSCRIPTIONS, at, full_name, is_copy, name_of, namespace_of, text
+from olmctl.migration.v0 import (
+    SERVICE_VERSIONS,
+    SUBSCRIPTIONS,
+    at,
+    full_name,
+    is_copy,
+    items,
+    name_of,
+    namespace_of,
+    text,
+)
 from olmctl.operators.install import operator_name
 from olmctl.operators.session import Session
 from olmkit.api import operators
@@ -21,13 +31,35 @@ from olmkit.api.operators import REPLICAS_ANNOTATION
 
 DEPLOYMENTS = Kind("apps", "v1", "Deployment", "deployments", namespaced=True)
 NAMES = ("olm-operator", "catalog-operator")
+CLUSTER_ROLE = "system:controller:operator-lifecycle-manager"
+"""The ClusterRole of OLM v0's controllers. It permits everything: only who may do everything can bind it."""
+_CLUSTER_ROLE_BINDINGS = Kind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings")
 POLL_SECONDS = 0.5
 
 
 async def controllers(session: Session) -> list[Object]:
-    """The Deployments of OLM v0's controllers, whatever their namespace."""
-    found, _ = await session.client.list(DEPLOYMENTS, label_selector=f"app in ({','.join(NAMES)})")
-    return [each for each in found if name_of(each) in NAMES]
+    """The Deployments of OLM v0's controllers."""
+    own, _ = await _named_like_controllers(session)
+    return own
+
+
+async def _named_like_controllers(session: Session) -> tuple[list[Object], list[Object]]:
+    """The Deployments of OLM v0's controllers, and others of their names. Name and label are data of whoever may create a
+    Deployment: OLM v0's are in the namespace of a service account that a ClusterRoleBinding gives the rights of OLM v0."""
+    listed, _ = await session.client.list(DEPLOYMENTS, label_selector=f"app in ({','.join(NAMES)})")
+    found = [each for each in listed if name_of(each) in NAMES]
+    if not found:
+        return [], []
+    bindings, _ = await session.client.list(_CLUSTER_ROLE_BINDINGS)
+    namespaces = {
+        text(subject, "namespace")
+        for each in bindings
+        if (text(each, "roleRef", "kind"), text(each, "roleRef", "name")) == ("ClusterRole", CLUSTER_ROLE)
+        for subject in items(each, "subjects")
+        if text(subject, "kind") == "ServiceAccount"
+    }
+    own = [each for each in found if namespace_of(each) in namespaces]
+    return own, [each for each in found if namespace_of(each) not in namespaces]
 
 
 def is_running(deployment: Object) -> bool:
@@ -38,13 +70,17 @@ def is_running(deployment: Object) -> bool:
 
 async def require_stopped(session: Session) -> None:
     """Raises CommandError if one of them runs."""
-    found = await controllers(session)
+    found, others = await _named_like_controllers(session)
     running = sorted(full_name(each) for each in found if is_running(each))
     if not found:
         names = " and ".join(NAMES)
         click.echo(
             f"note: no Deployments {names} are found: the controllers of OLM v0 must not run meanwhile", err=True
         )
+    if others:
+        names = ", ".join(sorted(map(full_name, others)))
+        why = f"no ClusterRoleBinding of ClusterRole {CLUSTER_ROLE} names a service account of the namespace"
+        click.echo(f"note: not of OLM v0, and left as it is: Deployment {names}: {why}", err=True)
     if running:
         why = "they would install again, or delete, what is taken from OLM v0"
         text_ = f"the controllers of OLM v0 run ({', '.join(running)}): {why}"

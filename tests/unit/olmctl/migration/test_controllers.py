@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from olmctl.migration.controllers import DEPLOYMENTS, start
+from olmctl.commands import CommandError
+from olmctl.migration.controllers import DEPLOYMENTS, require_stopped, start, stop
 from olmctl.migration.marks import MARK
 from olmctl.migration.v0 import SERVICE_VERSIONS, SUBSCRIPTIONS
 from olmctl.operators.session import Session
@@ -47,6 +48,14 @@ def deployment(namespace: str, name: str = "olm-operator", replicas: int = 1, **
     return {"metadata": {**metadata, "annotations": annotations}, "spec": {"replicas": replicas}}
 
 
+BINDINGS = Kind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings")
+
+
+def binding(namespace: str, role: str = "system:controller:operator-lifecycle-manager") -> Object:
+    account = {"kind": "ServiceAccount", "name": "olm-operator-serviceaccount", "namespace": namespace}
+    return {"metadata": {"name": "any"}, "roleRef": {"kind": "ClusterRole", "name": role}, "subjects": [account]}
+
+
 OPERATOR = {"metadata": {"name": "lamp"}, "spec": {"install": {"namespace": "lamps"}}}
 COPY = version(labels={MARK: "lamp", "olm.copiedFrom": "other"})
 MARKED = version(labels={MARK: "lamp"})
@@ -76,6 +85,7 @@ def test_a_mark_that_anybody_has_written_does_not_keep_the_controllers_stopped(
     stopped = deployment("olm", replicas=0, **{REPLICAS_ANNOTATION: "2"})
     objects = {
         DEPLOYMENTS: [stopped],
+        BINDINGS: [binding("olm")],
         SERVICE_VERSIONS: [marked],
         SUBSCRIPTIONS: subscriptions,
         operators.KIND: suite,
@@ -84,3 +94,17 @@ def test_a_mark_that_anybody_has_written_does_not_keep_the_controllers_stopped(
     assert stopped["spec"]["replicas"] == (2 if is_started else 0)
     is_named = "lamp is not finished (ClusterServiceVersion lamps/lamp.v1.0.0)" in capsys.readouterr().err
     assert is_named != is_started
+
+
+def test_a_deployment_of_a_tenant_that_has_the_name_of_a_controller_is_left_as_it_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    own, foreign = deployment("olm"), deployment("tenant", replicas=3)
+    bindings = [binding("olm"), binding("tenant", "view")]
+    session = cast(Session, Cluster({DEPLOYMENTS: [own, foreign], BINDINGS: bindings}))
+    with pytest.raises(CommandError, match=r"the controllers of OLM v0 run \(olm/olm-operator\)"):
+        asyncio.run(require_stopped(session))
+    asyncio.run(stop(session, 1))
+    assert (own["spec"]["replicas"], foreign["spec"]["replicas"]) == (0, 3)
+    asyncio.run(require_stopped(session))
+    assert "not of OLM v0, and left as it is: Deployment tenant/olm-operator" in capsys.readouterr().err
