@@ -1,5 +1,7 @@
 """Finds the first custom resource to try of a bundle: in the examples that its ClusterServiceVersion has in `alm-examples`.
 
+An example that the API server would refuse is passed over, by the check that `olm bundle validate` makes.
+
 The text is the publisher's, so it may be anything: what is no custom resource of the bundle is passed over. Pure.
 """
 
@@ -10,6 +12,7 @@ from dataclasses import dataclass
 import orjson
 
 from olmctl.operators.operator_state import text_at
+from olmctl.validation.extra.examples import MAX_EXAMPLES, refusal
 from olmkit.api.meta import Object
 from rukpak.format.bundle import RegistryBundle
 from rukpak.format.objects import mapping, mappings
@@ -27,16 +30,16 @@ class Example:
 
 
 def first_example(bundle: RegistryBundle, watched: tuple[str, ...], install_namespace: str) -> Example | None:
-    """The first example of a kind that the bundle defines, one with a spec before the others; None if there is none. `watched`:
-    the namespaces that the operator watches."""
-    scopes = _scopes(bundle)
-    found = [
-        each for each in _examples(bundle.csv_annotations.get(ANNOTATION)) if _kind(each) in scopes and _is_named(each)
-    ]
-    chosen = next((each for each in found if isinstance(each.get("spec"), dict)), found[0] if found else None)
+    """The first example of a kind that the bundle defines, one with a spec before the others; None if there is none that fits
+    its schema. `watched`: the namespaces that the operator watches."""
+    served = _served(bundle)
+    listed = _examples(bundle.csv_annotations.get(ANNOTATION))[:MAX_EXAMPLES]
+    found = [each for each in listed if _kind(each) in served and _is_named(each)]
+    found.sort(key=lambda each: not isinstance(each.get("spec"), dict))
+    chosen = next((each for each in found if _is_accepted(each, served[_kind(each)][1])), None)
     if chosen is None:
         return None
-    is_placed = scopes[_kind(chosen)] != "Namespaced" or bool(chosen["metadata"].get("namespace"))
+    is_placed = served[_kind(chosen)][0] != "Namespaced" or bool(chosen["metadata"].get("namespace"))
     return Example(chosen, "" if is_placed else _namespace(watched, install_namespace))
 
 
@@ -64,11 +67,19 @@ def _examples(text: object) -> list[Object]:
     return [each for each in items if isinstance(each, dict)]
 
 
-def _scopes(bundle: RegistryBundle) -> dict[tuple[str, str], object]:
-    """(apiVersion, kind) of what the CustomResourceDefinitions of the bundle serve -> scope."""
+def _is_accepted(example: Object, version: Object) -> bool:
+    schema = mapping(mapping(version.get("schema")).get("openAPIV3Schema"))
+    return not refusal(schema, example, "status" in mapping(version.get("subresources")), "the example")
+
+
+def _served(bundle: RegistryBundle) -> dict[tuple[str, str], tuple[object, Object]]:
+    """(apiVersion, kind) of what the CustomResourceDefinitions of the bundle serve -> scope, and the version."""
     specs = [mapping(each.get("spec")) for each in bundle.crds]
     return {
-        (f"{text_at(spec, 'group')}/{text_at(version, 'name')}", text_at(spec, "names", "kind")): spec.get("scope")
+        (f"{text_at(spec, 'group')}/{text_at(version, 'name')}", text_at(spec, "names", "kind")): (
+            spec.get("scope"),
+            dict(version),
+        )
         for spec in specs
         for version in mappings(spec.get("versions"))
     }

@@ -50,7 +50,7 @@ def example_findings(checked: Checked) -> Iterator[Finding]:
         if example.get("spec") is None and isinstance(mapping(schema.get("properties")).get("spec"), Mapping):
             hint = "Write a spec with which the operator works."
             yield found_at(WARNING, "example-spec", f"{what} has no spec", checked.csv, path, hint)
-        elif problem := value_problem(schema, _as_sent(checked, example, (version, kind), schema), what):
+        elif problem := refusal(schema, example, (version, kind) in checked.status_subresources, what):
             hint = "Correct the example: the API server refuses it."
             yield found_at(WARNING, "example-schema", problem, checked.csv, path, hint)
         elif lost := lost_fields(schema, example):
@@ -60,15 +60,14 @@ def example_findings(checked: Checked) -> Iterator[Finding]:
             )
 
 
-def _as_sent(
-    checked: Checked, example: Mapping[str, Any], key: tuple[str, str], schema: Mapping[str, Any]
-) -> Mapping[str, Any]:
-    """The example as the API server validates it when it is created: nulls that may be nothing are dropped, and so is a status
-    that is a subresource. Metadata has rules of its own."""
-    left_out = {"metadata"} | ({"status"} if key in checked.status_subresources else set())
+def refusal(schema: Mapping[str, Any], example: Mapping[str, Any], is_status_dropped: bool, what: str) -> str:
+    """The reason why the API server refuses to create an example; empty if it takes it.
+
+    The API server drops nulls that may be nothing, and a status that is a subresource. Metadata has rules of its own.
+    """
+    left_out = {"metadata"} | ({"status"} if is_status_dropped else set())
     kept = {name: value for name, value in example.items() if name not in left_out}
-    made: Mapping[str, Any] = without_nulls(schema, {**kept, "metadata": {}})
-    return made
+    return value_problem(schema, without_nulls(schema, {**kept, "metadata": {}}), what)
 
 
 def descriptor_findings(checked: Checked) -> Iterator[Finding]:

@@ -19,12 +19,13 @@ def widget_files(
     examples: object = None,
     dependencies: Sequence[dict[str, Any]] = (),
     annotations: dict[str, str] | None = None,
+    schema: dict[str, Any] | None = None,
     **spec: Any,
 ) -> dict[str, bytes]:
     """The files of a bundle of package `widgets` in version 1.0.0, which defines the kind Widget."""
     group, version, kind = WIDGETS
     names = {"kind": kind, "plural": "widgets", "singular": "widget", "listKind": "WidgetList"}
-    schema = {"openAPIV3Schema": {"type": "object"}}
+    given = {"openAPIV3Schema": schema or {"type": "object"}}
     crd = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -33,7 +34,7 @@ def widget_files(
             "group": group,
             "scope": scope,
             "names": names,
-            "versions": [{"name": version, "served": True, "storage": True, "schema": schema}],
+            "versions": [{"name": version, "served": True, "storage": True, "schema": given}],
         },
     }
     shown = {} if examples is None else {"alm-examples": examples if isinstance(examples, str) else _json(examples)}

@@ -12,6 +12,8 @@ from tests.unit.olmctl.bundle.bundles import widgets
 WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
 OTHER = {"apiVersion": "other.example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
 WITH_SPEC = {**WIDGET, "metadata": {"name": "b"}, "spec": {}}
+STRICT = {"type": "object", "properties": {"spec": {"type": "object", "required": ["size"]}}}
+SIZED = {**WIDGET, "metadata": {"name": "c"}, "spec": {"size": 1}}
 PLACED = {**WIDGET, "metadata": {"name": "a", "namespace": "there"}}
 
 
@@ -30,6 +32,19 @@ PLACED = {**WIDGET, "metadata": {"name": "a", "namespace": "there"}}
         pytest.param((), {"examples": [None, 1, [], {}, {**WIDGET, "metadata": []}]}, None, id="no custom resource"),
         pytest.param((), {"examples": [{**WIDGET, "metadata": {}}]}, None, id="one without a name"),
         pytest.param((), {"examples": "[" * 100_000}, None, id="JSON without an end"),
+        pytest.param(
+            (),
+            {"examples": [WITH_SPEC, SIZED], "schema": STRICT},
+            Example(SIZED, "default"),
+            id="the first that fits its schema",
+        ),
+        pytest.param(
+            (),
+            {"examples": [WITH_SPEC, WIDGET], "schema": STRICT},
+            Example(WIDGET, "default"),
+            id="without a spec if none fits",
+        ),
+        pytest.param((), {"examples": [WITH_SPEC], "schema": STRICT}, None, id="none that the API server refuses"),
         pytest.param((), {}, None, id="no examples"),
     ],
 )
