@@ -16,8 +16,8 @@ from tests.unit.olmctl.validation.made_bundle import CRD
 
 REFUSED = frozenset({
     "binding-names-nothing", "container-name", "crd-scale", "crd-schema-missing", "deployment-name",
-    "deployment-selector", "metadata-text", "no-containers", "object-data", "object-name", "rule-names-nothing", "rule-urls",
-    "volume-mount", "volume-twice",
+    "deployment-selector", "metadata-text", "no-containers", "object-data", "object-name", "removed-api", "rule-names-nothing",
+    "rule-urls", "volume-mount", "volume-twice",
 })  # fmt: skip
 """The rules whose cases the API server refuses."""
 PARTLY_REFUSED = frozenset({"image"})
@@ -28,6 +28,7 @@ PATHS = {
     "ConfigMap": "/api/v1/namespaces/default/configmaps",
     "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
     "Deployment": "/apis/apps/v1/namespaces/default/deployments",
+    "PodDisruptionBudget": "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
     "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
     "Secret": "/api/v1/namespaces/default/secrets",
 }
@@ -63,14 +64,15 @@ def schema_of(case: Any) -> Object:
 def objects(bundle: LoadedBundle) -> Iterator[Object]:
     """The objects of a bundle, and its Deployments."""
     assert bundle.csv is not None
-    for deployment in bundle.csv.spec["install"]["spec"]["deployments"]:
+    installed = bundle.csv.spec["install"].get("spec") or {}
+    for deployment in installed.get("deployments") or ():
         yield {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
             "metadata": {"name": deployment["name"]},
             "spec": deployment["spec"],
         }
-    for permission in bundle.csv.spec["install"]["spec"].get("clusterPermissions") or ():
+    for permission in installed.get("clusterPermissions") or ():
         meta = {"name": permission["serviceAccountName"]}
         yield {
             "apiVersion": "rbac.authorization.k8s.io/v1",
