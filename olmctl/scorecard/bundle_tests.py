@@ -18,6 +18,7 @@ from olmctl.validation.load import (
     READ_OPTIONS,
     BundleObjects,
     LoadFault,
+    bundle_of,
     find_metadata,
     load_objects,
     manifests_directory,
@@ -57,19 +58,8 @@ def load_bundle(tree: FileTree, origin: str, directory: str = "") -> LoadedBundl
         root = manifests_directory(annotations.get(MANIFESTS_LABEL), shown)
     except LoadFault:  # a directory outside the bundle, which the scorecard does not use
         root = "manifests"
-    return LoadedBundle(
-        origin=origin,
-        files=tree.files,
-        annotations=annotations,
-        annotations_file=annotations_file,
-        name=found.name,
-        manifests=found.directory,
-        csv=found.csv,
-        documents=found.documents,
-        directory=directory,
-        root=root,
-        directories=tree.directories,
-    )
+    loaded = bundle_of(tree, origin, directory, found)
+    return replace(loaded, annotations=annotations, annotations_file=annotations_file, root=root)
 
 
 def run_builtin(name: str, bundle: LoadedBundle) -> Result:

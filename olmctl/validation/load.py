@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import orjson
@@ -119,19 +119,22 @@ def load(tree: FileTree, origin: str, directory: str = "") -> LoadedBundle:
     manifests = manifests_directory(label, shown)
     objects = BundleObjects(tree)
     detected = media_type(objects, manifests, shown)
-    found = load_objects(objects, manifests, shown)
+    loaded = bundle_of(tree, origin, directory, load_objects(objects, manifests, shown))
+    return replace(
+        loaded, annotations=annotations, annotations_file=annotations_file, media_type=detected, root=manifests
+    )
+
+
+def bundle_of(tree: FileTree, origin: str, directory: str, found: Contents) -> LoadedBundle:
+    """The bundle of these files and objects, without annotations."""
     return LoadedBundle(
         origin=origin,
         files=tree.files,
-        annotations=annotations,
-        annotations_file=annotations_file,
-        media_type=detected,
         name=found.name,
         manifests=found.directory,
         csv=found.csv,
         documents=found.documents,
         directory=directory,
-        root=manifests,
         directories=tree.directories,
     )
 
