@@ -20,6 +20,7 @@ from olmctl.terminal import TerminalStream, clean_lines
 from olmkit.errors import ApiError, Forbidden, NotFound, OlmError
 
 FAILED = 1
+WRONG_USAGE = 2
 NOT_FOUND = 3
 TIMED_OUT = 4
 REFUSED = 5

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import click
+
 from olmctl.commands import FAILED, REFUSED, CommandError
+from olmctl.operators.requested_fields import requested_safety
 from olmkit.api.impersonation import Account
 from olmkit.api.names import dns1123_subdomain_errors, is_dns1123_label
 from olmkit.gocompat.parse_errors import ParseError
@@ -17,6 +20,12 @@ from rukpak.render.install_modes import ALL, MODES, MULTI, OWN, SINGLE
 
 _COUNTS = {ALL: "no target namespace", OWN: "no target namespace", SINGLE: "exactly one target namespace"}
 """Mode -> the number of namespaces that follow it; MULTI takes one or more."""
+
+_OPTIONS = {
+    "adoptionPolicy": "--adoption-policy IfUnowned, which sets adoptionPolicy",
+    "crdUpgradeSafety.ignoredRules": "--ignore-crd-rule RULE for each of the rules, which sets crdUpgradeSafety.ignoredRules",
+}
+"""A field of spec that permits what was refused -> the option that sets it."""
 
 
 def config_of(file: str) -> Mapping[str, Any]:
@@ -37,11 +46,11 @@ def certificate_mode(text: str | None) -> CertificateMode | None:
 
 
 def account_of(text: str, namespace: str | None) -> Account:
-    """The account of NAMESPACE/NAME, or of NAME in the install namespace. Raises CommandError."""
+    """The account of NAMESPACE/NAME, or of NAME in the install namespace. Raises UsageError."""
     inside, _, name = text.rpartition("/")
     inside = inside or namespace or ""
     if not inside or dns1123_subdomain_errors(name):
-        raise CommandError(FAILED, "--service-account must be NAMESPACE/NAME, or NAME together with --namespace")
+        raise click.UsageError("--service-account must be NAMESPACE/NAME, or NAME together with --namespace")
     return Account(inside, name)
 
 
@@ -72,3 +81,15 @@ def check_mode(mode: str, bundle: RegistryBundle) -> None:
 def watched_namespaces(mode: str, namespaces: tuple[str, ...], install_namespace: str) -> list[str]:
     """spec.watchNamespaces for an install mode."""
     return {ALL: [""], OWN: [install_namespace]}.get(mode) or list(namespaces)
+
+
+def safety_settings(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of spec that --adoption-policy, --crd-policy and --ignore-crd-rule set. Raises UsageError."""
+    policy, safety = options["adoption_policy"], requested_safety(options["crd_policy"], options["crd_rules"])
+    return {**({"adoptionPolicy": policy} if policy else {}), **({"crdUpgradeSafety": safety} if safety else {})}
+
+
+def options_for(message: str) -> list[str]:
+    """Sentences with the options for the fields of spec that a message of the cluster names."""
+    named = [option for field, option in _OPTIONS.items() if field in message]
+    return [f"if you want that, run the command again with {option}" for option in named]

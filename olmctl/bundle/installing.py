@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from olmctl.bundle.archive import Archive
+from olmctl.bundle.install_options import options_for
 from olmctl.bundle.requirements import missing_requirements
 from olmctl.bundle.sending import check_access, send
 from olmctl.bundle.source import BundleSource
@@ -28,7 +29,7 @@ from olmctl.operators.operator_state import condition, is_observed, is_terminati
 from olmctl.operators.packages import installed_packages
 from olmctl.operators.session import FIELD_MANAGER, Session
 from olmctl.terminal import ProgressLine, clean
-from olmkit.api import bundledeployments, bundles
+from olmkit.api import bundledeployments, bundles, operators
 from olmkit.api.bundledeployments import OWNER_NAME_LABEL
 from olmkit.api.content import Phase
 from olmkit.api.meta import Object
@@ -37,6 +38,7 @@ from olmkit.errors import Conflict, Forbidden, NotFound
 
 NOT_SEEN = "waiting for rukpak"
 _OTHER_NAME = "choose another name with --name"
+_FORCE = ", or use --force"
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,8 @@ async def install(session: Session, request: Request) -> Object:
     except _Changed:
         raise
     except CommandError as error:
-        raise CommandError(error.status, f"{error} {hint}") from error
+        lines = (f"{error} {hint}", *options_for(str(error)))
+        raise CommandError(error.status, "\n".join(lines)) from error
 
 
 async def _check_requirements(session: Session, request: Request) -> None:
@@ -111,8 +114,7 @@ async def _existing(session: Session, request: Request, deadline: float) -> Obje
     except NotFound:
         return None
     if (owner := controlling_owner(found)) is not None:
-        text = f"BundleDeployment {request.name} belongs to {owner.get('kind')} {owner.get('name')}"
-        raise CommandError(REFUSED, f"{text}: {_OTHER_NAME}")
+        raise owner_error(found, owner, request.source.package)
     if not is_terminating(found):
         return found
 
@@ -131,14 +133,30 @@ async def _check_package(session: Session, request: Request) -> None:
     not checked."""
     package = request.source.package
     try:
-        operators = (await installed_packages(session)).get(package, [])
+        known = (await installed_packages(session)).get(package, [])
     except Forbidden:
-        operators = []
-    places = [f"Operator {text_at(each, 'metadata', 'name')}" for each in operators]
-    places += [f"BundleDeployment {each.name}" for each in await left_installations(session) if each.package == package]
-    if places:
-        text = f"package {package} is installed by {clean(places[0])}, and its objects exist once"
-        raise CommandError(REFUSED, f"{text}: remove that one first, or use --force")
+        known = []
+    if known:
+        name = text_at(known[0], "metadata", "name")
+        raise _is_installed(package, f"Operator {name}", f"olm uninstall {name}", _FORCE)
+    left = [each for each in await left_installations(session) if each.package == package]
+    if left:
+        command = f"olm bundle cleanup {left[0].name}" if left[0].is_run else ""
+        raise _is_installed(package, f"BundleDeployment {left[0].name}", command, _FORCE)
+
+
+def owner_error(found: Object, owner: Object, package: str) -> CommandError:
+    """The error about a BundleDeployment that belongs to an owner: with another name the same package is refused too."""
+    kind, name, own = text_at(owner, "kind"), text_at(owner, "name"), LeftInstallation(found)
+    if kind == operators.KIND.kind and package == own.package != "":
+        return _is_installed(package, f"Operator {name}", f"olm uninstall {name}")
+    return CommandError(REFUSED, f"BundleDeployment {own.name} belongs to {kind} {name}: {_OTHER_NAME}")
+
+
+def _is_installed(package: str, place: str, command: str, otherwise: str = "") -> CommandError:
+    """The error about a package that is installed already, with the command that removes it, if `olm` has one."""
+    text = f"package {package} is installed by {place}, and its objects exist once: remove that one first"
+    return CommandError(REFUSED, clean(f"{text}{f' ({command})' if command else ''}{otherwise}"))
 
 
 async def _apply(session: Session, request: Request, existing: Object | None) -> Object:

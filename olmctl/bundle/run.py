@@ -14,7 +14,14 @@ from typing import Any
 
 import click
 
-from olmctl.bundle.install_options import account_of, certificate_mode, check_mode, config_of, watched_namespaces
+from olmctl.bundle.install_options import (
+    account_of,
+    certificate_mode,
+    check_mode,
+    config_of,
+    safety_settings,
+    watched_namespaces,
+)
 from olmctl.bundle.installed_output import print_installed
 from olmctl.bundle.installing import Request, install
 from olmctl.bundle.source import BundleSource, of_directory, read_source
@@ -59,9 +66,9 @@ def deployment_name(source: BundleSource, name: str | None) -> str:
 
 
 def install_settings(session: Session, source: BundleSource, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of spec that the options set. Raises CommandError, OSError."""
+    """The fields of spec that the options set. Raises CommandError, UsageError, OSError."""
     namespace: str | None = options["install_namespace"]
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = safety_settings(options)
     if options["install_mode"]:
         mode, targets = options["install_mode"]
         registry = source.facts.registry if source.facts else None

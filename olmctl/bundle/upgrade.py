@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from olmctl.bundle.edges import edge_problem
+from olmctl.bundle.install_options import safety_settings
 from olmctl.bundle.installed_output import print_installed
 from olmctl.bundle.installing import Request, install
 from olmctl.bundle.run_installations import run_installation
@@ -16,7 +17,7 @@ from olmctl.bundle.source import BundleSource, read_source
 from olmctl.commands import FAILED, NOT_FOUND, REFUSED, CommandError, warn
 from olmctl.operators.left_installations import LeftInstallation
 from olmctl.operators.operator_state import is_terminating, part, text_at
-from olmctl.operators.own_fields import own_spec
+from olmctl.operators.own_fields import merged, own_spec
 from olmctl.operators.session import Session, on_cluster
 from olmctl.terminal import clean
 
@@ -27,6 +28,7 @@ _GIVEN = ("provisionerClassName", "template")
 @on_cluster
 async def upgrade(session: Session, bundle: str, name: str | None, force: bool, seconds: float, **options: Any) -> int:
     """Upgrade what `olm bundle run` has installed to the bundle of a directory or an image."""
+    asked = safety_settings(options)
     source = await read_source(bundle, options, options["pull_secret"])
     found = await _installation(session, source, name)
     spec = own_spec(found.deployment)
@@ -35,7 +37,7 @@ async def upgrade(session: Session, bundle: str, name: str | None, force: bool, 
         raise CommandError(REFUSED, clean(f"{problem}: --force upgrades nevertheless"))
     if problem:
         warn(clean(problem))
-    request = Request(found.name, source.with_secret_of(spec), _settings(spec), force, seconds)
+    request = Request(found.name, source.with_secret_of(spec), merged(_settings(spec), asked), force, seconds)
     await print_installed(session, source, await install(session, request))
     return 0
 

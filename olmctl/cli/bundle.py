@@ -10,7 +10,15 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from olmctl.cli.options import Directory, ObjectName, connection_options, image_options, timeout_option
+from olmctl.cli.options import (
+    Directory,
+    ObjectName,
+    adoption_policy_option,
+    connection_options,
+    crd_upgrade_options,
+    image_options,
+    timeout_option,
+)
 from olmctl.commands import SETTINGS, reports_errors
 from olmctl.terminal import clean
 
@@ -138,6 +146,8 @@ _pull_secret_option = click.option(
     help="The ServiceAccount with whose permissions it is installed.  [default: rukpak's]",
 )
 @_pull_secret_option
+@adoption_policy_option
+@crd_upgrade_options
 @click.option("--watch", is_flag=True, help="Install the bundle again whenever a file of it is saved, until Ctrl-C.")
 @click.option(
     "--force", is_flag=True, help="Also if requirements are missing, or others manage the same package or fields."
@@ -167,6 +177,8 @@ def run(**given: Any) -> int:
     help="The name of the BundleDeployment.  [default: that of the package]",
 )
 @_pull_secret_option
+@adoption_policy_option
+@crd_upgrade_options
 @click.option(
     "--force",
     is_flag=True,
@@ -180,7 +192,7 @@ def upgrade(**given: Any) -> int:
     """Upgrade what `olm bundle run` has installed.
 
     The bundle of the IMAGE or DIRECTORY has to be an upgrade of the installed version, by its replaces, skips or skipRange, as
-    in a catalog. All settings of the installation stay.
+    in a catalog. All settings of the installation stay, unless an option changes them.
     """
     from olmctl.bundle.upgrade import upgrade as work
 

@@ -13,19 +13,15 @@ from olmctl.cli.completion import CHANNEL, OPERATOR, OPERATOR_OR_PACKAGE, PACKAG
 from olmctl.cli.options import (
     GRAPH_FORMATS,
     ObjectName,
+    adoption_policy_option,
     connection_options,
+    crd_upgrade_options,
     image_options,
     no_headers_option,
     output_option,
     wait_options,
 )
 from olmctl.commands import reports_errors
-
-_adoption_policy_option = click.option(
-    "--adoption-policy",
-    type=click.Choice(("Never", "IfUnowned")),
-    help="Whether objects that exist already, and that nobody manages, are taken over with their data.  [default: Never]",
-)
 
 
 @click.command("search")
@@ -78,7 +74,7 @@ def show(**given: Any) -> int:
     type=click.Choice(("Automatic", "Manual")),
     help="Whether each version waits for `olm approve`.  [default: Automatic]",
 )
-@_adoption_policy_option
+@adoption_policy_option
 @click.option(
     "--adopt", is_flag=True, help="Take over the BundleDeployment of the Operator's name, which no Operator owns."
 )
@@ -114,19 +110,8 @@ def install(**given: Any) -> int:
 @click.option(
     "--channel", type=CHANNEL, metavar="CHANNEL", help="The channel to follow; '' follows the package's default."
 )
-@_adoption_policy_option
-@click.option(
-    "--crd-policy",
-    type=click.Choice(("IfUsed", "Enforce", "None")),
-    help="What refuses an upgrade that changes CustomResourceDefinitions.  [default: IfUsed]",
-)
-@click.option(
-    "--ignore-crd-rule",
-    "crd_rules",
-    metavar="RULE",
-    multiple=True,
-    help="A rule about CustomResourceDefinitions that refuses nothing; '' for none. May be repeated: replaces those set before.",
-)
+@adoption_policy_option
+@crd_upgrade_options
 @click.option(
     "--force",
     is_flag=True,

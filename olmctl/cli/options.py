@@ -17,6 +17,10 @@ from olmkit.api.names import dns1123_subdomain_errors
 from olmkit.gocompat.text import quoted
 from olmkit.runtime.flags import Settings
 
+ADOPTION_POLICIES = ("Never", "IfUnowned")
+"""The values of --adoption-policy: olmkit.api.install_settings.AdoptionPolicy."""
+CRD_POLICIES = ("IfUsed", "Enforce", "None")
+"""The values of --crd-policy: olmkit.api.crd_upgrade_safety.CrdUpgradeSafety."""
 DEFAULT_TIMEOUT_SECONDS = 300.0
 DOCUMENT_FORMATS = ("json", "yaml")
 """The formats of blobs: olmctl.authoring.serialize.Format."""
@@ -90,6 +94,34 @@ def output_option(*forms: str) -> Callable[[Callable[..., Any]], Callable[..., A
 def no_headers_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --no-headers."""
     return click.option("--no-headers", is_flag=True, help="Print no headers.")(command)
+
+
+def adoption_policy_option(command: Command) -> Command:
+    """Add --adoption-policy."""
+    option = click.option(
+        "--adoption-policy",
+        type=click.Choice(ADOPTION_POLICIES),
+        help="Whether objects that exist already, and that nobody manages, are taken over with their data.  [default: Never]",
+    )
+    return option(command)
+
+
+def crd_upgrade_options(command: Command) -> Command:
+    """Add --crd-policy, and --ignore-crd-rule as `crd_rules`."""
+    command = click.option(
+        "--ignore-crd-rule",
+        "crd_rules",
+        metavar="RULE",
+        multiple=True,
+        help="A rule about CustomResourceDefinitions that refuses nothing; '' for none. May be repeated: replaces those set "
+        "before.",
+    )(command)
+    option = click.option(
+        "--crd-policy",
+        type=click.Choice(CRD_POLICIES),
+        help="What refuses an upgrade that changes CustomResourceDefinitions.  [default: IfUsed]",
+    )
+    return option(command)
 
 
 _CONNECTION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (

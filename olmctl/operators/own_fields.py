@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from olmctl.operators.session import FIELD_MANAGER
 from olmkit.api.meta import Object
 
@@ -18,6 +21,15 @@ def own_fields(found: Object) -> Object:
             fields: Object = entry.get("fieldsV1", {}).get("f:spec", {})
             return fields
     return {}
+
+
+def merged(known: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields with these changes, at any depth."""
+    nested = {
+        key: merged(known.get(key) or {}, value) if isinstance(value, Mapping) else value
+        for key, value in changes.items()
+    }
+    return {**known, **nested}
 
 
 def _owned(value: Object, fields: Object) -> Object:

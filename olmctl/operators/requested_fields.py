@@ -1,4 +1,4 @@
-"""Checks whether the API server would take the package, channel and version that are asked for, by the patterns of its schema.
+"""Checks whether the API server would take the fields of spec that are asked for, by the patterns of its schema.
 
 Asks no cluster.
 """
@@ -6,12 +6,14 @@ Asks no cluster.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
 from olmctl.terminal import clean
 from olmkit.api import operators
+from olmkit.api.crd_upgrade_rules import CrdUpgradeRule
 
 _RULES = {
     "packageName": (
@@ -42,3 +44,12 @@ def check_fields(spec: Mapping[str, object]) -> None:
             )
         if value and not re.fullmatch(pattern, value):
             raise click.UsageError(f"{clean(value)!r} {why}")
+
+
+def requested_safety(policy: str | None, rules: Sequence[str]) -> dict[str, Any]:
+    """The fields of crdUpgradeSafety that are asked for. Raises UsageError for a rule that does not exist."""
+    known_rules = {rule.value for rule in CrdUpgradeRule}
+    if unknown := sorted({rule for rule in rules if rule} - known_rules):
+        raise click.UsageError(f"there is no rule {', '.join(map(clean, unknown))}: {', '.join(sorted(known_rules))}")
+    asked: dict[str, Any] = {"policy": policy} if policy else {}
+    return asked | ({"ignoredRules": [rule for rule in dict.fromkeys(rules) if rule]} if rules else {})

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-import click
-
 from olmctl.commands import FAILED, REFUSED, CommandError
 from olmctl.operators.approve import approve_version, check_approval, kept_operator, status_of_waiting
 from olmctl.operators.follow import wait_for_operator
@@ -27,13 +25,12 @@ from olmctl.operators.operator_state import (
     refusal,
     text_at,
 )
-from olmctl.operators.own_fields import own_fields, own_spec
+from olmctl.operators.own_fields import merged, own_fields, own_spec
 from olmctl.operators.packages import check_channel, package_objects
-from olmctl.operators.requested_fields import check_fields
+from olmctl.operators.requested_fields import check_fields, requested_safety
 from olmctl.operators.session import Session, on_cluster
 from olmctl.terminal import clean
 from olmkit.api import operators
-from olmkit.api.crd_upgrade_rules import CrdUpgradeRule
 from olmkit.api.meta import Object
 from olmkit.api.operator_condition_names import GROUP, PLURAL, UPGRADEABLE
 from olmkit.api.operators import ConditionType, Reason
@@ -91,11 +88,7 @@ def _install_settings(found: Object, options: Mapping[str, Any]) -> dict[str, An
 
 def _safety(found: Object, policy: str | None, rules: Sequence[str]) -> dict[str, Any]:
     """The same of spec.install.crdUpgradeSafety."""
-    known_rules = {rule.value for rule in CrdUpgradeRule}
-    if unknown := sorted({rule for rule in rules if rule} - known_rules):
-        raise click.UsageError(f"there is no rule {', '.join(map(clean, unknown))}: {', '.join(sorted(known_rules))}")
-    asked: dict[str, Any] = {"policy": policy} if policy else {}
-    asked |= {"ignoredRules": [rule for rule in dict.fromkeys(rules) if rule]} if rules else {}
+    asked = requested_safety(policy, rules)
     known = part(found, "spec", "install", "crdUpgradeSafety") or {}
     return {key: value for key, value in asked.items() if value != known.get(key)}
 
@@ -144,18 +137,9 @@ def changed(found: Object, changes: dict[str, str], settings: Mapping[str, Any] 
     kept = own_spec(found)
     spec = {key: value for key, value in {**kept, **changes}.items() if value != ""}
     if settings:
-        spec["install"] = _merged(spec.get("install") or {}, settings)
+        spec["install"] = merged(spec.get("install") or {}, settings)
     metadata = {"name": found["metadata"]["name"], "uid": found["metadata"]["uid"]}
     return {"apiVersion": operators.KIND.api_version, "kind": "Operator", "metadata": metadata, "spec": spec}
-
-
-def _merged(known: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields with these changes, at any depth."""
-    nested = {
-        key: _merged(known.get(key) or {}, value) if isinstance(value, Mapping) else value
-        for key, value in changes.items()
-    }
-    return {**known, **nested}
 
 
 def _report_unchanged(found: Object, *, is_asked: bool, is_awaited: bool) -> None:

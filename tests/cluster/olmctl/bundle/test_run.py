@@ -11,8 +11,9 @@ from functools import partial
 
 from olmkit.api import bundledeployments
 from olmkit.errors import NotFound
+from rukpak.bundledeployment.cluster.rest_mapper import NAMESPACES
 from tests.cluster.olmctl.bundle.conftest import Workshop
-from tests.cluster.rukpak.harness import CONFIG_MAPS, data
+from tests.cluster.rukpak.harness import CONFIG_MAPS, config_map, data, namespace
 
 RESOURCE = "bundledeployments.core.rukpak.io"
 INTERRUPTIBLE = """
@@ -159,3 +160,24 @@ async def test_the_deployment_of_an_operator_is_left_alone(workshop: Workshop) -
     arguments = ("run", str(workshop.directory), f"--name={owner}")
     expected = f"BundleDeployment {owner} belongs to Operator {owner}: choose another name with --name\n"
     assert await workshop.olm(*arguments) == (5, "", expected)
+
+
+async def test_an_object_that_exists_is_taken_over_on_request(workshop: Workshop) -> None:
+    name, at = workshop.name, workshop.place.at
+    await at.client.create(NAMESPACES, namespace(name))
+    await at.client.create(CONFIG_MAPS, config_map("log", name, v="0"))
+    status, _, err = await workshop.olm("run", str(workshop.directory))
+    assert (status, err.splitlines()[-1].split(", which")[0]) == (
+        1,
+        "if you want that, run the command again with --adoption-policy IfUnowned",
+    )
+    status, out, err = await workshop.olm("run", str(workshop.directory), "--adoption-policy", "IfUnowned")
+    assert (status, out.splitlines()[0]) == (0, f"{RESOURCE}/{name} configured"), err
+    assert await installed(workshop) == "1"
+    workshop.save("2")
+    options = ("--crd-policy", "Enforce", "--ignore-crd-rule", "enum-added")
+    assert (await workshop.olm("upgrade", str(workshop.directory), "--name", name, *options))[0] == 0
+    deployment = await at.client.get(bundledeployments.KIND, name)
+    assert deployment["spec"]["adoptionPolicy"] == "IfUnowned"
+    assert deployment["spec"]["crdUpgradeSafety"] == {"policy": "Enforce", "ignoredRules": ["enum-added"]}
+    await at.remove()

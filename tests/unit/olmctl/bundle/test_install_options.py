@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import click
 import pytest
 
-from olmctl.bundle.install_options import account_of, check_mode, install_mode_of, watched_namespaces
+from olmctl.bundle.install_options import (
+    account_of,
+    check_mode,
+    install_mode_of,
+    options_for,
+    watched_namespaces,
+)
 from olmctl.commands import CommandError
 from olmkit.api.impersonation import Account
 from tests.unit.olmctl.bundle.bundles import widgets
@@ -71,5 +78,22 @@ def test_a_service_account(text: str, namespace: str | None, account: Account) -
 
 
 def test_a_service_account_without_a_namespace() -> None:
-    with pytest.raises(CommandError, match="must be NAMESPACE/NAME, or NAME together with --namespace"):
+    with pytest.raises(click.UsageError, match="must be NAMESPACE/NAME, or NAME together with --namespace"):
         account_of("b", None)
+
+
+@pytest.mark.parametrize(
+    ("message", "options"),
+    [
+        pytest.param("a exists: set adoptionPolicy to IfUnowned to take it over", ["--adoption-policy"], id="adoption"),
+        pytest.param(
+            "if this is safe, name these rules in crdUpgradeSafety.ignoredRules: enum-added",
+            ["--ignore-crd-rule"],
+            id="rules about definitions",
+        ),
+        pytest.param("the API server does not permit this (scope-changed): choose another version", [], id="neither"),
+    ],
+)
+def test_the_options_for_fields_that_a_message_names(message: str, options: list[str]) -> None:
+    found = options_for(message)
+    assert [each.removeprefix("if you want that, run the command again with ").split()[0] for each in found] == options

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from olmctl.bundle.installing import check_unchanged, is_missing_image
+from olmctl.bundle.installing import check_unchanged, is_missing_image, owner_error
 from olmctl.bundle.source import BundleSource
 from olmctl.commands import FAILED, CommandError
 from olmkit.api.meta import Object
 from olmkit.errors import OlmError
+from tests.unit.olmctl.bundle import installations
 
 IMAGE = {"type": "image", "image": {"ref": "registry.example.com/widgets:v1"}}
 OTHER = {"type": "image", "image": {"ref": "registry.example.com/widgets:v2"}}
@@ -62,3 +63,26 @@ def test_a_deployment_with_another_bundle(found: Object, bundle: str) -> None:
 def test_an_image_that_does_not_exist(unread: OlmError | None, message: str, is_missing: bool) -> None:
     source = BundleSource("registry.example.com/widgets:v1", "widgets", "registry", None, None, unread=unread)
     assert is_missing_image(source, message) is is_missing
+
+
+@pytest.mark.parametrize(
+    ("package", "text"),
+    [
+        pytest.param(
+            "widgets",
+            "package widgets is installed by Operator w, and its objects exist once: remove that one first (olm uninstall w)",
+            id="of the same package, which another name does not help",
+        ),
+        pytest.param(
+            "", "BundleDeployment w belongs to Operator w: choose another name with --name", id="of no package"
+        ),
+        pytest.param(
+            "a", "BundleDeployment w belongs to Operator w: choose another name with --name", id="of another one"
+        ),
+    ],
+)
+def test_a_deployment_of_an_operator(package: str, text: str) -> None:
+    found = installations.deployment("w", owner="w")
+    (owner,) = found["metadata"]["ownerReferences"]
+    error = owner_error(found, owner, package)
+    assert (error.status, str(error)) == (5, text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from olmctl.bundle.run import changed_files, deployment_name, install_settings
@@ -35,7 +36,7 @@ def test_a_directory_without_a_name() -> None:
 def options(**given: Any) -> dict[str, Any]:
     """The options of the command that say how a bundle is installed, as click gives them."""
     names = ("install_namespace", "install_mode", "config", "certificates", "service_account")
-    return {**dict.fromkeys(names), **given}
+    return {**dict.fromkeys((*names, "adoption_policy", "crd_policy")), "crd_rules": (), **given}
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,14 @@ def options(**given: Any) -> dict[str, Any]:
             id="the namespace that is given is watched",
         ),
         pytest.param({"certificates": "cert-manager"}, {"certificates": "CertManager"}, id="the certificates"),
+        pytest.param(
+            {"adoption_policy": "IfUnowned", "crd_policy": "Enforce", "crd_rules": ("enum-added", "", "enum-added")},
+            {
+                "adoptionPolicy": "IfUnowned",
+                "crdUpgradeSafety": {"policy": "Enforce", "ignoredRules": ["enum-added"]},
+            },
+            id="what is taken over, and which definitions are refused",
+        ),
         pytest.param({"service_account": "a/b"}, {"serviceAccount": {"name": "b", "namespace": "a"}}, id="the account"),
     ],
 )
@@ -71,6 +80,12 @@ def test_the_config_of_an_installation(tmp_path: Path) -> None:
     file.write_text("- a")
     with pytest.raises(CommandError, match="must be one mapping"):
         install_settings(SESSION, source, options(config=str(file)))
+
+
+def test_a_rule_that_does_not_exist() -> None:
+    source = BundleSource("widgets", "widgets", "registry", None, OWN)
+    with pytest.raises(click.UsageError, match="there is no rule enum: conversion-removed, default-added, "):
+        install_settings(SESSION, source, options(crd_rules=("enum",)))
 
 
 def test_an_own_namespace_that_is_not_known() -> None:
