@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from olmctl.commands import FAILED, CommandError
+from olmctl.commands import FAILED, WRONG_USAGE, CommandError
 from olmctl.label_selectors import BadSelector, Selector
 from olmctl.scorecard.bundle_tests import TESTS, load_bundle, run_builtin
 from olmctl.scorecard.configuration import (
@@ -30,7 +30,7 @@ from olmctl.scorecard.pods import FileTooLarge
 from olmctl.scorecard.results import Outcome, State, failed
 from olmctl.terminal import ProgressLine
 from olmctl.validation.file_tree import TooLarge, read_tree
-from olmctl.validation.load import LoadFault
+from olmctl.validation.load_faults import LoadFault
 from olmctl.validation.loaded_bundle import LoadedBundle
 from olmkit.errors import ApiError, OlmError
 
@@ -93,7 +93,7 @@ def _directory(bundle: str, request: Request) -> AbstractContextManager[Path]:
     from olmctl.catalog.images import reference_error
 
     if why := reference_error(bundle):
-        raise CommandError(FAILED, f"{bundle}: there is no such directory, and it is no image: {why}")
+        raise CommandError(WRONG_USAGE, f"{bundle}: there is no such directory, and it is no image: {why}")
     return _Pulled(bundle, request)
 
 

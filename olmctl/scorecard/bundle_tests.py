@@ -17,13 +17,13 @@ from olmctl.validation.load import (
     MANIFESTS_LABEL,
     READ_OPTIONS,
     BundleObjects,
-    LoadFault,
     bundle_of,
     find_metadata,
     load_objects,
     manifests_directory,
     object_error,
 )
+from olmctl.validation.load_faults import LoadFault
 from olmctl.validation.loaded_bundle import Document, LoadedBundle, gvk_of
 from olmkit.gocompat.go_leaf_types import json_kind
 from olmkit.gocompat.go_yaml import GoYamlError

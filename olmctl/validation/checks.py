@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from olmctl.validation import crd_rules, csv_rules, format, objects, whole_bundle
 from olmctl.validation.file_tree import FileTree
 from olmctl.validation.finding import ERROR, Finding
-from olmctl.validation.load import HELM, LoadFault, load
+from olmctl.validation.load import HELM, load
+from olmctl.validation.load_faults import LoadFault
 from olmctl.validation.loaded_bundle import LoadedBundle
 from olmctl.validation.result import Result
 
@@ -19,7 +20,7 @@ LOAD = "load"
 MAX_FINDINGS = 2_000
 """Findings of one check about one bundle."""
 MAX_MESSAGE_CHARACTERS = 100_000
-_LOAD_HINT = "Correct the file: nothing else of the bundle was checked."
+_NOT_CHECKED = "Nothing else of the bundle was checked."
 
 Check = Callable[[LoadedBundle], Iterable[Finding]]
 CONTENT: Sequence[Check] = (objects.check, whole_bundle.check, csv_rules.check, crd_rules.check)
@@ -44,7 +45,10 @@ def _findings(tree: FileTree, origin: str, options: Options, directory: str) -> 
     try:
         bundle = load(tree, origin, directory)
     except LoadFault as fault:
-        yield Finding(ERROR, fault.text, LOAD, file=fault.file, line=fault.line, rule="load", hint=_LOAD_HINT)
+        hint = f"{fault.hint} {_NOT_CHECKED}".lstrip()
+        yield Finding(
+            ERROR, fault.text, LOAD, field=fault.field, file=fault.file, line=fault.line, rule="load", hint=hint
+        )
         if not options.upstream:
             extra = _extra(LoadedBundle(origin, tree.files))
             yield from (each for each in extra if (each.file, each.line) != (fault.file, fault.line))

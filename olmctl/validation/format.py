@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from olmctl.validation.file_tree import FileTree
 from olmctl.validation.finding import Finding
-from olmctl.validation.load import MANIFESTS_LABEL, READ_OPTIONS, BundleObjects, LoadFault, media_type
+from olmctl.validation.load import MANIFESTS_LABEL, READ_OPTIONS, BundleObjects, media_type
+from olmctl.validation.load_faults import LoadFault
 from olmctl.validation.loaded_bundle import Document, LoadedBundle
 from olmctl.validation.reporting import Reporter, Rule
 from olmkit.fbc.checks.version_errors import range_error

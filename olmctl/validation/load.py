@@ -14,7 +14,27 @@ from typing import Any, Final
 import orjson
 
 from olmctl.validation.file_tree import NO_SUCH_FILE, FileTree
+from olmctl.validation.load_faults import (
+    ADD_ANNOTATIONS,
+    ADD_CSV,
+    ADD_KIND,
+    ADD_MANIFESTS,
+    CORRECT_FILES,
+    CORRECT_YAML,
+    CRD_V1,
+    FLATTEN,
+    MANIFESTS_OUTSIDE,
+    MOVE_ANNOTATIONS,
+    NO_OBJECT,
+    ONE_CSV,
+    REMOVE_HIDDEN,
+    REPLACE_LINK,
+    LoadFault,
+    no_metadata_hint,
+    type_fault,
+)
 from olmctl.validation.loaded_bundle import CRD, CSV, V1, V1BETA1, Document, LoadedBundle, gvk_of
+from olmctl.validation.places import line_of
 from olmkit.gocompat.go_unmarshal import unmarshal
 from olmkit.gocompat.go_yaml import GoYamlError, first_document
 from olmkit.gocompat.go_yaml import load as load_yaml
@@ -35,18 +55,6 @@ READ_OPTIONS: Final = ReadOptions(
 """The limits of each file; orjson writes no more than 254 levels."""
 
 
-@dataclass
-class LoadFault(Exception):
-    """The bundle cannot be loaded: upstream's text, and the place of the fault."""
-
-    text: str
-    file: str = ""
-    line: int = 0
-
-    def __str__(self) -> str:
-        return self.text
-
-
 class BundleObjects:
     """The files of a bundle, and the object in each: read at the first use, once."""
 
@@ -64,8 +72,13 @@ class BundleObjects:
                 self._read[path] = fault
         found = self._read[path]
         if isinstance(found, LoadFault):
-            raise LoadFault(found.text, found.file, found.line)
+            raise replace(found)
         return found
+
+    @property
+    def has_fault(self) -> bool:
+        """True if a file that was read has no object."""
+        return any(isinstance(each, LoadFault) for each in self._read.values())
 
     def is_csv(self, path: str) -> bool:
         """Report whether the file has a ClusterServiceVersion."""
@@ -77,12 +90,12 @@ class BundleObjects:
 
 @dataclass
 class _Loading:
-    """The objects of one directory, and the faults so far: texts, and the place of the first one."""
+    """The objects of one directory, and the faults so far: texts, and the first one that has a place."""
 
     objects: BundleObjects
     origin: str
     texts: list[str] = field(default_factory=list)
-    place: tuple[str, int] = ("", 0)
+    first: LoadFault | None = None
     has_csv: bool = False
     documents: list[Document] | None = None
     csv: Document | None = None
@@ -95,9 +108,10 @@ class _Loading:
     def shown(self, path: str) -> str:
         return f"{self.origin}/{path}" if path else self.origin
 
-    def locate(self, path: str, line: int = 0) -> None:
-        if not self.place[0]:
-            self.place = (path, line)
+    def locate(self, fault: LoadFault) -> str:
+        """Keep the place and the hint of the fault, if it is the first one; returns its text."""
+        self.first = self.first or fault
+        return fault.text
 
 
 @dataclass
@@ -153,7 +167,11 @@ def find_metadata(tree: FileTree, origin: str) -> tuple[Mapping[str, str], str]:
                 continue
             if annotations:
                 return annotations, path
-    raise LoadFault(f"metadata not found in {origin}")
+    text = f"metadata not found in {origin}"
+    if ANNOTATIONS_FILE not in tree.files:
+        raise LoadFault(text, hint=no_metadata_hint(tree))
+    line = line_of(tree.files[ANNOTATIONS_FILE], ("annotations",))
+    raise LoadFault(text, ANNOTATIONS_FILE, line, ADD_ANNOTATIONS, "annotations")
 
 
 def _read_annotations(tree: FileTree, path: str, origin: str) -> Mapping[str, str]:
@@ -161,10 +179,11 @@ def _read_annotations(tree: FileTree, path: str, origin: str) -> Mapping[str, st
     try:
         value = load_yaml(tree.files[path], READ_OPTIONS)
     except GoYamlError as error:
-        raise LoadFault(f"{start}error converting YAML to JSON: {error}", path, error.line) from error
+        raise LoadFault(f"{start}error converting YAML to JSON: {error}", path, error.line, CORRECT_YAML) from error
     read, problem = unmarshal("bundle.AnnotationMetadata", value)
     if problem:
-        raise LoadFault(f"{start}error unmarshaling JSON: while decoding JSON: {problem}", path)
+        text = f"{start}error unmarshaling JSON: while decoding JSON: {problem}"
+        raise type_fault(text, "bundle.AnnotationMetadata", value, path, tree.files[path])
     found = (read or {}).get("annotations") or {}
     return {key: text or "" for key, text in found.items()}
 
@@ -177,7 +196,7 @@ def manifests_directory(label: str | None, origin: str) -> str:
     if path != "x" and not path.startswith("x/"):
         shown = posixpath.normpath(f"{origin}/{label}")
         text = f"The directory {shown} of the annotation {MANIFESTS_LABEL} is outside the bundle"
-        raise LoadFault(text, ANNOTATIONS_FILE)
+        raise LoadFault(text, ANNOTATIONS_FILE, hint=MANIFESTS_OUTSIDE, field=f"annotations.{MANIFESTS_LABEL}")
     return path.removeprefix("x").removeprefix("/")
 
 
@@ -188,9 +207,11 @@ def media_type(objects: BundleObjects, directory: str, origin: str) -> str:
     names = [name for name in tree.names(directory) if start + name not in tree.directories]
     for name in names:
         if start + name in tree.unreadable:
-            raise LoadFault(f"Unable to read file {origin}/{start}{name} in bundle", start + name)
+            raise LoadFault(f"Unable to read file {origin}/{start}{name} in bundle", start + name, hint=REPLACE_LINK)
     if not names:
-        raise LoadFault(f"The directory {_joined(origin, directory)} contains no yaml files")
+        raise LoadFault(
+            f"The directory {_joined(origin, directory)} contains no yaml files", directory, hint=ADD_MANIFESTS
+        )
     if "Chart.yaml" in names and _is_chart(tree.files[f"{start}Chart.yaml"]):
         return HELM
     return REGISTRY if any(objects.is_csv(start + name) for name in names) else PLAIN
@@ -211,11 +232,13 @@ def load_objects(objects: BundleObjects, directory: str, origin: str) -> Content
     for path in () if is_hidden else objects.tree.walk(directory):
         _visit(loading, path)
     if not loading.has_csv:
-        loading.texts.append(f"unable to find a csv in bundle directory {_joined(origin, directory)}")
+        text = f"unable to find a csv in bundle directory {_joined(origin, directory)}"
+        hint = CORRECT_FILES if objects.has_fault else ADD_CSV
+        loading.texts.append(loading.locate(LoadFault(text, directory, hint=hint)))
     elif loading.documents is None:
         loading.texts.append(f"unable to load bundle from directory {_joined(origin, directory)}")
     if loading.texts:
-        raise LoadFault(aggregated(loading.texts), *loading.place)
+        raise replace(loading.first or LoadFault(""), text=aggregated(loading.texts))
     assert loading.csv is not None
     assert loading.documents is not None
     name = Document("", b"", objects.at(loading.csv.file)).name
@@ -236,7 +259,8 @@ def _visit(loading: _Loading, path: str) -> None:
     if name.startswith("annotations") and path in loading.tree.files:
         problem = _annotations_problem(loading.tree.files[path])
         if problem:
-            loading.texts.append(f"unable to load the annotations file {loading.shown(path)}: {problem}")
+            text = f"unable to load the annotations file {loading.shown(path)}: {problem}"
+            loading.texts.append(loading.locate(LoadFault(text, path, hint=MOVE_ANNOTATIONS)))
             return
     if path in loading.tree.unreadable:
         loading.texts.append(_open_error(loading, path))
@@ -263,10 +287,10 @@ def _annotations_problem(data: bytes) -> str:
 
 
 def _open_error(loading: _Loading, path: str) -> str:
-    loading.locate(path)
     why = loading.tree.unreadable[path]
     step = "open " if why == NO_SUCH_FILE else ""
-    return f"unable to load file {loading.shown(path)}: {step}{loading.shown(path)}: {why}"
+    text = f"unable to load file {loading.shown(path)}: {step}{loading.shown(path)}: {why}"
+    return loading.locate(LoadFault(text, path, hint=REPLACE_LINK))
 
 
 def _load_directory(loading: _Loading, directory: str) -> tuple[list[str], list[Document], Document | None]:
@@ -283,8 +307,7 @@ def _load_directory(loading: _Loading, directory: str) -> tuple[list[str], list[
         try:
             document = _typed(document, name, has_csv=csv is not None)
         except LoadFault as fault:
-            loading.locate(path, fault.line)
-            return [fault.text], [], None
+            return [loading.locate(fault)], [], None
         if document.kind == CSV:
             csv = document
         documents.append(document)
@@ -295,18 +318,17 @@ def _read_entry(loading: _Loading, path: str) -> tuple[Document | None, str]:
     """The object in a file; or None and the error."""
     name = posixpath.basename(path)
     if path in loading.tree.directories:
-        loading.locate(path)
-        return None, f"bundle manifests dir contains directory: {loading.shown(path)}"
+        text = f"bundle manifests dir contains directory: {loading.shown(path)}"
+        return None, loading.locate(LoadFault(text, path, hint=FLATTEN))
     if name.startswith("."):
-        loading.locate(path)
-        return None, f"bundle manifests dir has hidden file: {loading.shown(path)}"
+        text = f"bundle manifests dir has hidden file: {loading.shown(path)}"
+        return None, loading.locate(LoadFault(text, path, hint=REMOVE_HIDDEN))
     if path in loading.tree.unreadable:
         return None, _open_error(loading, path)
     try:
         return Document(path, loading.tree.files[path], loading.objects.at(path)), ""
     except LoadFault as fault:
-        loading.locate(path, fault.line)
-        return None, f"unable to decode object: {fault.text}"
+        return None, loading.locate(replace(fault, text=f"unable to decode object: {fault.text}", file=path))
 
 
 def read_object(data: bytes) -> dict[str, Any]:
@@ -316,12 +338,13 @@ def read_object(data: bytes) -> dict[str, Any]:
     except GoYamlError as error:
         is_yaml = error.text.startswith("yaml: ")
         text = f"error converting YAML to JSON: {error.text}" if is_yaml else error.text
-        raise LoadFault(text, line=error.line) from error
+        raise LoadFault(text, line=error.line, hint=CORRECT_YAML if error.line else NO_OBJECT) from error
     if value is None:
         return {}
     problem = object_error(value)
     if problem:
-        raise LoadFault(f"error unmarshaling JSON: while decoding JSON: {problem}")
+        hint = ADD_KIND if isinstance(value, dict) else NO_OBJECT
+        raise LoadFault(f"error unmarshaling JSON: while decoding JSON: {problem}", line=line_of(data, ()), hint=hint)
     body: dict[str, Any] = value
     return body
 
@@ -358,19 +381,20 @@ def _typed(document: Document, name: str, *, has_csv: bool) -> Document:
     what = "CSV" if document.kind == CSV else "CRD"
     if document.kind == CSV:
         if has_csv:
-            raise LoadFault("invalid bundle: contains multiple CSVs")
+            raise LoadFault("invalid bundle: contains multiple CSVs", document.file, 1, ONE_CSV)
         type_name = CSV_TYPE
     elif document.kind == CRD:
         version = document.api_version
         if version not in CRD_TYPES:
-            raise LoadFault(f"unsupported CRD version {version} for {name}")
+            line = line_of(document.data, ("apiVersion",))
+            raise LoadFault(f"unsupported CRD version {version} for {name}", document.file, line, CRD_V1, "apiVersion")
         type_name = CRD_TYPES[version]
     else:
         return document
     body, problem = unmarshal(type_name, document.body)
     if problem:
         text = f"unable to parse {what} {name}: error unmarshaling JSON: while decoding JSON: {problem}"
-        raise LoadFault(text)
+        raise type_fault(text, type_name, body, document.file, document.data)
     return Document(document.file, document.data, body)
 
 

@@ -76,9 +76,62 @@ def decode_error(type_name: str, value: Any) -> str:
     wanted = _type(type_name)
     if type(value) is wanted.python and (wanted.is_right is None or wanted.is_right(value)):
         return ""
-    first = _first(_errors(type_name, value, "", ()))
+    first = _error(type_name, value)
     text = "" if first is None else first.text if isinstance(first, Refusal) else str(first)
     return _OF_DEFINITIONS.sub("v1beta1.", text) if type_name.startswith("v1beta1.") else text
+
+
+@dataclass(frozen=True, slots=True)
+class WrongValue:
+    """The value that Go's error is about: its keys and indexes, and the type of the table that it should have."""
+
+    path: tuple[str | int, ...]
+    type_name: str
+
+
+def wrong_value(type_name: str, value: Any) -> WrongValue | None:
+    """The value that decode_error() is about, for people; None if Go accepts the whole value."""
+    if _error(type_name, value) is None:
+        return None
+    path: list[str | int] = []
+    while (member := _wrong_member(type_name, value)) is not None:
+        key, type_name, value = member
+        path.append(key)
+    return WrongValue(tuple(path), type_name)
+
+
+def _wrong_member(type_name: str, value: Any) -> tuple[str | int, str, Any] | None:
+    """The member of a value whose error Go reports, with its type; None if no member is wrong."""
+    first = None
+    for member in _members(type_name.removeprefix(POINTER), value):
+        error = _error(*member[1:])
+        if isinstance(error, Refusal):
+            return member
+        first = first or (member if error is not None else None)
+    return first
+
+
+def _members(name: str, value: Any) -> Iterator[tuple[str | int, str, Any]]:
+    """The keys or indexes of the members of a value, with their types, in the order in which Go meets them."""
+    if name in _SCHEMAS:
+        name = "JSONSchemaProps" if isinstance(value, dict) else _SCHEMAS[name]
+    if not name or name in LEAVES:
+        return
+    wanted = _type(name)
+    if not isinstance(value, wanted.python or object):
+        return
+    if isinstance(value, list) and wanted.inner:
+        yield from ((index, wanted.inner, each) for index, each in enumerate(value))
+    elif isinstance(value, dict) and wanted.inner:
+        yield from ((key, wanted.inner, value[key]) for key in sorted(value))
+    elif isinstance(value, dict):
+        for key in sorted(value):
+            if (field_name := wanted.field_name(key)) is not None:
+                yield key, wanted.fields[field_name], value[key]
+
+
+def _error(type_name: str, value: Any) -> Error | None:
+    return _first(_errors(type_name, value, "", ()))
 
 
 def _first(errors: Iterator[Error]) -> Error | None:

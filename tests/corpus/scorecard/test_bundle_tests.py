@@ -13,7 +13,7 @@ import pytest
 from olmctl.scorecard.bundle_tests import load_bundle, run_builtin
 from olmctl.scorecard.results import State
 from olmctl.validation.file_tree import read_tree
-from olmctl.validation.load import LoadFault
+from olmctl.validation.load_faults import LoadFault
 from tests.corpus.validation.refused_faults import REFUSED
 from tests.corpus.validation.verdicts import comparable
 

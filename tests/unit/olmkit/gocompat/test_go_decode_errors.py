@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.gocompat.go_decode_errors import decode_error
+from olmkit.gocompat.go_decode_errors import WrongValue, decode_error, wrong_value
 
 PACKAGE, CSV = "declcfg.Package", "property.CSVMetadata"
 
@@ -117,6 +117,36 @@ def test_values_that_go_refuses(type_name: str, value: Any, words: str) -> None:
     assert decode_error(type_name, value) == f"json: cannot unmarshal {words}"
 
 
+@pytest.mark.parametrize(
+    ("type_name", "value", "path", "wanted"),
+    [
+        pytest.param(PACKAGE, "x", (), PACKAGE, id="the whole value"),
+        pytest.param(PACKAGE, {"NAME": 1.5}, ("NAME",), "string", id="a field in another case"),
+        pytest.param(PACKAGE, {"icon": {"mediatype": {}}}, ("icon", "mediatype"), "string", id="a field of a struct"),
+        pytest.param(PACKAGE, {"properties": [{}, {"type": 5}]}, ("properties", 1, "type"), "string", id="in a list"),
+        pytest.param(CSV, {"annotations": {"b": [], "a": {}}}, ("annotations", "a"), "string", id="in a map"),
+        pytest.param(
+            "CustomResourceDefinition",
+            {
+                "metadata": {"name": 1},
+                "spec": {"versions": [{"schema": {"openAPIV3Schema": {"additionalProperties": "x"}}}]},
+            },
+            ("spec", "versions", 0, "schema", "openAPIV3Schema", "additionalProperties"),
+            "*SchemaOrBool",
+            id="what a decoder of its own refuses, before a mismatch",
+        ),
+    ],
+)
+def test_the_value_that_the_error_is_about(
+    type_name: str, value: Any, path: tuple[str | int, ...], wanted: str
+) -> None:
+    assert wrong_value(type_name, value) == WrongValue(path, wanted)
+
+
+def test_a_value_without_an_error() -> None:
+    assert wrong_value(PACKAGE, {"name": "a"}) is None
+
+
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-300, 300) | st.sampled_from(["", "a", "eA=="]),
     lambda inner: (
@@ -138,3 +168,8 @@ def test_the_quick_check_accepts_what_the_slow_one_accepts(type_name: str, value
     """In a mapping that has a key in another case the slow look decides all; an empty schema adds no fault."""
     slow = {**value, "SCHEMA": ""} if isinstance(value, dict) else value
     assert decode_error(type_name, value) == decode_error(type_name, slow)
+
+
+@given(st.sampled_from([PACKAGE, "declcfg.Channel", "declcfg.Bundle", "declcfg.Deprecation"]), VALUES)
+def test_a_wrong_value_is_found_for_each_error(type_name: str, value: Any) -> None:
+    assert (wrong_value(type_name, value) is None) == (decode_error(type_name, value) == "")
