@@ -9,13 +9,12 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from olmctl.authoring.serialize import Format, serialize
+from olmctl.authoring.yaml_insertion import with_item
 from olmkit.fbc.blobs import Blob, parse_blob
 from olmkit.fbc.documents import read_documents
 from olmkit.fbc.errors import BadDocument
@@ -63,11 +62,27 @@ class CatalogText:
 
     def with_entry(self, piece: Piece, entry: Mapping[str, Any]) -> str:
         """The text with one more entry, at the end of the channel in `piece`."""
-        old = self.text[piece.start : piece.end]
         value = {**piece.blob.value, _ENTRIES: [*(piece.blob.value.get(_ENTRIES) or ()), dict(entry)]}
-        new = _with_entry_in_yaml(old, entry) if self.form == "yaml" else None
+        return self.with_item(piece, (_ENTRIES,), entry, value)
+
+    def with_item(
+        self, piece: Piece, path: Sequence[str | int], item: Mapping[str, Any], value: Mapping[str, Any], **place: int
+    ) -> str:
+        """The text with one more item in a sequence of `piece`, whose value is then `value`. `place` as of
+        olmctl.authoring.yaml_insertion.with_item."""
+        old = self.text[piece.start : piece.end]
+        new = with_item(old, path, item, **place) if self.form == "yaml" else None
+        return self._with(piece, new, value)
+
+    def with_lines(self, piece: Piece, lines: str, value: Mapping[str, Any]) -> str:
+        """The text with these lines at the end of `piece`, whose value is then `value`."""
+        old = self.text[piece.start : piece.end]
+        return self._with(piece, f"{old.rstrip()}\n{lines}" if self.form == "yaml" else None, value)
+
+    def _with(self, piece: Piece, new: str | None, value: Mapping[str, Any]) -> str:
+        """The text with `new` in the place of `piece`; without it, or if its value is another one, the value is written anew."""
         if new is None or _value(new) != value:
-            new = self._document(value, old)
+            return self.with_replaced(piece, value)
         return self.text[: piece.start] + new + self.text[piece.end :]
 
     def with_replaced(self, piece: Piece, value: Mapping[str, Any]) -> str:
@@ -125,42 +140,6 @@ def _json_spans(text: str) -> Iterator[tuple[int, int]]:
             return
         yield match.end(), end
         at = end
-
-
-def _with_entry_in_yaml(text: str, entry: Mapping[str, Any]) -> str | None:
-    """The document of a channel with one more entry as text; None if its entries are no list in block style."""
-    entries = _entries_node(text)
-    if entries is None:
-        return None
-    lines = text.splitlines(keepends=True)
-    line = min(_last_line(entries.value[-1]), len(lines) - 1)
-    dash = lines[entries.start_mark.line].find("-")
-    if dash < 0 or lines[entries.start_mark.line][:dash].strip():
-        return None
-    if not lines[line].endswith("\n"):
-        lines[line] += "\n"
-    added = serialize({_ENTRIES: [dict(entry)]}, "yaml").decode().splitlines()[2:]
-    new = "".join(f"{' ' * dash}{each}\n" for each in added)
-    return "".join(lines[: line + 1]) + new + "".join(lines[line + 1 :])
-
-
-def _entries_node(text: str) -> yaml.SequenceNode | None:
-    try:
-        root = yaml.compose(text, Loader=yaml.CSafeLoader)
-    except (yaml.YAMLError, RecursionError):
-        return None
-    for key, value in root.value if isinstance(root, yaml.MappingNode) else ():
-        if key.value == _ENTRIES and isinstance(value, yaml.SequenceNode) and value.value and not value.flow_style:
-            return value
-    return None
-
-
-def _last_line(node: yaml.Node) -> int:
-    """The last line of a node. The end of a collection in block style is where the next token begins."""
-    if isinstance(node, yaml.ScalarNode) or getattr(node, "flow_style", False):
-        return int(node.end_mark.line)
-    parts = (part for each in node.value for part in (each if isinstance(each, tuple) else (each,)))
-    return max(map(_last_line, parts), default=int(node.start_mark.line))
 
 
 def _value(text: str) -> Any:

@@ -36,6 +36,20 @@ def locked(catalog: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def write_file(target: Path, text: str) -> None:
+    """Write the text to the file, or to the one that a link names, by renaming. Raises OSError."""
+    target = target.resolve() if target.is_symlink() else target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.partial")
+    try:
+        partial.write_text(text)
+        with contextlib.suppress(FileNotFoundError):
+            partial.chmod(target.stat().st_mode & 0o777)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
 @dataclass
 class PackageFiles:
     """The files of a catalog that contain documents of one package, as they are to be: path -> text."""
@@ -114,17 +128,7 @@ class PackageFiles:
     def write(self) -> list[Path]:
         """Write the changed files; returns their paths. Raises OSError."""
         for path in self.changed:
-            target = self.root / path
-            target = target.resolve() if target.is_symlink() else target
-            target.parent.mkdir(parents=True, exist_ok=True)
-            partial = target.with_name(f".{target.name}.partial")
-            try:
-                partial.write_text(self.texts[path].text)
-                with contextlib.suppress(FileNotFoundError):
-                    partial.chmod(target.stat().st_mode & 0o777)
-                partial.replace(target)
-            finally:
-                partial.unlink(missing_ok=True)
+            write_file(self.root / path, self.texts[path].text)
         return [self.root / path for path in self.changed]
 
     def _put_bundle(self, value: Mapping[str, object], bundle: NewBundle) -> str:

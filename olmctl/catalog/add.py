@@ -11,16 +11,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
+
 from olmctl.authoring.bundle_blobs import registry_blob
 from olmctl.authoring.catalog_addition import NewBundle, PackageState, Refused, Wanted, plan_addition
-from olmctl.authoring.catalog_update import PackageFiles, locked
+from olmctl.authoring.catalog_text import NotEditable
+from olmctl.authoring.catalog_update import PackageFiles, locked, write_file
 from olmctl.authoring.images.contents import ANNOTATIONS_FILE, annotations_of, bundle_files, catalog_content
 from olmctl.authoring.images.delivery import check_names, push_image
 from olmctl.authoring.images.labels import CHANNELS_LABEL, DEFAULT_CHANNEL_LABEL
-from olmctl.commands import FAILED, CommandError, warn
+from olmctl.authoring.template import BadTemplate
+from olmctl.authoring.template_addition import add_to_template
+from olmctl.commands import FAILED, WRONG_USAGE, CommandError, warn
 from olmctl.terminal import clean_lines
 from olmkit.fbc.bundle_files import BadBundleFiles, read_registry
 from olmkit.fbc.checks.pull_specs import pull_spec_error
+from olmkit.fbc.errors import BadBlob, BadDocument
 from olmkit.gocompat.text import quoted
 from olmkit.sources.access import Access
 
@@ -37,6 +43,7 @@ class Request:
     skip_range: str | None
     default_channel: str | None
     overwrite: bool
+    template: Path | None
     push: tuple[str, ...]
     registries_conf: Path | None
     pull_cas_dir: Path | None
@@ -60,6 +67,12 @@ def add(bundles: Sequence[str], **options: Any) -> int:
     request = Request(**options)
     if len(bundles) > 1 and (request.image or request.wanted.has_edges):
         raise CommandError(FAILED, "--image, --replaces, --skips and --skip-range are for one bundle: give one")
+    if request.template is not None:
+        if request.push:
+            raise click.UsageError("--push is for a catalog: render the template first (olm catalog render-template)")
+        for each in bundles:
+            _add(each, request)
+        return 0
     if request.catalog.exists() and not request.catalog.is_dir():
         raise CommandError(FAILED, f"{request.catalog} is no directory")
     check_names(request.push)
@@ -73,7 +86,7 @@ def add(bundles: Sequence[str], **options: Any) -> int:
 
 def _add(given: str, request: Request) -> None:
     """Add a bundle, and print what changes. Raises CommandError, OlmError, OSError."""
-    source = _Source(Path(given), request.image) if Path(given).is_dir() else None
+    source = _Source(Path(given), request.image, given) if Path(given).is_dir() else None
     if source is not None:
         _add_files(source, request)
         return
@@ -81,16 +94,18 @@ def _add(given: str, request: Request) -> None:
     from olmctl.catalog.images import NoDirectory, reference_error, unpacked
 
     if request.image:
-        raise CommandError(FAILED, f"{given}: no such directory: --image is for the directory of a bundle")
+        raise CommandError(
+            WRONG_USAGE, f"{given}: there is no such directory, and --image is for the directory of a bundle"
+        )
     if why := reference_error(given):
-        raise CommandError(FAILED, f"{given}: there is no such directory, and it is no image: {why}")
+        raise CommandError(WRONG_USAGE, f"{given}: there is no such directory, and it is no image: {why}")
     access = (request.registries_conf, request.pull_cas_dir, request.allow_source_cidr)
     try:
         with unpacked(given, *access) as found:
             if found.is_catalog or found.is_plain:
                 kind = "a catalog" if found.is_catalog else "a plain bundle, which has no package and version"
                 raise CommandError(FAILED, f"{given} is the image of {kind}: only registry+v1 bundles can be added")
-            _add_files(_Source(found.root, found.reference), request)
+            _add_files(_Source(found.root, found.reference, given), request)
     except NoDirectory as error:
         raise CommandError(FAILED, f"{given}: {error}") from None
 
@@ -101,6 +116,8 @@ class _Source:
 
     directory: Path
     image: str
+    shown: str
+    """The directory or the image, as it was given."""
 
 
 def _add_files(source: _Source, request: Request) -> None:
@@ -110,6 +127,10 @@ def _add_files(source: _Source, request: Request) -> None:
     if why := pull_spec_error(source.image):
         raise CommandError(FAILED, f"invalid image pull spec {quoted(source.image)}: {why}")
     image = _by_digest(source, request)
+    if request.template is not None:
+        with locked(request.template.parent):
+            _change_template(source, image, request, request.template)
+        return
     with locked(request.catalog):
         _change(source, image, request)
 
@@ -123,7 +144,7 @@ def _change(source: _Source, image: str, request: Request) -> None:
         bundle = _new_bundle(files, image, state)
         addition = plan_addition(state, bundle, request.wanted)
     except BadBundleFiles as error:
-        raise CommandError(FAILED, f"{source.directory}: {error}") from None
+        raise CommandError(FAILED, f"{source.shown}: {error}") from None
     except Refused as error:
         raise CommandError(FAILED, str(error)) from None
     if addition.is_empty:
@@ -140,6 +161,23 @@ def _change(source: _Source, image: str, request: Request) -> None:
         print(note)
     for path in written:
         print(f"{path} written")
+
+
+def _change_template(source: _Source, image: str, request: Request, path: Path) -> None:
+    try:
+        bundle = _new_bundle(bundle_files(source.directory), image, PackageState())
+        change = add_to_template(path.read_bytes(), bundle, image, source.image, request.wanted)
+    except BadBundleFiles as error:
+        raise CommandError(FAILED, f"{source.shown}: {error}") from None
+    except (Refused, BadTemplate, BadDocument, BadBlob, NotEditable) as error:
+        raise CommandError(FAILED, clean_lines(f"{path}: {error}")) from None
+    if not change.notes:
+        print(f"{bundle.name} unchanged")
+        return
+    write_file(path, change.text.text)
+    for note in change.notes:
+        print(note)
+    print(f"{path} written")
 
 
 def _by_digest(source: _Source, request: Request) -> str:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _NO_MIGRATION = "none"
 """The value of --migrate-level that keeps the manifests."""
+RenderError = (BadBundleFiles, BadCatalog, BadBlob, BadDocument)
+"""The errors of a reference that cannot be rendered, but those of registries."""
 _SCHEMA_TYPES = {
     catalog.PACKAGE: catalog.package,
     catalog.CHANNEL: catalog.channel,
@@ -72,9 +74,18 @@ def render(references: tuple[str, ...], output: Format, **options: Any) -> int:
 
     try:
         print_sorted(blobs(), output)
-    except (BadBundleFiles, BadCatalog, BadBlob, BadDocument, OlmError) as error:
+    except (*RenderError, OlmError) as error:
         return fail(f"render {quoted(reference)}: {error}")
     return 0
+
+
+def bundle_blob(image: str, migrate_level: str, **access: Any) -> Blob:
+    """The blob of the bundle in an image, and of nothing else. Raises what RenderError names, OlmError."""
+    options = _Options(migrate=False, migrate_level=migrate_level, image="", package="", version="", name="", **access)
+    found = list(_Rendering(image, options).pulled())
+    if len(found) != 1 or found[0].schema != catalog.BUNDLE:
+        raise BadCatalog("it is no image of a bundle")
+    return found[0]
 
 
 @dataclass(frozen=True)
@@ -92,7 +103,7 @@ class _Rendering:
         elif path.exists():
             raise BadCatalog("it is a file: give the directory that contains it")
         else:
-            yield from self._image()
+            yield from self.pulled()
 
     def _directory(self, path: Path) -> Iterator[Blob]:
         kind = self._kind(path)
@@ -117,7 +128,8 @@ class _Rendering:
             else "catalog"
         )
 
-    def _image(self) -> Iterator[Blob]:
+    def pulled(self) -> Iterator[Blob]:
+        """The same of an image."""
         # Imported here because the image source takes a third of a second to import.
         from olmctl.catalog.images import NoDirectory, reference_error, unpacked
 

@@ -70,6 +70,28 @@ def render(**given: Any) -> int:
     return run(**given)
 
 
+@catalog.command("render-template")
+@click.argument("arguments", metavar="[basic|semver] [FILE]", nargs=-1, type=click.Path(readable=False))
+@documents_option
+@click.option(
+    "--migrate-level",
+    type=click.Choice(MIGRATE_LEVELS),
+    default=MIGRATE_LEVELS[0],
+    help="Write olm.csv.metadata in place of the manifests of bundles.  [default: none]",
+)
+@image_options
+@reports_errors
+def render_template(**given: Any) -> int:
+    """Print the catalog that a template makes.
+
+    FILE is a template of the schema olm.template.basic or olm.semver; without it, or with -, it is standard input. The images of
+    bundles that it names are pulled. Nothing is printed unless all of them can be rendered.
+    """
+    from olmctl.catalog.render_template import render_template as run
+
+    return run(**given)
+
+
 @catalog.command("init")
 @click.argument("name")
 @click.option(
@@ -152,6 +174,12 @@ def dockerfile(**given: Any) -> int:
     help="The default channel of a new package.  [default: that of the bundle's annotations]",
 )
 @click.option("--overwrite", is_flag=True, help="Replace a bundle, or its edges, that the catalog has already.")
+@click.option(
+    "--template",
+    metavar="FILE",
+    type=file_path(),
+    help="Add to this template, olm.template.basic or olm.semver, instead of a catalog.",
+)
 @click.option("--push", metavar="IMAGE", multiple=True, help="Push the catalog to this image. May be repeated.")
 @image_options
 @reports_errors
@@ -160,7 +188,8 @@ def add(**given: Any) -> int:
 
     BUNDLE is an image, or the directory of a bundle, whose image --image names. The image is written by its digest. Each channel
     gets an entry, and everything else in the files stays as it is, comments included. Nothing is written that opm would
-    refuse, or if the catalog has the bundle already.
+    refuse, or if the catalog has the bundle already. With --template the bundle is added to the file of a template, from which
+    `olm catalog render-template` renders the catalog.
     """
     from olmctl.catalog.add import add as run
 

@@ -126,6 +126,11 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
             "docs/catalog-authoring.md",
             "olm catalog add quay.io/team/hello-operator-bundle:v0.2.0 --catalog my-catalog --push quay.io/team/catalog:latest",
         ),
+        (
+            "docs/catalog-authoring.md",
+            "olm catalog render-template template.yaml -o yaml --migrate-level bundle-object-to-csv-metadata > "
+            "catalog/hello-operator/catalog.yaml",
+        ),
         ("docs/catalog.md", "ssh-keygen -t ed25519 -N '' -f deploy-key"),
         ("docs/cli.md", "olm diff snapscheduler 3.5.0"),
         ("docs/cli.md", "olm migrate v0 -o yaml > migrated.yaml"),
