@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from olmctl.commands import FAILED, CommandError
-from olmctl.directory_files import LinkOutside, files_below
+from olmctl.directory_files import LinkOutside, check_directory, files_below
 from olmkit.api.names import pluralize
 from olmkit.api.provisioner_classes import HELM, PLAIN, REGISTRY
 from olmkit.sources.content_limits import MAX_UPLOAD_BYTES
@@ -72,8 +72,7 @@ def pack_bundle(directory: Path) -> Archive:
 def pack(directory: Path) -> Archive:
     """The archive of the bundle in a directory: manifests/, and metadata/ of a registry+v1 bundle; or of a Helm chart, without
     hidden files. Raises CommandError if there is none, OSError."""
-    if not directory.is_dir():
-        raise CommandError(FAILED, f"{directory}: no such directory")
+    check_directory(directory, "give the directory of a bundle, or an image with its registry")
     is_chart = (directory / CHART_FILE).is_file()
     try:
         paths = list(files_below(directory, ("",) if is_chart else ("manifests", "metadata")))

@@ -26,6 +26,9 @@ from olmkit.fbc.schemas import GVK_REQUIRED, PACKAGE_REQUIRED
 from operator_controller.resolve.package.package_content import kind_of
 from operator_controller.resolve.requirements.bundle_constraints import recorded_properties_of
 
+_HINT = """
+The deletion continues. An object with a finalizer stays until its controller removes that: see whether the controller runs. If it
+never will, remove the finalizer with `kubectl edit`; what the controller would have cleaned up then stays."""
 CASCADE = "Cascade"
 """The deletionPolicy of a BundleDeployment that names none."""
 
@@ -59,6 +62,8 @@ async def cleanup(
     deleted = DeletedKind(bundledeployments.KIND, DEPLOYMENT_RESOURCE, NOT_SEEN)
     try:
         await wait_until_gone(session, [found.name], seconds, deleted)
+    except CommandError as error:
+        raise CommandError(error.status, f"{error}{_HINT}") from error
     except asyncio.CancelledError:
         if not session.time.limits.expired():
             fail(f"interrupted: the cluster continues to delete BundleDeployment {found.name}")

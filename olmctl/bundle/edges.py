@@ -15,6 +15,7 @@ class Edges:
     replaces: str = ""
     skips: tuple[str, ...] = ()
     skip_range: str = ""
+    version: str = ""
 
 
 def edge_problem(new: Edges, name: str, version: str) -> str:
@@ -27,7 +28,11 @@ def edge_problem(new: Edges, name: str, version: str) -> str:
     reached, problem = _in_range(new.skip_range, version)
     if reached or name == new.replaces or name in new.skips:
         return ""
-    return f"{new.name} is no upgrade of {name}: {_named(new, problem, version)}"
+    older, newer = _version(version), _version(new.version)
+    if older is not None and newer is not None and newer < older:
+        return f"{new.name} is no upgrade of {name}: version {newer} is lower than {older}, which is installed"
+    way = f"set spec.replaces to {name}, or let `olm bundle generate --catalog DIR` find it"
+    return f"{new.name} is no upgrade of {name}: {_named(new, problem, version)} ({way})"
 
 
 def _in_range(text: str, version: str) -> tuple[bool, str]:

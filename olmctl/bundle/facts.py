@@ -68,7 +68,8 @@ class BundleFacts:
         spec, annotations = self.registry.spec, self.registry.csv_annotations
         listed = part(spec, "skips")
         skips = [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
-        return Edges(self.name, text_at(spec, "replaces"), tuple(skips), text_at(annotations, SKIP_RANGE_ANNOTATION))
+        skip_range = text_at(annotations, SKIP_RANGE_ANNOTATION)
+        return Edges(self.name, text_at(spec, "replaces"), tuple(skips), skip_range, self.version)
 
     def annotations(self) -> Mapping[str, str]:
         """The annotations of the template of a BundleDeployment that record it."""

@@ -19,7 +19,7 @@ import yaml
 from olmctl.bundle.archive import Archive, pack_bundle
 from olmctl.bundle.directory import bundle_files
 from olmctl.bundle.facts import BundleFacts, facts_of
-from olmctl.commands import FAILED, CommandError, warn
+from olmctl.commands import FAILED, WRONG_USAGE, CommandError, warn
 from olmctl.operators.operator_state import text_at
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments
@@ -83,7 +83,7 @@ async def read_source(text: str, options: Mapping[str, Any], pull_secret: str | 
     """The bundle of a directory or an image. `options` are those of image_options(). Raises CommandError, OSError."""
     if _is_directory(text):
         if pull_secret:
-            raise CommandError(FAILED, "--pull-secret is for an image, and a directory is uploaded")
+            raise CommandError(WRONG_USAGE, "--pull-secret is for an image, and a directory is uploaded")
         return of_directory(Path(text))
     facts, unread = await asyncio.to_thread(_image_facts, text, options)
     provisioner = PLAIN if facts is not None and facts.registry is None else REGISTRY

@@ -86,7 +86,7 @@ def init(**given: Any) -> int:
     default=KUSTOMIZE_DIR,
     help=f"Where the base is, below bases/.  [default: {KUSTOMIZE_DIR}]",
 )
-@click.option("--channels", metavar="A,B", default="alpha", help="The channels of the bundle.  [default: alpha]")
+@click.option("--channels", metavar="A,B", default="", help="The channels of the bundle.  [default: alpha]")
 @click.option("--default-channel", metavar="CHANNEL", default="", help="The default channel of the package.")
 @click.option(
     "--extra-service-accounts",

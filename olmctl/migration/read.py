@@ -28,7 +28,7 @@ from olmctl.migration.v0 import (
 from olmctl.operators.session import Session
 from olmkit.api import catalogs, customresourcedefinitions, operators
 from olmkit.api.meta import Kind, Object
-from olmkit.errors import ApiError, NotFound
+from olmkit.errors import ApiError, Forbidden, NotFound
 from olmkit.runtime.discovery import Discovery
 
 MAX_CONCURRENT_LISTS = 8
@@ -64,12 +64,21 @@ async def read_olm_v0(session: Session) -> OlmV0:
     kinds = (SUBSCRIPTIONS, SERVICE_VERSIONS, CATALOG_SOURCES, OPERATOR_GROUPS, INSTALL_PLANS)
     try:
         found = await asyncio.gather(*(session.client.list(kind) for kind in kinds))
-    except NotFound as error:
+    except ApiError as error:
+        if isinstance(error, Forbidden) and await _is_served(session):
+            raise
+        if not isinstance(error, Forbidden | NotFound):
+            raise
         text_ = f"the cluster does not serve the kinds of OLM v0 ({GROUP}): there is nothing to migrate"
         raise CommandError(NOT_FOUND, text_) from error
     own = await asyncio.gather(*(session.client.list(kind) for kind in (catalogs.KIND, operators.KIND)))
     subscriptions, versions, sources, groups, plans = (objects for objects, _ in found)
     return OlmV0(subscriptions, versions, sources, groups, plans, *(objects for objects, _ in own))
+
+
+async def _is_served(session: Session) -> bool:
+    """Report whether the cluster has the kinds of OLM v0: a kind that does not exist is forbidden too, to most users."""
+    return SUBSCRIPTIONS.group_kind in (await session.client.discover()).kinds
 
 
 def installation_of(found: OlmV0, package: str, namespace: str, version: str) -> Installation:

@@ -71,6 +71,8 @@ class LeftInstallation:
         state = f"keeps {what} installed without an Operator" if version else f"of {what} has no Operator"
         ways = [f"`olm bundle cleanup {self.name}` removes it"] * self.is_run
         ways += [f"`{self.command}` takes it over"] * bool(self.package)
+        if is_terminating(self.deployment):
+            ways = ["it is being deleted"]
         text = ": ".join(filter(None, (state if self.package else "has no Operator", ", and ".join(ways))))
         return clean(f"BundleDeployment {self.name} {text}")
 

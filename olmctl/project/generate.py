@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version as installed_version
@@ -40,6 +40,12 @@ AUTO: Final = "auto"
 _BUILDER: Final = f"olm-suite-v{installed_version('olm-suite')}"
 _SCORECARD_FILE: Final = f"{metadata.SCORECARD_DIRECTORY}/config.yaml"
 _NO_INPUT: Final = "one of stdin, --input-dir, or --deploy-dir (and optionally --crds-dir) must be set"
+_WAYS: Final = (
+    "pipe `kustomize build DIR` into this command, name DIR with --input-dir, or let `olm bundle init` write one"
+)
+_MIN_KUBE_VERSION: Final = "min-kube-version-missing"
+"""The rule about a missing minKubeVersion, which this command itself works out."""
+_DEFAULT_CHANNELS: Final = "alpha"
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ class Flags:
     @property
     def channel_names(self) -> list[str]:
         """The channels."""
-        return [name for each in self.channels.split(",") if (name := each.strip())]
+        return [name for each in (self.channels or _DEFAULT_CHANNELS).split(",") if (name := each.strip())]
 
     def access(self) -> Access:
         """The configuration of requests to registries and other servers."""
@@ -134,6 +140,10 @@ def _check(flags: Flags) -> None:
         raise _wrong("none of --input-dir, --deploy-dir, or --crds-dir may be set if reading from stdin")
     if flags.crds_dir and not flags.deploy_dir:
         raise _wrong("--crds-dir can only be used if --deploy-dir is set")
+    if wrong := [each for each in flags.channel_names if each != "".join(each.split())]:
+        raise BadInput(
+            f"--channels: {wrong[0]!r} is no name of a channel: write channels with commas, such as stable,fast"
+        )
     if flags.stdout and flags.output_dir:
         raise _wrong("--output-dir cannot be set if writing to stdout")
 
@@ -154,7 +164,7 @@ def _read(flags: Flags) -> tuple[inputs.Input, list[Manifest] | None]:
     directory = Path(flags.kustomize_dir)
     if inputs.kustomization_of(directory) is not None:
         return inputs.build(directory), None
-    raise _wrong(_NO_INPUT)
+    raise _wrong(f"{_NO_INPUT}: {directory.as_posix()} has no kustomization: {_WAYS}")
 
 
 def _manifests(flags: Flags, project: Project) -> _Generated:
@@ -172,7 +182,8 @@ def _manifests(flags: Flags, project: Project) -> _Generated:
     _warn(notes)
     _warn(f"{each.manifest} is not in the bundle: {each.reason}" for each in collection.left_out)
     value = _with_created_at(flags, project, value)
-    _validate(value, _csv_path(flags, project.package))
+    said = {_MIN_KUBE_VERSION} if min_kube_version.minimum(collection) is not None else set[str]()
+    _validate(value, _csv_path(flags, project.package), said)
     scorecard = next((kubernetes_document(each.value) for each in collection.of(SCORECARD)), "")
     return _Generated(value, object_files(collection, permissions), scorecard)
 
@@ -266,10 +277,11 @@ def _csv_path(flags: Flags, package: str) -> Path:
     return Path(flags.directory) / "manifests" / f"{package.lower()}{csv.CSV_SUFFIX}"
 
 
-def _validate(value: Mapping[str, Any], file: Path) -> None:
-    """Run the validator of ClusterServiceVersions, and print its warnings. Raises BadInput for its errors."""
+def _validate(value: Mapping[str, Any], file: Path, said: Set[str]) -> None:
+    """Run the validator of ClusterServiceVersions, and print its warnings, without those of rules whose warning was `said` in
+    better words. Raises BadInput for its errors."""
     findings = [*csv_faults(Document(file.as_posix(), kubernetes_document(value).encode(), value))]
-    _warn(_sentence(each) for each in findings if each.level != ERROR)
+    _warn(_sentence(each) for each in findings if each.level != ERROR and each.rule not in said)
     errors = [_sentence(each) for each in findings if each.level == ERROR]
     if errors:
         raise BadInput("\n".join((*errors, "invalid generated ClusterServiceVersion: nothing is written")))
@@ -339,15 +351,34 @@ def _metadata_files(flags: Flags, project: Project, *, has_scorecard: bool) -> d
         return {}
     channels = flags.channel_names
     if flags.default_channel and flags.default_channel not in channels:
-        warn(clean(f"the default channel {flags.default_channel} is not among the channels {flags.channels}"))
+        warn(clean(f"the default channel {flags.default_channel} is not among the channels {','.join(channels)}"))
+    before = metadata.channels_of(existing)
+    if not flags.channels and before not in ("", _DEFAULT_CHANNELS):
+        text = f"the channels {before} of {path.as_posix()} become {_DEFAULT_CHANNELS}, because --channels is not given"
+        warn(clean(text))
     facts = metadata.Metadata(
         project.package, ",".join(channels), flags.default_channel, _BUILDER, project.layout, has_scorecard
     )
     files = {path: metadata.annotations_file(facts, existing)}
     if flags.overwrite or not DOCKERFILE.is_file():
         docker = DOCKERFILE.read_text(encoding="utf-8", errors="replace") if DOCKERFILE.is_file() else ""
-        files[DOCKERFILE] = metadata.dockerfile(facts, flags.directory, metadata.foreign_annotations(existing), docker)
+        directory = _copied_directory(flags.directory)
+        files[DOCKERFILE] = metadata.dockerfile(facts, directory, metadata.foreign_annotations(existing), docker)
     return files
+
+
+def _copied_directory(directory: str) -> str:
+    """The directory of the bundle as COPY names it: relative to the Dockerfile, which is in the current directory."""
+    path = Path(directory)
+    if path.is_absolute() and path.is_relative_to(Path.cwd()):
+        return path.relative_to(Path.cwd()).as_posix()
+    if path.is_absolute() or ".." in path.parts:
+        warn(
+            clean(
+                f"{DOCKERFILE} cannot copy {directory}, which is outside this directory: `olm bundle build` needs no such file"
+            )
+        )
+    return directory
 
 
 def _annotations(path: Path) -> str:

@@ -21,6 +21,7 @@ from olmctl.project.output import write_files
 from olmctl.project.project_file import read_project
 from olmctl.project.questions import QUESTIONS, BadAnswer, Question, trimmed
 from olmctl.terminal import clean, clean_lines
+from olmkit.api.names import is_dns1123_label
 
 _PARTS: Final = ("default", "samples", "scorecard")
 """The directories beside that of the base which belong to a bundle, in a project of kubebuilder."""
@@ -31,6 +32,7 @@ def init(package: str, kustomize_dir: str, **answers: str | None) -> int:
     """Write the base and a kustomization."""
     try:
         project = read_project(package)
+        _check_name(project.package)
         directory = Path(kustomize_dir)
         path = directory / "bases" / f"{project.package}{CSV_SUFFIX}"
         base, existing = _base(path, project.package)
@@ -47,6 +49,13 @@ def init(package: str, kustomize_dir: str, **answers: str | None) -> int:
     for name in write_files(files) or [f"{path.as_posix()} answers everything: nothing is"]:
         print(f"{name} written")
     return 0
+
+
+def _check_name(package: str) -> None:
+    """Raises BadInput for a package that no catalog could have."""
+    if not is_dns1123_label(package):
+        text = "lower-case letters and digits, joined by '-', at most 63 of them: choose another one with --package"
+        raise BadInput(f"{package!r} is no name of a package: {text}")
 
 
 def _base(path: Path, package: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -22,6 +22,7 @@ _CORE_LABELS, _TEST_LABELS, _COPY = (
     "# Labels for testing.",
     "# Copy files to locations specified by labels.",
 )
+_CHANNELS: Final = f"{_PREFIX}bundle.channels.v1"
 SCORECARD_DIRECTORY: Final = "tests/scorecard"
 _OWN_KEYS: Final = frozenset(
     _PREFIX + name
@@ -125,6 +126,13 @@ def foreign_annotations(existing: str) -> dict[str, str]:
     return {
         key.value: value.value for key, value in pairs if key.value not in _OWN_KEYS and isinstance(value.value, str)
     }
+
+
+def channels_of(existing: str) -> str:
+    """The channels of the existing annotations.yaml; "" if it names none."""
+    node = _node(existing)
+    pairs = node.value if node is not None else ()
+    return next((str(value.value) for key, value in pairs if key.value == _CHANNELS), "")
 
 
 def dockerfile(metadata: Metadata, directory: str, foreign: Mapping[str, str], existing: str) -> str:

@@ -72,9 +72,8 @@ def test_a_bundle_is_tried_upgraded_and_removed(author: Person) -> None:
     status, _, err = author.run(*run, str(BUNDLES / PARTY / "1.0.0"))
     assert (status, f'party-operator.v1.0.0 requires {HELLO} ">=0.2.0", and 0.1.0 is installed' in err) == (5, True)
     status, _, err = author.run(*upgrade, str(BUNDLES / HELLO / "0.3.0"))
-    text = (
-        f"{HELLO}.v0.3.0 is no upgrade of {HELLO}.v0.1.0: it replaces {HELLO}.v0.2.0: --force upgrades nevertheless\n"
-    )
+    way = f"set spec.replaces to {HELLO}.v0.1.0, or let `olm bundle generate --catalog DIR` find it"
+    text = f"{HELLO}.v0.3.0 is no upgrade of {HELLO}.v0.1.0: it replaces {HELLO}.v0.2.0 ({way}): --force upgrades nevertheless\n"
     assert (status, err) == (5, text)
     assert f"\n{HELLO} 0.2.0 is in namespace hello, " in author.olm(*upgrade, str(BUNDLES / HELLO / "0.2.0"))
     assert "Installed:   0.2.0\n" in author.olm("why", HELLO)

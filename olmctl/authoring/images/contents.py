@@ -26,7 +26,7 @@ from olmctl.authoring.images.labels import (
 )
 from olmctl.authoring.images.layers import Files, compressed
 from olmctl.commands import FAILED, CommandError
-from olmctl.directory_files import LinkOutside, files_below
+from olmctl.directory_files import LinkOutside, check_directory, files_below
 from olmkit.api.provisioner_classes import HELM
 from olmkit.fbc.bundle_files import MANIFESTS, METADATA, PACKAGE_KEY, BadBundleFiles, read_objects, read_registry
 from olmkit.fbc.documents import read_documents
@@ -67,8 +67,7 @@ def catalog_content(directory: Path) -> Content:
 
     Raises CommandError for a catalog that opm refuses, and OSError.
     """
-    if not directory.is_dir():
-        raise _no_directory(directory)
+    check_directory(directory, "give the directory of a catalog, or what `olm catalog build` wrote")
     if failure := validate(directory):
         place = f" in {failure.place}" if failure.place else ""
         raise CommandError(FAILED, f"{directory} is no valid catalog{place}: {failure.opm_message}")
@@ -98,8 +97,7 @@ def annotations_of(text: bytes) -> dict[str, Any]:
 
 
 def _bundle_content(directory: Path) -> Content:
-    if not directory.is_dir():
-        raise _no_directory(directory)
+    check_directory(directory, "give the directory of a bundle, or what `olm bundle build` wrote")
     if (directory / "Chart.yaml").is_file():
         raise BadBundleFiles("it is a Helm chart, which `helm push` pushes: bundles of the class " + HELM + " take it")
     files = bundle_files(directory)
@@ -171,7 +169,3 @@ def _read(root: Path, directories: tuple[str, ...]) -> dict[str, bytes]:
     except LinkOutside as error:
         raise BadBundleFiles(str(error)) from None
     return found
-
-
-def _no_directory(path: Path) -> CommandError:
-    return CommandError(FAILED, f"{path}: no such directory")

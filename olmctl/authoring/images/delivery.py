@@ -13,7 +13,7 @@ from olmctl.authoring.images.contents import Content
 from olmctl.authoring.images.image import Image
 from olmctl.authoring.images.layout import BadLayout
 from olmctl.authoring.images.push import push
-from olmctl.commands import FAILED, CommandError
+from olmctl.commands import FAILED, WRONG_USAGE, CommandError
 from olmctl.registry_logins import login_hint, reached_registries
 from olmctl.terminal import ProgressLine, clean
 from olmkit.errors import Blocked, OlmError
@@ -89,7 +89,7 @@ def check_names(names: Sequence[str]) -> None:
     """Raise CommandError for a name that is no reference by tag."""
     for name in names:
         if problem := layout.reference_error(name):
-            raise CommandError(FAILED, problem)
+            raise CommandError(WRONG_USAGE, problem)
 
 
 def _file_name(name: str) -> str:

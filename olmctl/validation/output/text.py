@@ -21,21 +21,30 @@ _COLOURS = {ERROR: "red", WARNING: "yellow"}
 def lines(result: Result, *, with_warnings: bool = True) -> Iterator[str]:
     """The findings about one bundle, errors first, and its summary."""
     levels = (ERROR, WARNING) if with_warnings else (ERROR,)
+    findings = _unique(result.findings)
     for level in levels:
-        for finding in result.findings:
+        for finding in findings:
             if finding.level == level:
                 yield from _finding_lines(result, finding)
     verdict = coloured("passed", "green") if result.passed else coloured("failed", "red")
-    counts = _counts(result.findings)
+    counts = _counts(findings)
     yield f"{clean(result.bundle)}: {verdict}{f' ({counts})' if counts else ''}"
 
 
 def summary(results: Sequence[Result]) -> str:
     """One line about all bundles."""
     failed = sum(not each.passed for each in results)
-    counts = _counts(finding for each in results for finding in each.findings)
+    counts = _counts(finding for each in results for finding in _unique(each.findings))
     passed = f"{len(results) - failed} passed, {failed} failed"
     return f"{pluralize(len(results), 'bundle')}: {passed}{f'; {counts}' if counts else ''}"
+
+
+def _unique(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings without those that another validator has made before, with the same words about the same place."""
+    found: dict[tuple[object, ...], Finding] = {}
+    for each in findings:
+        found.setdefault((each.level, each.file, each.line, each.rule, each.message), each)
+    return list(found.values())
 
 
 def _counts(findings: Iterable[Finding]) -> str:

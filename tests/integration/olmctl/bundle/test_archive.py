@@ -63,7 +63,7 @@ def test_a_chart_is_packed_whole_without_hidden_files(tmp_path: Path) -> None:
 
 
 def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="none: no such directory"):
+    with pytest.raises(CommandError, match="none: there is no such directory: give the directory of a"):
         pack_bundle(tmp_path / "none")
     (tmp_path / "manifests").mkdir()
     with pytest.raises(CommandError, match='has no "manifests" directory with files in it'):

@@ -145,7 +145,7 @@ def test_a_binding_with_other_subjects_never_refers_to_a_role_that_is_gone(proje
     assert "a_rbac.authorization.k8s.io_v1_clusterrole.yaml" in manifests()
 
 
-def test_own_annotations_and_labels_stay(project: Path) -> None:
+def test_own_annotations_and_labels_stay(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project, operator())
     assert generate() == 0
     with Path(ANNOTATIONS).open("a") as file:
@@ -155,6 +155,39 @@ def test_own_annotations_and_labels_stay(project: Path) -> None:
     assert text.endswith("\n\n  com.redhat.openshift.versions: v4.12\n")
     assert "channels.v1: stable,fast\n" in text
     assert "LABEL com.redhat.openshift.versions=v4.12\n" in Path("bundle.Dockerfile").read_text()
+    capsys.readouterr()
+    assert generate("--metadata") == 0
+    change = f"warning: the channels stable,fast of {ANNOTATIONS} become alpha, because --channels is not given\n"
+    assert capsys.readouterr().err == change
+    assert generate("--metadata") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_channels_with_blanks_are_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(project, operator())
+    assert generate("--channels", "stable fast") == 1
+    text = "--channels: 'stable fast' is no name of a channel: write channels with commas, such as stable,fast\n"
+    assert capsys.readouterr().err == text
+    assert not Path("bundle").exists()
+
+
+def test_the_dockerfile_copies_from_its_own_directory(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(project, operator())
+    assert generate("--output-dir", str(Path.cwd() / "made")) == 0
+    assert "COPY made/manifests /manifests/\n" in Path("bundle.Dockerfile").read_text()
+    assert "cannot copy" not in capsys.readouterr().err
+    outside = tmp_path_factory.mktemp("outside")
+    assert generate("--output-dir", str(outside)) == 0
+    text = f"bundle.Dockerfile cannot copy {outside}, which is outside this directory: `olm bundle build` needs no such file"
+    assert text in capsys.readouterr().err
+
+
+def test_a_missing_min_kube_version_is_said_once(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(project, operator())
+    assert generate() == 0
+    assert capsys.readouterr().err.count("minKubeVersion") == 1
 
 
 @pytest.mark.parametrize(
@@ -284,7 +317,9 @@ def test_what_is_refused_changes_nothing(
 def test_input_is_required(capsys: pytest.CaptureFixture[str]) -> None:
     assert generate(source=()) == 1
     expected = "one of stdin, --input-dir, or --deploy-dir (and optionally --crds-dir) must be set"
-    assert capsys.readouterr().err == f"invalid command options: {expected}\n"
+    ways = "pipe `kustomize build DIR` into this command, name DIR with --input-dir, or let `olm bundle init` write one"
+    text = f"invalid command options: {expected}: config/manifests has no kustomization: {ways}\n"
+    assert capsys.readouterr().err == text
 
 
 def test_two_inputs_are_refused(

@@ -153,3 +153,11 @@ def test_on_a_terminal_what_is_open_is_asked_until_there_is_an_answer() -> None:
         "email: ada@example.com",
     ):
         assert line in text
+
+
+def test_a_name_that_no_catalog_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert init(*ANSWERS, "--package", "Foo_Bar") == 1
+    assert capsys.readouterr().err.startswith(
+        "'Foo_Bar' is no name of a package: lower-case letters and digits, joined by '-'"
+    )
+    assert list(Path().iterdir()) == []

@@ -55,3 +55,13 @@ def test_an_upgrade(edges: Edges) -> None:
 )
 def test_no_upgrade(edges: Edges, version: str, text: str) -> None:
     assert edge_problem(edges, "a.v1.0.0", version).startswith(f"{NEW} is no upgrade of a.v1.0.0: {text}")
+
+
+def test_what_is_missing_is_named() -> None:
+    way = "(set spec.replaces to a.v1.0.0, or let `olm bundle generate --catalog DIR` find it)"
+    assert edge_problem(Edges(NEW, version="2.0.0"), *INSTALLED).endswith(f": it replaces nothing {way}")
+
+
+def test_an_older_version() -> None:
+    text = "a.v0.9.0 is no upgrade of a.v1.0.0: version 0.9.0 is lower than 1.0.0, which is installed"
+    assert edge_problem(Edges("a.v0.9.0", "a.v0.8.0", version="0.9.0"), *INSTALLED) == text

@@ -22,7 +22,7 @@ GVK = dict(zip(("group", "version", "kind"), WIDGETS, strict=True))
 def test_a_registry_bundle() -> None:
     spec = {"replaces": "widgets.v0.9.0", "skips": ["widgets.v0.8.0", 7]}
     facts = widgets(annotations={"olm.skipRange": "<1.0.0"}, **spec)
-    assert facts.edges == Edges("widgets.v1.0.0", "widgets.v0.9.0", ("widgets.v0.8.0",), "<1.0.0")
+    assert facts.edges == Edges("widgets.v1.0.0", "widgets.v0.9.0", ("widgets.v0.8.0",), "<1.0.0", "1.0.0")
     found = dict(facts.annotations())
     assert json.loads(found.pop(PROPERTIES_ANNOTATION)) == [{"type": "olm.gvk", "value": GVK}]
     assert found == {
@@ -56,4 +56,4 @@ def test_numbers_in_properties_are_recorded_as_numbers() -> None:
 
 
 def test_skips_of_another_type_are_no_error() -> None:
-    assert widgets(skips=True).edges == Edges("widgets.v1.0.0")
+    assert widgets(skips=True).edges == Edges("widgets.v1.0.0", version="1.0.0")

@@ -31,7 +31,8 @@ def source(facts: BundleFacts | None, archive: Archive | None = None) -> BundleS
             source(widgets()),
             BEFORE,
             "widgets",
-            "widgets.v1.0.0 is no upgrade of widgets.v0.9.0: it replaces nothing",
+            "widgets.v1.0.0 is no upgrade of widgets.v0.9.0: it replaces nothing (set spec.replaces to widgets.v0.9.0, or let "
+            "`olm bundle generate --catalog DIR` find it)",
             id="no edge leads to it",
         ),
         pytest.param(source(widgets()), None, "widgets", "", id="nothing was installed yet"),

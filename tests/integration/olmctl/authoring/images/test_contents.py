@@ -119,7 +119,7 @@ def test_a_bundle_with_a_fault_is_refused_by_name(path: str, old: str, new: str,
 
 
 def test_what_is_no_bundle_is_refused(bundle: Path, tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="none: no such directory"):
+    with pytest.raises(CommandError, match="none: there is no such directory: give the directory of a"):
         bundle_content(tmp_path / "none")
     (bundle / "manifests" / "link.yaml").symlink_to("/etc/passwd")
     with pytest.raises(CommandError, match="is a link that leads outside the bundle"):
@@ -151,5 +151,5 @@ def test_a_catalog_has_the_files_that_are_not_ignored(tmp_path: Path) -> None:
         f"configs/{package}/catalog.yaml"
         for package in ("hello-operator", "message-board", "notebook-operator", "party-operator")
     ]
-    with pytest.raises(CommandError, match="none: no such directory"):
+    with pytest.raises(CommandError, match="none: there is no such directory: give the directory of a"):
         catalog_content(tmp_path / "none")
