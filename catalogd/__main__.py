@@ -16,6 +16,8 @@ from olmkit.runtime.flags import add_jobs_memory, add_pull_secret, add_replica_a
 from olmkit.tls import flags as serving
 
 NAME = "catalogd"
+BUNDLE_SUMMARIES_MODES = ("OnRequest", "Never")
+"""The values of --bundle-summaries, the default first."""
 
 
 def add_flags(parser: ArgumentParser) -> None:
@@ -25,6 +27,12 @@ def add_flags(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--external-address",
         help="host[:port] at which clients reach the catalogs, for contentURL; default: the serving address",
+    )
+    parser.add_argument(
+        "--bundle-summaries",
+        choices=BUNDLE_SUMMARIES_MODES,
+        default=BUNDLE_SUMMARIES_MODES[0],
+        help="OnRequest: the image of a bundle is read when a client requests its summary; Never: no image of a bundle is read",
     )
     serving.add_flags(parser)
     add_replica_address(parser)

@@ -7,13 +7,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
+from aiohttp import web
+
+from catalogd.bundle_summaries.leader_summaries import SUMMARIES_PATH, LeaderSummaries
+from catalogd.bundle_summaries.summaries import MAX_CONCURRENT_JOBS, BundleSummaries
+from catalogd.bundle_summaries.summary_access import CatalogTasks
+from catalogd.bundle_summaries.summary_store import SummaryStore
+from catalogd.bundle_summaries.summary_task import BUNDLE_SUMMARIES_NEVER, JOB_LIMITS, SUMMARIZE, SummaryResult
 from catalogd.catalog import package_diff
 from catalogd.catalog.act import FIELD_MANAGER, CatalogActions
 from catalogd.catalog.events import EventMapper
 from catalogd.catalog.metrics import CatalogMetrics
 from catalogd.catalog.package_sync import PackageSync
 from catalogd.catalog.reconciler import CatalogReconciler
+from catalogd.http.bundle_summary_route import SummaryRoute
 from catalogd.http.compression import CompressedFiles
 from catalogd.http.server import CatalogServer
 from catalogd.ingest.load_task import LOAD, LOAD_LIMITS, LoadResult, LoadTaskFactory
@@ -42,65 +51,82 @@ from olmkit.tls import setup
 from olmkit.tls.service import CATALOG_SERVICE, local_address, netloc
 
 
+@dataclass(frozen=True)
+class _Parts:
+    """The objects that the parts of the process share."""
+
+    manager: Manager
+    store: CatalogStore
+    catalogs: Informer
+    access: Access
+    memory: MemoryBudget
+    inputs: SourceInputs
+
+
 async def build(manager: Manager, startup_verifier: StartupVerifier | None = None) -> None:
     """Serve the content on disk, which `startup_verifier` is verifying, then add the controller. Raises OlmError."""
     access, memory = _checked_access(manager), job_memory_budget(manager.settings.jobs_memory)
     store = CatalogStore(manager.settings.cache_dir, startup_verifier=startup_verifier)
     catalog_informer = manager.informer(catalogs.KIND, transform=without_managed_fields)
+    parts = _Parts(manager, store, catalog_informer, access, memory, SourceInputs.of(manager, "Catalogs"))
+    summaries = await _summaries(parts)
     # restore() first reads the names of its catalogs: a request for one that is not verified yet gets 503, not 404.
-    _, base_url = await asyncio.gather(store.restore(), _serve(manager, store, catalog_informer, memory))
-    controller = _controller(manager, store, catalog_informer, access, memory, base_url)
+    _, base_url = await asyncio.gather(store.restore(), _serve(parts, summaries))
+    controller = _controller(parts, base_url)
     for name in {*store.names, *store.pending_names}:
         controller.enqueue(name)  # no event reports a Catalog that was deleted while this process was down
     store.on_catalog_change(controller.enqueue)
     manager.add_controller(controller)
 
 
-async def _serve(manager: Manager, store: CatalogStore, catalog_informer: Informer, memory: MemoryBudget) -> str:
+async def _serve(parts: _Parts, summaries: BundleSummaries | None) -> str:
     """Serve the store to clients and to other replicas, and keep it tidy; returns the URL."""
-    flags = manager.settings.extra
+    manager, store, flags = parts.manager, parts.store, parts.manager.settings.extra
     manager.add_runnable(store.run)
     serving = await setup.secure_serving(
         manager, CATALOG_SERVICE, flags.external_address or local_address(flags.catalogs_server_addr, 0)
     )
     server = CatalogServer(
         store,
-        lambda name: _uid(catalog_informer, name),
-        _compressed_files(manager, store, memory),
+        lambda name: _uid(parts.catalogs, name),
+        _compressed_files(manager, store, parts.memory),
         is_leading=lambda: manager.is_leading,
-        mount=ReplicationRoutes(store, serving.check).add_routes if serving.peers else None,
+        mount=lambda application: (
+            _mount_replication(server, ReplicationRoutes(store, serving.check), application) if serving.peers else None
+        ),
+        summaries=SummaryRoute(summaries, _leader_summaries(manager, serving.peers)),
     )
     manager.on_close(server.close)
     port = await server.start(flags.catalogs_server_addr, serving.context, serving.authorize)
     if serving.peers:
         address = flags.replica_address or local_address(flags.catalogs_server_addr, port)
-        _replicate(manager, store, catalog_informer, address, serving.peers)
+        _replicate(manager, store, parts.catalogs, address, serving.peers)
     return f"{serving.scheme}://{flags.external_address or local_address(flags.catalogs_server_addr, port)}"
 
 
-def _controller(
-    manager: Manager,
-    store: CatalogStore,
-    catalog_informer: Informer,
-    access: Access,
-    memory: MemoryBudget,
-    base_url: str,
-) -> Controller:
+def _mount_replication(server: CatalogServer, routes: ReplicationRoutes, application: web.Application) -> None:
+    """Add the routes for other replicas."""
+    routes.add_routes(application)
+    summary = routes.authorized(server.bundle_summary_for_replica)
+    application.router.add_get(f"{SUMMARIES_PATH}/{{catalog}}/{{bundle}}", summary)
+
+
+def _controller(parts: _Parts, base_url: str) -> Controller:
     """The controller that fills the store and reports it in the Catalogs' status and the Packages."""
+    manager, catalog_informer, inputs = parts.manager, parts.catalogs, parts.inputs
 
     def job_ended(name: str) -> None:
         reconciler.log_failure(name)
         controller.enqueue(name)
 
-    inputs = SourceInputs.of(manager, "Catalogs")
     package_sync = _package_sync(manager)
     actions = CatalogActions(
         client=manager.client,
         catalogs=catalog_informer,
         packages=package_sync,
-        jobs=_load_jobs(manager, access, store, memory, job_ended),
-        store=store,
-        load_tasks=LoadTaskFactory(store.content_directory, access),
+        jobs=_load_jobs(manager, parts.access, parts.store, parts.memory, job_ended),
+        store=parts.store,
+        load_tasks=LoadTaskFactory(parts.store.content_directory, parts.access),
         inputs=inputs,
         job_ended=job_ended,
     )
@@ -152,6 +178,39 @@ def _compressed_files(manager: Manager, store: CatalogStore, memory: MemoryBudge
     manager.on_close(compressed_files.close)
     manager.add_runnable(compressed_files.run)
     return compressed_files
+
+
+async def _summaries(parts: _Parts) -> BundleSummaries | None:
+    """The summaries of bundles, which only the replica that leads makes; None if they are turned off. Raises OlmError."""
+    manager, access = parts.manager, parts.access
+    if manager.settings.extra.bundle_summaries == BUNDLE_SUMMARIES_NEVER:
+        return None
+    store = SummaryStore(manager.settings.cache_dir / "bundle-summaries")
+    await store.restore()
+    sandbox = Sandbox(reads=(*access.config_files(), parts.store.content_directory, store.directory))
+
+    def jobs(ended: Callable[[str], None]) -> Jobs[SummaryResult]:
+        return Jobs(
+            ended,
+            max_concurrent=MAX_CONCURRENT_JOBS,
+            limits=JOB_LIMITS,
+            preload=[SUMMARIZE.module],
+            sandbox=sandbox,
+            memory=parts.memory,
+        )
+
+    summaries = BundleSummaries(store, CatalogTasks(parts.catalogs.get, parts.inputs, access), jobs)
+    manager.on_close(summaries.close)
+    return summaries
+
+
+def _leader_summaries(manager: Manager, peers: PeerRequestOptions | None) -> LeaderSummaries | None:
+    """The way to the summaries of the replica that leads; None without replicas."""
+    if peers is None:
+        return None
+    leader = LeaderSummaries(lambda: manager.leader_annotations.get(ADDRESS_ANNOTATION, ""), peers)
+    manager.on_close(leader.close)
+    return leader
 
 
 def _checked_access(manager: Manager) -> Access:

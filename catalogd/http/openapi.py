@@ -21,6 +21,10 @@ _HEADERS: dict[str, tuple[str, str]] = {
         "string",
         "selected: only the packages that spec.packages of the Catalog names; absent for all.",
     ),
+    "Olm-Summary-State": (
+        "string",
+        "reading: the summary is what the catalog states, and its image is being read; absent for one of the image.",
+    ),
     "Content-Encoding": ("string", "gzip or zstd; absent when the response is not compressed."),
     "Content-Range": ("string", "The range that is sent, and the size."),
     "Retry-After": ("string", "Seconds after which to retry, with this replica or another one."),
@@ -51,9 +55,11 @@ def document(routes: Sequence[Route] = ROUTES) -> Json:
             },
             "schemas": {
                 "Catalogs": _CATALOGS,
+                "BundleSummary": _BUNDLE_SUMMARY,
                 "Error": _ERROR,
                 "Index": _INDEX,
                 "Packages": _PACKAGES,
+                "Pending": _PENDING,
                 "Resolution": _RESOLUTION,
             },
             "headers": {
@@ -79,13 +85,13 @@ def _item(route: Route) -> Json:
 
 def _parameters(route: Route) -> list[Json]:
     path: list[Json] = []
-    for name in ("catalog", "package"):
+    for name in ("catalog", "package", "bundle"):
         if f"{{{name}}}" in route.path:
             schema: Json = {"type": "string", "minLength": 1}
             if name == "catalog":
                 schema |= {"pattern": OBJECT_NAME, "maxLength": 253}
             path.append({"name": name, "in": "path", "required": True, "schema": schema})
-    names = [name for name in _REQUEST_HEADERS if route.is_encoded or name != "Accept-Encoding"]
+    names = [name for name in _REQUEST_HEADERS if route.is_encoded or route.is_made or name != "Accept-Encoding"]
     headers = [_described(name, "header", _REQUEST_HEADERS[name], {"type": "string"}) for name in names]
     return path + [_query(parameter) for parameter in route.parameters] + headers
 
@@ -131,13 +137,25 @@ def _responses(route: Route) -> Json:
         responses["404"] = _error(f"No such catalog, or no such content of it{also}.")
         unavailable = "This replica does not have the content of the catalog (yet), or has too many connections."
         responses["503"] = _error(unavailable, "Retry-After")
+    if route.is_made:
+        responses["202"] = _made("It is being made.", "Pending")
+        responses["429"] = _error(
+            "Too many are being made; or, with --authenticate-requests, unknown tokens.", "Retry-After"
+        )
     return dict(sorted(responses.items()))
+
+
+def _made(description: str, schema: str) -> Json:
+    content = {JSON: {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
+    return {"description": description, "headers": _headers("Retry-After", "Olm-Catalog-Digest"), "content": content}
 
 
 def _response_headers(route: Route) -> tuple[str, ...]:
     names: tuple[str, ...] = ("ETag", "Last-Modified", "Accept-Ranges")
     if route.of_catalog:
         names += ("Olm-Catalog-Digest",)
+    if route.is_made:
+        return (*names, "Olm-Summary-State", "Content-Encoding")
     if route.is_selected and route.media_type != ANY_IMAGE:
         names += ("Olm-Catalog-Packages",)
     return (*names, "Content-Encoding") if route.is_encoded else names
@@ -151,6 +169,7 @@ def _content(route: Route) -> Json:
     schemas = {
         "getIndex": "Index",
         "getCatalogs": "Catalogs",
+        "getBundleSummary": "BundleSummary",
         "getPackages": "Packages",
         "getResolution": "Resolution",
     }
@@ -228,4 +247,29 @@ _RESOLUTION: Json = {
     "type": "object",
     "required": ["catalogDigest"],
     "properties": {"catalogDigest": _DIGEST},
+}
+_PENDING: Json = {
+    "type": "object",
+    "required": ["pending"],
+    "properties": {"pending": _TEXT},
+}
+_BUNDLE_SUMMARY: Json = {
+    "type": "object",
+    "required": ["format", "image", "statedBy", "leftOut", "files", "digests"],
+    "properties": {
+        "format": {"type": "integer"},
+        "image": {"type": "string", "description": "The image, by digest if it was read."},
+        "statedBy": {"enum": ["Image", "Catalog"], "description": "Catalog: of properties olm.bundle.object."},
+        "leftOut": {"type": "array", "items": {"enum": ["schemas"]}},
+        "files": {
+            "type": "object",
+            "description": "The reduced documents of each file of the bundle, by its path.",
+            "additionalProperties": {"type": "array"},
+        },
+        "digests": {
+            "type": "object",
+            "description": "Digests of whole objects that are reduced, by apiVersion, kind and name.",
+            "additionalProperties": _TEXT,
+        },
+    },
 }

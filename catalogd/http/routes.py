@@ -32,7 +32,7 @@ class Route:
     `of_catalog`: the path starts with /catalogs/{catalog}, accepts `digest`, sends the digest of its content, supports ranges and
     conditions, and is 503 while this replica has no content. `is_encoded`: gzip and zstd are made in advance. `absent`: when
     it is 404 for another reason than an unknown catalog or digest; "" for never. `also`: the media type of responses with several
-    documents. `is_selected`: spec.packages of the Catalog limits it.
+    documents. `is_selected`: spec.packages of the Catalog limits it. `is_made`: it is made on request, so it may be 202 and 429.
     """
 
     operation: str
@@ -45,6 +45,7 @@ class Route:
     of_catalog: bool = True
     also: str = ""
     is_selected: bool = False
+    is_made: bool = False
 
     @property
     def query(self) -> tuple[str, ...]:
@@ -59,6 +60,8 @@ _DIGEST = Parameter(
 )
 NO_PACKAGE = "the catalog has no such package"
 NO_ICON = f"{NO_PACKAGE}, or it has no icon"
+NO_BUNDLE = "the catalog has no such bundle"
+NO_SUMMARY = "its image cannot be read, or --bundle-summaries is Never"
 NOT_SELECTED = "spec.packages of the Catalog does not name the package"
 
 ROUTES: tuple[Route, ...] = (
@@ -137,6 +140,16 @@ ROUTES: tuple[Route, ...] = (
         is_encoded=True,
         is_selected=True,
         also=JSON_LINES,
+    ),
+    Route(
+        "getBundleSummary",
+        "/catalogs/{catalog}/api/v1/bundles/{bundle}/summary",
+        "The files of a bundle, reduced to what permissions and definitions depend on, made of its image when it is requested.",
+        JSON,
+        (Parameter("package", "The package of the bundle, where several packages have one of this name."), _DIGEST),
+        absent=f"{NO_BUNDLE}; or {NO_SUMMARY}; or {NOT_SELECTED}",
+        is_selected=True,
+        is_made=True,
     ),
     Route("getOpenAPI", "/openapi.json", "This document.", JSON, of_catalog=False),
 )

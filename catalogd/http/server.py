@@ -21,6 +21,7 @@ from aiohttp.typedefs import Handler, Middleware
 from prometheus_client import Gauge, Histogram
 
 from catalogd.http import openapi
+from catalogd.http.bundle_summary_route import SummaryRoute
 from catalogd.http.compression import CompressedFile, CompressedFiles
 from catalogd.http.conditional_requests import Representation
 from catalogd.http.limited_responses import (
@@ -101,10 +102,10 @@ class CatalogServer:
     `uid` returns the uid of the Catalog of a name: "" when there is none, None while that is unknown; then everything in the
     store is served. Content of a deleted Catalog is never served under a new one of the same name. `is_leading`: this replica
     fills the store itself; a follower may be asked for a digest that it has not copied yet. `mount` adds more routes
-    (replication).
+    (replication). `summaries`: those of bundles; None if there are none.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 options of all routes
         self,
         catalog_store: CatalogStore,
         uid: Callable[[str], str | None],
@@ -113,12 +114,14 @@ class CatalogServer:
         is_leading: Callable[[], bool] = lambda: True,
         mount: Callable[[web.Application], None] | None = None,
         limits: ConnectionLimits | None = None,
+        summaries: SummaryRoute | None = None,
     ) -> None:
         self._catalog_store = catalog_store
         self._uid = uid
         self._encodings = encodings
         self._is_leading = is_leading
         self._mount = mount
+        self._summaries = summaries or SummaryRoute(None)
         self._limits = limits or ConnectionLimits(default_max_connections())
         self._files = OpenFiles()
         self._server: ApplicationServer | None = None
@@ -147,6 +150,7 @@ class CatalogServer:
             "getMetas": self._metas,
             "getPackages": self._packages,
             "getIcon": self._icon,
+            "getBundleSummary": self._bundle_summary,
             "getResolution": self._resolution,
             "getOpenAPI": self._openapi,
         }
@@ -219,6 +223,27 @@ class CatalogServer:
         """Sends one document if only `package` is given, otherwise one document per line."""
         parameters = _parameters(request, route)
         return await self._send(request, route, lambda served: resolution_body(served, route, parameters))
+
+    async def _bundle_summary(self, request: web.Request, route: Route) -> web.StreamResponse:
+        package = _parameters(request, route).get("package", "")
+        _check_acceptable(request, route.media_type)
+        served, is_leading = self._served(request), self._is_leading()
+        return await self._of_content(served, self._summaries.respond(request, served, package, is_leading=is_leading))
+
+    async def bundle_summary_for_replica(self, request: web.Request) -> web.StreamResponse:
+        """Answer another replica, which does not lead."""
+        if not self._is_leading():
+            raise HTTPError(503, "this replica does not lead", RETRY_AFTER_HEADER)
+        served = self._served(request)
+        return await self._of_content(served, self._summaries.respond_to_replica(request, served))
+
+    async def _of_content(self, served: ServedCatalog, response: Awaitable[web.StreamResponse]) -> web.StreamResponse:
+        """The response, or 503 if the content is gone."""
+        try:
+            return await response
+        except FileNotFoundError:
+            await self._catalog_store.report_damage(served.record.digest)
+            raise _unavailable() from None
 
     async def _openapi(self, request: web.Request, route: Route) -> web.StreamResponse:
         return await self._send_document(request, route, self._openapi_document)

@@ -50,11 +50,13 @@ class ReplicationRoutes:
     def add_routes(self, application: web.Application) -> None:
         """Add the routes to the application that serves catalogs."""
         get = application.router.add_get
-        get(RECORDS_PATH, self._authorized(self._get_records))
-        get(CONTENT_PATH + "/{digest}", self._authorized(self._get_checksums))
-        get(CONTENT_PATH + "/{digest}/{file:.+}", self._authorized(self._get_file))
+        get(RECORDS_PATH, self.authorized(self._get_records))
+        get(CONTENT_PATH + "/{digest}", self.authorized(self._get_checksums))
+        get(CONTENT_PATH + "/{digest}/{file:.+}", self.authorized(self._get_file))
 
-    def _authorized(self, handler: Handler) -> Handler:
+    def authorized(self, handler: Handler) -> Handler:
+        """The handler for requests whose token may get BASE_PATH."""
+
         async def checked(request: web.Request) -> web.StreamResponse:
             await self._check(request.headers.get("Authorization", ""), BASE_PATH, request.remote or "")
             return await handler(request)

@@ -12,9 +12,10 @@ from olmctl.commands import FAILED, REFUSED, CommandError
 from olmctl.operators.requested_fields import requested_safety
 from olmkit.api.impersonation import Account
 from olmkit.api.names import dns1123_subdomain_errors, is_dns1123_label
+from olmkit.gocompat import documents
 from olmkit.gocompat.parse_errors import ParseError
 from olmkit.gocompat.text import quoted
-from rukpak.format import RegistryBundle, documents
+from rukpak.format import RegistryBundle
 from rukpak.render.endpoints import CertificateMode
 from rukpak.render.install_modes import ALL, MODES, MULTI, OWN, SINGLE
 

@@ -29,10 +29,10 @@ from olmctl.terminal import clean, clean_lines
 from olmctl.validation.csv_rules import csv_faults
 from olmctl.validation.finding import ERROR, Finding
 from olmctl.validation.loaded_bundle import Document
+from olmkit.gocompat import documents
 from olmkit.gocompat.parse_errors import ParseError
 from olmkit.gocompat.versions import BadVersion, parse_version
 from olmkit.sources.access import Access
-from rukpak.format import documents
 
 DEFAULT_OUTPUT: Final = "bundle"
 DOCKERFILE: Final = Path("bundle.Dockerfile")

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from olmctl.validation.places import line_of
-from olmkit.gocompat import yaml_reader
+from olmkit.gocompat import documents, yaml_reader
 from olmkit.gocompat.go_encoding import Mismatch, round_trip, unknown_fields
 from olmkit.gocompat.parse_errors import ParseError
 from olmkit.gocompat.yaml_composer import ReadOptions
-from rukpak.format import documents
 
 MANIFEST_SUFFIXES: Final = (".yaml", ".yml", ".json")
 """Files with these names have to be manifests; another file is one if it can be read as one."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from olmctl.project.manifests import BadInput
+from olmkit.gocompat import documents
 from olmkit.gocompat.parse_errors import ParseError
-from rukpak.format import documents
 
 FILE: Final = Path("PROJECT")
 _UNKNOWN: Final = "unknown"

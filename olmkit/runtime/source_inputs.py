@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from olmkit.api.meta import Kind, Object
+from olmkit.api.signatures import Verification
 from olmkit.errors import NotFound
 from olmkit.runtime.api_server_addresses import ApiServerAddresses
 from olmkit.runtime.client import Client
@@ -28,10 +29,10 @@ from olmkit.sources.spec_source import (
     SourceSpec,
     input_references,
     missing_input,
+    references_of,
     secret_name,
     source_of,
     verification_of,
-    verification_references,
 )
 
 CONFIG_MAPS = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
@@ -78,9 +79,11 @@ class SourceInputs:
         Raises Blocked if a Secret or ConfigMap does not exist or cannot be used, and ApiError.
         """
         verification = verification_of(spec)
-        if verification is None:
-            return None
-        objects = {each: await self._read(each) for each in verification_references(spec)}
+        return None if verification is None else await self.policy_of(verification)
+
+    async def policy_of(self, verification: Verification) -> SignaturePolicy:
+        """The policy with its keys as they are now. Raises as signature_policy()."""
+        objects = {each: await self._read(each) for each in references_of(verification)}
         return make_policy(verification, objects.__getitem__)
 
     async def config_maps(self, spec: SourceSpec) -> Sequence[tuple[Object, str]]:

@@ -109,9 +109,14 @@ def verification_of(source: SourceSpec) -> Verification | None:
 
 def verification_references(source: SourceSpec) -> Sequence[InputReference]:
     """The Secrets and ConfigMaps with the keys and roots that signatures are verified with."""
-    found: list[InputReference] = []
     verification = verification_of(source)
-    for authority in verification.authorities if verification is not None else ():
+    return references_of(verification) if verification is not None else ()
+
+
+def references_of(verification: Verification) -> Sequence[InputReference]:
+    """The Secrets and ConfigMaps that a policy refers to."""
+    found: list[InputReference] = []
+    for authority in verification.authorities:
         key = authority.key
         if key is not None and key.secret is not None:
             found.append(InputReference(SECRET, key.secret.name))

@@ -15,10 +15,10 @@ from typing import Any
 
 import orjson
 
+from olmkit.gocompat import documents
 from olmkit.gocompat.parse_errors import ParseError
 from olmkit.gocompat.versions import BadVersion, parse_tolerant_version
 from olmkit.sources.errors import quoted
-from rukpak.format import documents
 from rukpak.format.bundle import FORMAT_VERSION
 from rukpak.format.errors import UNPACK_FAILED, BadBundle
 from rukpak.format.text import list_names

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from olmkit.gocompat import documents
 from olmkit.gocompat.parse_errors import ParseError
-from rukpak.format import documents
 from rukpak.format.errors import INVALID_CONFIGURATION, BadBundle
 
 MASK = "value-of-a-Secret"

@@ -15,11 +15,11 @@ from typing import Any
 
 import orjson
 
+from olmkit.gocompat import documents
 from olmkit.gocompat.fields import canonical_keys, canonical_object
 from olmkit.gocompat.go_encoding import Mismatch, round_trip
 from olmkit.gocompat.numbers import read_json
 from olmkit.gocompat.parse_errors import ParseError
-from rukpak.format import documents
 from rukpak.format.bundle import MAX_BUNDLE_BYTES, MAX_OBJECT_BYTES, Body, PlainBundle, RegistryBundle
 from rukpak.format.errors import UNPACK_FAILED, BadBundle
 from rukpak.format.objects import BundleObject, group_of, without_duplicates

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from catalogd.__main__ import add_flags as catalog_flags
+from catalogd.bundle_summaries.summary_task import SUMMARIZE
 from catalogd.http.compression_job import COMPRESS
 from catalogd.http.routes import ROUTES
 from catalogd.ingest.load_task import LOAD
@@ -132,6 +133,10 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
             "catalog/hello-operator/catalog.yaml",
         ),
         ("docs/catalog.md", "ssh-keygen -t ed25519 -N '' -f deploy-key"),
+        (
+            "docs/catalogd-http.md",
+            "curl -sS --retry 10 \"$CATALOG/api/v1/bundles/hello-operator.v1.2.0/summary\" | jq '.image, (.files | keys)'",
+        ),
         ("docs/cli.md", "olm diff snapscheduler 3.5.0"),
         ("docs/cli.md", "olm migrate v0 -o yaml > migrated.yaml"),
         (
@@ -259,6 +264,7 @@ def test_the_page_about_http_names_every_path_and_parameter() -> None:
     page = (REPOSITORY / "docs" / "catalogd-http.md").read_text()
     for route in ROUTES:
         path = route.path.removeprefix("/catalogs/{catalog}").replace("{package}", "<package>")
+        path = path.replace("{bundle}", "<bundle>")
         assert f"`{path}" in page
         assert all(parameter.name in page for parameter in route.parameters)
 
@@ -274,7 +280,7 @@ def test_each_alert_is_explained_where_it_says() -> None:
 
 def test_the_page_for_operations_names_every_job_and_how_it_ends() -> None:
     page = (REPOSITORY / "docs/operations.md").read_text()
-    labels = [*(job.name for job in (LOAD, COMPRESS, UNPACK, SOLVE)), *Outcome, *JobReason]
+    labels = [*(job.name for job in (LOAD, COMPRESS, SUMMARIZE, UNPACK, SOLVE)), *Outcome, *JobReason]
     assert [label for label in labels if f"`{label}`" not in page] == []
 
 

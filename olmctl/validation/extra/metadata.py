@@ -10,9 +10,9 @@ from olmctl.validation.extra.report import Checked, Place, found_in, shown
 from olmctl.validation.finding import ERROR, WARNING, Finding
 from olmctl.validation.optional.good_practices import CHANNELS, DEFAULT_CHANNEL
 from olmkit.api.names import is_dns1123_label
+from olmkit.gocompat import documents
 from olmkit.gocompat.parse_errors import ParseError
 from olmkit.gocompat.versions import BadRange, BadVersion, BlangRange, parse_version
-from rukpak.format import documents
 from rukpak.format.files import ANNOTATIONS_FILE, PACKAGE_ANNOTATION, PROPERTIES_FILE
 
 _PREFIX: Final = "operators.operatorframework.io."

@@ -9,9 +9,8 @@ from typing import Any
 import yaml
 from yaml._yaml import CParser
 
-from olmkit.gocompat import yaml_reader
+from olmkit.gocompat import documents, yaml_reader
 from olmkit.gocompat.parse_errors import ParseError
-from rukpak.format import documents
 
 MAX_DUPLICATES = 20
 """Keys of one file that are reported."""

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from olmctl.main import main
-from rukpak.format import documents
+from olmkit.gocompat import documents
 
 CASES = sorted(path.parent for path in Path(__file__).parent.glob("*/bundle"))
 

@@ -12,15 +12,29 @@ from typing import Any
 
 import pytest
 import schemathesis
+import zstandard
 from hypothesis import HealthCheck, settings
 from schemathesis.specs.openapi.checks import ignored_auth
 
+from catalogd.bundle_summaries.summaries import Answer, AskedBundle, BundleSummaries, Ready
 from catalogd.http import openapi
+from catalogd.http.bundle_summary_route import SummaryRoute
 from catalogd.storage.catalog_store import CatalogStore
+from olmkit.fbc.bundle_summary import BundleSummary
 from tests.integration.catalogd.catalog_server import BLOBS, DIGEST, Site, put, serving
 
 pytest_plugins = ["schemathesis.pytest.plugin"]
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+class KnownSummary(BundleSummaries):
+    """The same summary of every bundle."""
+
+    def __init__(self) -> None:
+        """Has no jobs."""
+
+    async def answer(self, asked: AskedBundle) -> Answer:
+        return Ready(zstandard.compress(BundleSummary({}).to_json()), DIGEST)
 
 
 def _with_examples() -> schemathesis.BaseSchema:
@@ -30,7 +44,7 @@ def _with_examples() -> schemathesis.BaseSchema:
         for operation in item.values():
             for parameter in operation["parameters"]:
                 known = {"catalog": "c", "package": "p", "schema": "olm.bundle", "name": "p.v1", "digest": DIGEST}
-                known |= {"provides": "example.com/Party", "all": "true"}
+                known |= {"provides": "example.com/Party", "all": "true", "bundle": "p.v1"}
                 if parameter["in"] != "header":
                     parameter["example"] = known[parameter["name"]]
     # A range after the end and an unavailable encoding conform to the document, and are refused.
@@ -53,7 +67,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         catalog_store = CatalogStore(root)
         icon = {"base64data": PICTURE, "mediatype": "image/png"}
         await put(catalog_store, "c", DIGEST, [{**BLOBS[0], "icon": icon}, *BLOBS[1:3]])
-        async with serving(catalog_store) as site:
+        async with serving(catalog_store, summaries=SummaryRoute(KnownSummary())) as site:
             loops.append(asyncio.get_running_loop())
             started.append(site)
             ready.set()
@@ -99,4 +113,4 @@ def _get(base: str, path: str, known: str = "") -> tuple[int, bytes, str]:
 
 def _filled(path: str) -> str:
     query = "?package=p" if path.endswith("resolution") else ""
-    return path.replace("{catalog}", "c").replace("{package}", "p") + query
+    return path.replace("{catalog}", "c").replace("{package}", "p").replace("{bundle}", "p.v1") + query

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from olmctl.authoring.yaml_writer import kubernetes_document
-from rukpak.format import documents
+from olmkit.gocompat import documents
 
 
 @pytest.mark.parametrize(

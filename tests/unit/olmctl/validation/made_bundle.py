@@ -10,8 +10,8 @@ from typing import Any
 import yaml
 
 from olmctl.validation.loaded_bundle import Document, LoadedBundle
+from olmkit.gocompat import documents
 from olmkit.gocompat.fields import canonical_object
-from rukpak.format import documents
 
 CSV_FILE, CRD_FILE, ANNOTATIONS_FILE = "manifests/csv.yaml", "manifests/crd.yaml", "metadata/annotations.yaml"
 PREFIX = "operators.operatorframework.io.bundle."

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from olmkit.gocompat.documents import read
 from olmkit.gocompat.parse_errors import ParseError
-from rukpak.format.documents import read
 
 
 @pytest.mark.parametrize(
