@@ -77,6 +77,7 @@ for command in (
     cluster.graph,
     cluster.tree,
     cluster.approve,
+    cluster.exclude,
     cluster.diff,
     resolve,
 ):

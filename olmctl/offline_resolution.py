@@ -169,31 +169,53 @@ def resolve_offline(
     catalogs: OfflineCatalogs,
     installed: Mapping[str, str] | None = None,
     kube_version: str = "",
+    excluded: Mapping[str, Sequence[str]] | None = None,
 ) -> OfflineResult:
-    """Resolve the request: the result is what is installed in the end. `installed`: versions by package. Raises BadInput."""
+    """Resolve the request: the result is what is installed in the end. `installed`: versions by package. `excluded`: versions
+    that are never chosen, by package. Raises BadInput."""
     names = [each.package for each in packages]
     if repeated := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
         raise BadInput(f"package {quoted(repeated[0])} is given twice")
     running = {name: catalogs.installed_bundle(name, version) for name, version in (installed or {}).items()}
-    operators = [
+    excluded = excluded or {}
+    operators = _requests(packages, running, excluded)
+    others = [each for each in operators if not each.is_resolvable]
+    snapshot = ClusterSnapshot(operators, catalogs.sources(), ClusterFacts(kube_version), is_ordered=True)
+    answers = solve_components(snapshot, catalogs)
+    if others and any(not each.is_resolved for each in answers if each.operator in names):
+        movable = tuple(
+            each if each.is_resolvable else replace(each, is_resolvable=True, is_dependency=True) for each in operators
+        )
+        moved = solve_components(replace(snapshot, operators=movable), catalogs)
+        if all(each.is_resolved for each in moved if each.operator in names):
+            answers = moved
+    explained = {each.operator: each for each in answers if each.operator in {*names, *excluded}}
+    return _result(names, explained, running)
+
+
+def _requests(
+    packages: Sequence[PackageArgument],
+    running: Mapping[str, RecordedBundle],
+    excluded: Mapping[str, Sequence[str]],
+) -> tuple[OperatorRequest, ...]:
+    """The requests: for the packages in their order, then for what is installed otherwise, which stays, then for what else has
+    excluded versions, as for a dependency."""
+    found = [
         OperatorRequest(
             each.package, "", "", each.package, each.channel, each.version, running=running.get(each.package)
         )
         for each in packages
     ]
-    others = [
+    names = {each.package for each in packages}
+    found += [
         OperatorRequest(name, "", "", name, is_resolvable=False, running=bundle)
         for name, bundle in running.items()
         if name not in names
     ]
-    snapshot = ClusterSnapshot((*operators, *others), catalogs.sources(), ClusterFacts(kube_version), is_ordered=True)
-    answers = solve_components(snapshot, catalogs)
-    if others and any(not each.is_resolved for each in answers):
-        movable = tuple(replace(each, is_resolvable=True, is_dependency=True) for each in others)
-        moved = solve_components(replace(snapshot, operators=(*operators, *movable)), catalogs)
-        if all(each.is_resolved for each in moved if each.operator in names):
-            answers = moved
-    return _result(names, {each.operator: each for each in answers}, running)
+    found += [
+        OperatorRequest(name, "", "", name, is_dependency=True) for name in excluded if name not in {*names, *running}
+    ]
+    return tuple(replace(each, excluded_versions=tuple(excluded.get(each.package, ()))) for each in found)
 
 
 def _result(
@@ -204,7 +226,7 @@ def _result(
             return OfflineResult((), _error(name, answers[name]))
     members = {member.package: member for each in answers.values() for member in each.members}
     found = [
-        _bundle(each, answers[each.package] if each.package in names else None, running.get(each.package))
+        _bundle(each, answers.get(each.package), running.get(each.package), is_requested=each.package in names)
         for each in members.values()
     ]
     found += [
@@ -220,13 +242,17 @@ def _error(package: str, answer: Answer) -> OfflineError:
     return OfflineError(answer.text, clauses)
 
 
-def _bundle(member: Member, answer: Answer | None, running: RecordedBundle | None) -> OfflineBundle:
-    """`answer`: that of a package that is requested."""
+def _bundle(
+    member: Member, answer: Answer | None, running: RecordedBundle | None, *, is_requested: bool
+) -> OfflineBundle:
+    """`answer`: that of a package that is requested, or of which versions are excluded."""
     because = list(member.because)
-    if answer is not None:
+    if answer is not None and is_requested:
         because = [f"it is requested: {answer.text}", *because]
+    elif answer is not None and answer.is_resolved:
+        because.append(f"it is chosen: {answer.text}")
     if running is not None and not member.is_changed:
         because = ["it is installed", *because]
-    elif running is not None and answer is None:
+    elif running is not None and not is_requested:
         because = [f"it is upgraded from {running.version}", *because]
     return OfflineBundle(member.package, member.version, member.bundle, member.catalog, tuple(because))

@@ -19,18 +19,23 @@ from olmctl.offline_resolution import (
 )
 from olmctl.terminal import clean_lines
 from olmkit.fbc.errors import BadCatalog
-from olmkit.gocompat.versions import BadVersion, parse_tolerant_version
+from olmkit.gocompat.versions import BadVersion, parse_tolerant_version, parse_version
 
 
 def resolve(
-    packages: tuple[str, ...], catalogs: tuple[str, ...], installed: tuple[str, ...], kube_version: str, output: str
+    packages: tuple[str, ...],
+    catalogs: tuple[str, ...],
+    installed: tuple[str, ...],
+    excluded: tuple[str, ...],
+    kube_version: str,
+    output: str,
 ) -> int:
     """Print the bundles that are installed in the end if the packages are requested, with their dependencies."""
     try:
         _check_kube_version(kube_version)
         requests = [PackageArgument.parse(text) for text in packages]
         running = _installed(installed)
-        result = resolve_offline(requests, _read_catalogs(catalogs), running, kube_version)
+        result = resolve_offline(requests, _read_catalogs(catalogs), running, kube_version, _excluded(excluded))
     except (BadInput, BadCatalog) as error:
         raise click.UsageError(clean_lines(str(error))) from error
     if output == "json":
@@ -52,13 +57,31 @@ def _installed(arguments: tuple[str, ...]) -> dict[str, str]:
     """The versions by package. Raises BadInput."""
     found: dict[str, str] = {}
     for text in arguments:
-        package, _, version = text.partition("=")
-        if not package or not version:
-            raise BadInput(f"--installed {text}: it is not of the form PACKAGE=VERSION")
+        package, version = _split(f"--installed {text}", text)
         if package in found:
             raise BadInput(f"--installed {text}: the package is given twice")
         found[package] = version
     return found
+
+
+def _excluded(arguments: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """The excluded versions by package. Raises BadInput."""
+    found: dict[str, tuple[str, ...]] = {}
+    for text in arguments:
+        package, version = _split(f"--exclude {text}", text)
+        try:
+            parse_version(version)
+        except BadVersion as error:
+            raise BadInput(f"--exclude {text}: {error}") from error
+        found[package] = (*found.get(package, ()), version)
+    return found
+
+
+def _split(option: str, text: str) -> tuple[str, str]:
+    package, _, version = text.partition("=")
+    if not package or not version:
+        raise BadInput(f"{option}: it is not of the form PACKAGE=VERSION")
+    return package, version
 
 
 def _read_catalogs(directories: tuple[str, ...]) -> OfflineCatalogs:

@@ -240,6 +240,23 @@ def approve(**given: Any) -> int:
     return run(**given)
 
 
+@click.command("exclude", cls=CompletingCommand)
+@click.argument("operator", type=OPERATOR)
+@click.argument("version", type=VERSION)
+@click.option("--undo", "is_undone", is_flag=True, help="Permit the version again.")
+@click.option("--force", "is_forced", is_flag=True, help="With --undo: also if others exclude the version.")
+@connection_options
+@reports_errors
+def exclude(**given: Any) -> int:
+    """Never choose VERSION for OPERATOR.
+
+    It is added to spec.excludedVersions. If it runs, it stays until another version replaces it.
+    """
+    from olmctl.operators.exclude import exclude as run
+
+    return run(**given)
+
+
 @click.command("diff", cls=CompletingCommand)
 @click.argument("operator", type=OPERATOR)
 @click.argument("version", required=False, type=VERSION)

@@ -22,6 +22,13 @@ from olmctl.commands import SETTINGS, reports_errors
 @click.option(
     "--installed", metavar="PACKAGE=VERSION", multiple=True, help="A package that is installed. May be repeated."
 )
+@click.option(
+    "--exclude",
+    "excluded",
+    metavar="PACKAGE=VERSION",
+    multiple=True,
+    help="A version that is never chosen, also of a dependency. May be repeated.",
+)
 @click.option("--kube-version", metavar="VERSION", default="", help="The version of Kubernetes.  [default: not known]")
 @click.option(
     "-o", "--output", type=click.Choice(("text", "json")), default="text", help="Output format.  [default: text]"

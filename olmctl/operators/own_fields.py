@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,7 +36,19 @@ def merged(known: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
 def _owned(value: Object, fields: Object) -> Object:
     """The fields of an object that are among the managed ones, at any depth."""
     return {
-        key: _owned(entry, fields[f"f:{key}"]) if isinstance(entry, dict) and fields[f"f:{key}"] else entry
+        key: _owned_part(entry, fields[f"f:{key}"]) if fields[f"f:{key}"] else entry
         for key, entry in value.items()
         if f"f:{key}" in fields
     }
+
+
+def _owned_part(value: Any, fields: Object) -> Any:
+    if isinstance(value, dict):
+        return _owned(value, fields)
+    is_set = isinstance(value, list) and any(key.startswith("v:") for key in fields)
+    return [each for each in value if member_field(each) in fields] if is_set else value
+
+
+def member_field(member: object) -> str:
+    """The managed field of a member of a set, such as a text of spec.excludedVersions."""
+    return f"v:{json.dumps(member, ensure_ascii=False)}"

@@ -34,6 +34,12 @@ _RULES = {
 }
 
 
+def check_exact_version(text: str) -> None:
+    """Raises UsageError for a text that is not one exact version."""
+    if len(text) > operators.MAX_VERSION_LENGTH or not re.fullmatch(operators.EXACT_VERSION_PATTERN, text):
+        raise click.UsageError(f"{clean(text)!r} is not one exact version, such as 1.2.3")
+
+
 def check_fields(spec: Mapping[str, object]) -> None:
     """Raises UsageError for a field of an Operator's spec that the API server would refuse; an empty text is not sent."""
     for field, (pattern, max_length, why) in _RULES.items():

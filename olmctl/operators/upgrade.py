@@ -8,6 +8,7 @@ from typing import Any
 
 from olmctl.commands import FAILED, REFUSED, CommandError
 from olmctl.operators.approve import approve_version, check_approval, kept_operator, status_of_waiting
+from olmctl.operators.exclude import check_not_excluded, excluded_entry, undo_hint
 from olmctl.operators.follow import wait_for_operator
 from olmctl.operators.install import TAKEN_OVER, apply_operator
 from olmctl.operators.list import RESOURCE
@@ -50,13 +51,10 @@ async def upgrade(session: Session, operator: str, force: bool, **options: Any) 
     check_fields(options)
     found = await kept_operator(session, operator)
     settings = _install_settings(found, options)
-    changes = {key: options[key] for key in ("version", "channel") if options[key] is not None}
-    changes = {key: value for key, value in changes.items() if value != text_at(found, "spec", key)}
+    asked = {key: options[key] for key in ("version", "channel") if options[key] is not None}
+    changes = {key: value for key, value in asked.items() if value != text_at(found, "spec", key)}
     if any(changes.values()) and not force:
-        entries = await package_objects(session, text_at(found, "spec", "packageName"))
-        check_channel(entries, changes.get("channel"))
-        await check_version(session, entries, changes.get("version"), found)
-        await check_upgrade(session, entries, {**found, "spec": {**found["spec"], **changes}})
+        await _check_changes(session, found, changes)
     version = ""
     overridden = await override_hold(session, found) if force else ""
     if overridden:
@@ -77,6 +75,15 @@ async def upgrade(session: Session, operator: str, force: bool, **options: Any) 
         _report_unchanged(found, is_asked=is_asked, is_awaited=options["wait"])
     before = found if overridden else None
     return await wait_for_operator(session, operator, options["seconds"], version, before) if options["wait"] else 0
+
+
+async def _check_changes(session: Session, found: Object, changes: Mapping[str, str]) -> None:
+    """Raises CommandError if it is certain that nothing would come of the version or the channel."""
+    check_not_excluded(found, changes.get("version") or "")
+    entries = await package_objects(session, text_at(found, "spec", "packageName"))
+    check_channel(entries, changes.get("channel"))
+    await check_version(session, entries, changes.get("version"), found)
+    await check_upgrade(session, entries, {**found, "spec": {**found["spec"], **changes}})
 
 
 def _install_settings(found: Object, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -176,6 +183,8 @@ def _nothing_to_do(found: Object) -> str:
     if is_approved(found):
         return f"version {available_version(found)} is approved already"
     if pending := _newer_version(found):
+        if excluded := excluded_entry(found, pending):
+            return f"spec.excludedVersions has {excluded}; {undo_hint(found, excluded)}"
         if text_at(found, "status", "available", "reason") == KeptOutBy.VERSION:
             pin = f"is pinned to {version}" if pinned_version(version) else f"follows versions {version}"
             return f"it {pin}, which keeps out {pending}; {_OTHER_VERSION}"

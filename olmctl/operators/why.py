@@ -16,6 +16,7 @@ from olmctl.operators.operator_state import (
     conditions,
     dependencies,
     installed,
+    part,
     state,
     text_at,
 )
@@ -110,6 +111,8 @@ def _facts(found: Object) -> tuple[tuple[str, str], ...]:
     asked = ", ".join(
         f"{key} {value}" for key in ("packageName", "version", "channel") if (value := text_at(found, "spec", key))
     )
+    if excluded := part(found, "spec", "excludedVersions"):
+        asked += f", without {', '.join(map(str, excluded))}"
     return (
         ("Operator", str(found["metadata"]["name"])),
         ("Asked for", asked.replace("packageName", "package", 1)),

@@ -52,6 +52,7 @@ MAX_NAME_LENGTH = 45
 MAX_PACKAGE_NAME_LENGTH = 48
 MAX_CHANNEL_LENGTH = 48
 MAX_VERSION_LENGTH = 64
+MAX_EXCLUDED_VERSIONS = 32
 PACKAGE_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 CHANNEL_PATTERN = r"^[a-z0-9]+([\.-][a-z0-9]+)*$"
 
@@ -180,6 +181,40 @@ class Install(InstallSettings):
         return Account(named.namespace or self.namespace or "", named.name) if named is not None else None
 
 
+_NUMBER_OF_64_BITS = "(0|[1-9][0-9]{0,17})"
+_PRERELEASE = f"({_NUMBER_OF_64_BITS}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
+EXACT_VERSION_PATTERN = (
+    rf"^{_NUMBER_OF_64_BITS}\.{_NUMBER_OF_64_BITS}\.{_NUMBER_OF_64_BITS}"
+    rf"(-{_PRERELEASE}(\.{_PRERELEASE})*)?(\+{_BUILD}(\.{_BUILD})*)?$"
+)
+"""One version of semver.org 2.0.0: what matches can be read."""
+EXACT_VERSION_RULE: JsonDict = {
+    "rule": f"self.matches(r'{EXACT_VERSION_PATTERN}')",
+    "message": 'an excluded version is one exact version, such as "1.2.3"',
+    # The API server shows the type of the field instead of its value, so the message has to contain it.
+    "messageExpression": (
+        """'invalid version "' + self + '": an excluded version is one exact version, such as "1.2.3", and no range'"""
+    ),
+}
+UNIQUE_VERSIONS_RULE: JsonDict = {
+    "rule": "self.all(one, self.exists_one(other, other.split('+')[0] == one.split('+')[0]))",
+    "message": "a version is excluded once: build metadata does not count",
+}
+ExcludedVersions = Annotated[
+    list[
+        Annotated[
+            str,
+            Field(max_length=MAX_VERSION_LENGTH, json_schema_extra={"x-kubernetes-validations": [EXACT_VERSION_RULE]}),
+        ]
+    ],
+    Field(
+        max_length=MAX_EXCLUDED_VERSIONS,
+        json_schema_extra={"x-kubernetes-list-type": "set", "x-kubernetes-validations": [UNIQUE_VERSIONS_RULE]},
+    ),
+]
+"""A set, so that each field manager has members of its own: `olm exclude` adds one beside those of a GitOps tool."""
+
+
 class OperatorSpec(Model):
     """Desired state."""
 
@@ -204,6 +239,13 @@ class OperatorSpec(Model):
         description=(
             "Catalogs that count for this Operator, by their labels. Each Catalog has the label "
             "olm.operatorframework.io/metadata.name. Default: all Catalogs."
+        ),
+    )
+    excluded_versions: ExcludedVersions | None = Field(
+        default=None,
+        description=(
+            "Versions that are never chosen, exactly as a catalog has them, without regard to build metadata. What runs already "
+            "stays until another version replaces it."
         ),
     )
     upgrade_constraint_policy: Literal["Enforce", "Ignore"] | None = Field(

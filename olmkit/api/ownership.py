@@ -132,14 +132,20 @@ def is_dependency(operator: Mapping[str, Any]) -> bool:
 
     The label proves nothing, because manifests are copied. The spec was applied by operator-controller, and by nobody else: an
     Operator whose entries of field managers were removed, or are those of an original, counts as a person's, so that it is never
-    deleted by mistake.
+    deleted by mistake. To exclude versions is no request for the package: who only did that has not taken it over.
     """
     metadata = operator["metadata"]
     managed: list[Mapping[str, Any]] = metadata.get("managedFields") or []
-    writers = {entry.get("manager") for entry in managed if _owns(entry, "f:spec") and not entry.get("subresource")}
+    entries = [entry for entry in managed if _owns(entry, "f:spec") and not entry.get("subresource")]
+    writers = {entry.get("manager") for entry in entries if not _only_excludes(entry["fieldsV1"]["f:spec"])}
     return (
         INSTALLED_FOR_LABEL in (metadata.get("labels") or {})
         and LAST_APPLIED_ANNOTATION not in (metadata.get("annotations") or {})
         and has_applied(operator, OPERATOR_CONTROLLER, "f:spec")
         and writers == {OPERATOR_CONTROLLER}
     )
+
+
+def _only_excludes(fields: Any) -> bool:
+    """Report whether an entry has no other field of the spec than spec.excludedVersions."""
+    return isinstance(fields, Mapping) and {*fields} - {"."} == {"f:excludedVersions"}

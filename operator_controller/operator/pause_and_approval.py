@@ -20,6 +20,7 @@ from operator_controller.operator.running_bundle import provided_apis
 from operator_controller.operator.world import World
 from operator_controller.resolve.answers.answer import AvailableUpgrade, SelectedBundle
 from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES
+from operator_controller.resolve.snapshot.cluster_snapshot import excluded_precedences
 
 MAX_APIS_SHOWN = 3
 """The number of added or removed kinds that the message names."""
@@ -35,7 +36,7 @@ class Hold:
     note: str
     available: AvailableBundle | None = None
     excludes_running: bool = False
-    """True if spec.version does not contain the running version, so the Operator is not Ready."""
+    """True if the spec does not permit the running version, so the Operator is not Ready."""
 
     @property
     def ready_reason(self) -> Reason:
@@ -99,12 +100,22 @@ def _condition_hold(
 
 
 def _is_running_requested(world: World) -> bool:
-    """Report whether spec.version, which can be read, contains the running version. True also if no bundle runs, or if the
-    running version cannot be read."""
+    """Report whether spec.version, which can be read, contains the running version, and spec.excludedVersions does not. True also
+    if no bundle runs, or if the running version cannot be read."""
     version = world.running.version if world.running is not None else None
+    if excluded_running_version(world):
+        return False
     return version is None or MastermindsRange.parse(world.operator.spec.version or "*").matches(
         version, prereleases=True
     )
+
+
+def excluded_running_version(world: World) -> str:
+    """The running version if spec.excludedVersions has it; else ""."""
+    running, excluded = world.running, world.operator.spec.excluded_versions
+    if running is None or running.version is None or not excluded:
+        return ""
+    return running.version_text if running.version.precedence in excluded_precedences(excluded) else ""
 
 
 def requested_version(world: World) -> str:

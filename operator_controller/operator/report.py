@@ -42,7 +42,7 @@ from operator_controller.operator.evaluation import (
     Selected,
     Unanswered,
 )
-from operator_controller.operator.pause_and_approval import kept_out, requested_version
+from operator_controller.operator.pause_and_approval import excluded_running_version, kept_out, requested_version
 from operator_controller.operator.planned_bundle import NOT_INSTALLABLE
 from operator_controller.operator.world import (
     UNREPORTED_PLANS,
@@ -53,6 +53,7 @@ from operator_controller.operator.world import (
 )
 from operator_controller.resolve.answers.deprecations import Deprecations
 from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES
+from operator_controller.resolve.explain.spec_hints import running_but_excluded
 
 _TYPES = (
     ConditionType.DEPRECATED,
@@ -101,14 +102,20 @@ def report(
         *deprecation_conditions(known.deprecations, world.operator.status.conditions),
     ]
     noted = _with_notes(conditions, progress, evaluation)
-    if known.kept_note:
-        noted = [
-            replace(one, message=truncate(f"{known.kept_note}; {one.message}", MAX_EXPLANATION_BYTES))
-            if one.type == ConditionType.READY
-            else one
-            for one in noted
-        ]
+    excluded = excluded_running_version(world)
+    for note in (known.kept_note, running_but_excluded(excluded) if excluded else ""):
+        noted = _with_first_note(noted, note) if note else noted
     return _status(world, _with_missing_bundle(world, noted), evaluation)
+
+
+def _with_first_note(desired: list[DesiredCondition], note: str) -> list[DesiredCondition]:
+    """The conditions with the note at the beginning of the message of Ready."""
+    return [
+        replace(one, message=truncate(f"{note}; {one.message}", MAX_EXPLANATION_BYTES))
+        if one.type == ConditionType.READY
+        else one
+        for one in desired
+    ]
 
 
 def _without_other_plan(outcome: Outcome, evaluation: Reported) -> Outcome:

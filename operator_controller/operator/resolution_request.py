@@ -44,6 +44,7 @@ def make_request(world: World) -> OperatorRequest | None:
         package=spec.package_name,
         channel=spec.channel or "",
         version=spec.version or "",
+        excluded_versions=tuple(sorted(spec.excluded_versions or ())),
         catalogs=world.selected_catalogs,
         ignores_upgrade_edges=spec.upgrade_constraint_policy == "Ignore",
         is_manual=approved is not None,

@@ -57,12 +57,14 @@ def join_sentences(sentences: Sequence[str], limit: int) -> str:
     return text
 
 
-def format_versions(versions: Sequence[Version], near: Version | None) -> str:
-    """`versions`, which are ascending; of a long list the number, and those nearest to `near` or (None) the newest."""
+def format_versions(versions: Sequence[Version], near: Version | None, last: str = "") -> str:
+    """`versions`, which are ascending; of a long list the number, and those nearest to `near` or (None) the newest. `last`: the
+    word before the last one of a short list."""
     if not versions:
         return "no version"
     if len(versions) <= MAX_ITEMS_SHOWN:
-        return ", ".join(map(str, versions))
+        texts = [str(each) for each in versions]
+        return join_names(texts, last) if last else ", ".join(texts)
     if near is None:
         shown = versions[-3:]
         word = "newest"

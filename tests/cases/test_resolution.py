@@ -8,7 +8,7 @@
     cases:
       - sentence: the id of the test
         request: {version: 1.1.0, channel: stable}    also: policy (an upgradeConstraintPolicy), selected (names of
-                                     catalogs), approved (a version, with approval Manual)
+                                     catalogs), approved (a version, with approval Manual), excluded (versions)
         running: {name: p.v1.0.0, catalog: community, channel: stable}    also: version, image
         chosen: p.v1.1.0             or kept: the image that stays, or refused: the message of Resolved
         explains: [parts of the explanation, in order]
@@ -119,6 +119,7 @@ def resolve_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> 
         package=request.get("package", "p"),
         channel=request.get("channel", ""),
         version=request.get("version", ""),
+        excluded_versions=tuple(request.get("excluded", ())),
         catalogs=tuple(request["selected"]) if "selected" in request else None,
         ignores_upgrade_edges=request.get("policy") == "Ignore",
         is_manual="approved" in request,

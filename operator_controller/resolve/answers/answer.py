@@ -22,7 +22,7 @@ class AnswerKind(StrEnum):
 
     CHOSEN = "chosen"  # install `bundle`, or keep it if it runs
     KEPT = "kept"  # the running bundle stays: its catalog is away, or has nothing that it leads to
-    NO_MATCHING_BUNDLE = "noMatchingBundle"  # no catalog offers what is requested
+    NO_MATCHING_BUNDLE = "noMatchingBundle"  # no catalog offers what is requested, or all of it is excluded
     TOO_LARGE = "tooLarge"  # the package exceeds the limits of resolution
     NO_DIRECT_UPGRADE = "noDirectUpgrade"  # the wanted bundle exists, and no upgrade edge leads to it
     AMBIGUOUS_CATALOGS = "ambiguousCatalogs"  # catalogs of the same priority offer it
@@ -57,7 +57,7 @@ class KeptOutBy(StrEnum):
 
     CONFLICT = "RequirementsNotSatisfied"  # its requirements, or those of others
     CLUSTER = "NotInstallable"  # the cluster lacks what it requires, or its properties are invalid
-    VERSION = "VersionExcluded"  # spec.version
+    VERSION = "VersionExcluded"  # spec.version or spec.excludedVersions
     EDGE = "NoUpgradeEdge"  # no sequence of upgrade edges leads to it from what runs
 
 
@@ -154,7 +154,7 @@ class Answer:
     available_reason: str = ""
     """The reason why it is not, in one sentence."""
     available: AvailableUpgrade | None = None
-    """The upgrade of the installed bundle that requirements, the cluster, spec.version or a missing edge keep out."""
+    """The upgrade of the installed bundle that requirements, the cluster, the spec or a missing edge keep out."""
     deprecations: Deprecations | None = None
     """Deprecations of what is followed; None if they are not known."""
     dependencies: tuple[Dependency, ...] = ()

@@ -1,4 +1,4 @@
-"""The best upgrade that is kept out of what was selected, and by what: requirements, the cluster, spec.version, a missing edge.
+"""The best upgrade that is kept out of what was selected, and by what: requirements, the cluster, the spec, a missing edge.
 
 Approvals and pauses are not known here: operator/pause_and_approval.py reports those. Pure.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from operator_controller.resolve.answers.answer import AvailableUpgrade, KeptOutBy
-from operator_controller.resolve.explain.spec_hints import ignored_policy, no_edge
+from operator_controller.resolve.explain.spec_hints import available_but_excluded, ignored_policy, no_edge
 from operator_controller.resolve.explain.suggestions import unreadable_skip_ranges
 from operator_controller.resolve.formatting import quoted_value
 from operator_controller.resolve.selection.package_domain import PackageDomain
@@ -29,6 +29,7 @@ def available_upgrade(domain: PackageDomain, selected: Candidate, conflict: str)
         if catalog.offer.catalog == selected.catalog:
             return (
                 _ruled_out(catalog, selected)
+                or _excluded(catalog, selected)
                 or _pinned(domain, catalog, selected)
                 or _unreachable(domain, catalog, selected)
             )
@@ -45,8 +46,14 @@ def _ruled_out(catalog: CatalogCandidates, selected: Candidate) -> AvailableUpgr
     return _upgrade(best, KeptOutBy.CLUSTER, text)
 
 
+def _excluded(catalog: CatalogCandidates, selected: Candidate) -> AvailableUpgrade | None:
+    """The newest upgrade that spec.excludedVersions has."""
+    best = _newest(catalog, selected, catalog.excluded)
+    return _upgrade(best, KeptOutBy.VERSION, available_but_excluded(best.version)) if best is not None else None
+
+
 def _pinned(domain: PackageDomain, catalog: CatalogCandidates, selected: Candidate) -> AvailableUpgrade | None:
-    """The newest upgrade that spec.version excludes."""
+    """The newest upgrade that spec.version does not contain."""
     request = domain.snapshot.request
     if request.versions is None or domain.operator is None:
         return None

@@ -15,6 +15,7 @@ from operator_controller.resolve.answers.answer import Answer, AnswerKind
 from operator_controller.resolve.answers.answer_maker import AnswerMaker, ExplainedChoices
 from operator_controller.resolve.documents.catalog_documents import Documents, ParsedDocuments
 from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES
+from operator_controller.resolve.explain.spec_hints import EXCLUDED_VERSIONS
 from operator_controller.resolve.package.package_content import GroupKind, PackageContent
 from operator_controller.resolve.requirements.rule_evaluations import RuleEvaluations
 from operator_controller.resolve.selection.components import ComponentPart
@@ -302,7 +303,7 @@ def with_other_versions(answers: Iterable[Answer], part: ComponentPart, select: 
     by_operator = {each.operator: each for each in answers}
     refused = [each for each in part.operators if _is_relaxable(each, by_operator.get(each.name))]
     for each in refused[:MAX_RELAXED_REQUESTS]:
-        answer, relaxed = by_operator[each.name], replace(each, version=EVERY_VERSION, channel="", planned=None)
+        answer, relaxed = by_operator[each.name], _relaxed(each)
         operators = tuple(relaxed if one is each else one for one in part.operators)
         choice = select(replace(part, operators=operators), each.held_package)
         if choice is not None:
@@ -310,9 +311,16 @@ def with_other_versions(answers: Iterable[Answer], part: ComponentPart, select: 
     return list(by_operator.values())
 
 
+def _relaxed(operator: OperatorRequest) -> OperatorRequest:
+    """The request for any version: of the same channel if only versions are excluded."""
+    free = replace(operator, excluded_versions=(), planned=None)
+    return replace(free, version=EVERY_VERSION, channel="") if operator.version or operator.channel else free
+
+
 def _is_relaxable(operator: OperatorRequest, answer: Answer | None) -> bool:
     is_refused = answer is not None and answer.kind is AnswerKind.CONFLICT
-    return is_refused and operator.is_resolvable and bool(operator.version or operator.channel)
+    is_limited = bool(operator.version or operator.channel or operator.excluded_versions)
+    return is_refused and operator.is_resolvable and is_limited
 
 
 def _with_note(answer: Answer, operator: OperatorRequest, choice: Chosen) -> str:
@@ -320,6 +328,9 @@ def _with_note(answer: Answer, operator: OperatorRequest, choice: Chosen) -> str
     fields = [f"version {quoted(operator.version)}"] if operator.version else []
     fields += [f"channel {quoted(operator.channel)}"] if operator.channel else []
     verb = "are" if len(fields) > 1 else "is"
-    note = f"{candidate.version} of channel {candidate.channel} would fit, but {' and '.join(fields)} {verb} requested"
+    causes = [f"{' and '.join(fields)} {verb} requested"] if fields else []
+    if package_request(operator).excludes(candidate.version):
+        causes.append(f"{EXCLUDED_VERSIONS} has it")
+    note = f"{candidate.version} of channel {candidate.channel} would fit, but {' and '.join(causes)}"
     rest = answer.text.removeprefix(answer.message)
     return truncate(f"{answer.message}; {note}{rest}", MAX_EXPLANATION_BYTES)

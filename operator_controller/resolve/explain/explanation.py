@@ -13,6 +13,9 @@ from olmkit.gocompat.text import quoted, truncate
 from olmkit.gocompat.versions import Version
 from operator_controller.resolve.explain.catalog_without_content import source_catalog_state
 from operator_controller.resolve.explain.spec_hints import (
+    EXCLUDED_VERSIONS,
+    available_but_excluded,
+    excluded_versions,
     how_to_select,
     ignored_policy,
     missing_edge,
@@ -43,6 +46,7 @@ from operator_controller.resolve.selection.package_resolution import (
     NoDirectUpgrade,
     NoMatchingBundle,
     NotInstallable,
+    NoVersionLeft,
     PackageResolution,
     PreferredCatalogUnread,
     SourceCatalogMissing,
@@ -92,16 +96,18 @@ def _explain(resolution: PackageResolution) -> Explanation:
         case NoMatchingBundle():
             message = _no_match_message(resolution)
             return _explanation(message, _joined(message, suggestions(resolution)))
-        case TooLargeToResolve(catalog, reason):
-            message = f"package {quoted(request.package)} of catalog {quoted(catalog)} {TOO_LARGE}: {reason}"
-            others = unreadable_catalogs(resolution.catalogs, excluded=catalog)
+        case NoVersionLeft() | TooLargeToResolve():
+            message = _nothing_usable_message(request, outcome)
+            known = outcome.catalog if isinstance(outcome, TooLargeToResolve) else ""
+            others = unreadable_catalogs(resolution.catalogs, excluded=known)
             return _explanation(message, "; ".join([message, *others]))
         case NoDirectUpgrade():
             message = _no_direct_upgrade_message(resolution, outcome)
             return _explanation(message, _joined(message, _how_to_continue(resolution, outcome)))
         case NotInstallable(candidate, reason):
             message = f"bundle {quoted(candidate.bundle.name)} cannot be installed: {reason}"
-            return _explanation(message, "; ".join([message, *_others_ruled_out(resolution, candidate)]))
+            others = [*_others_ruled_out(resolution, candidate), *excluded_versions(resolution)]
+            return _explanation(message, "; ".join([message, *others]))
         case AmbiguousCatalogs():
             return _explanation(*_ambiguous_message(resolution, outcome))
         case SourceCatalogMissing() | PreferredCatalogUnread():
@@ -118,6 +124,17 @@ def _explanation(message: str, text: str, *, resolved: bool = False) -> Explanat
 
 def _joined(message: str, rest: str) -> str:
     return f"{message}: {rest}" if rest else message
+
+
+def _nothing_usable_message(request: PackageRequest, outcome: NoVersionLeft | TooLargeToResolve) -> str:
+    """Explain why nothing of what a catalog offers can be used."""
+    package = f"package {quoted(request.package)}"
+    if isinstance(outcome, TooLargeToResolve):
+        return f"{package} of catalog {quoted(outcome.catalog)} {TOO_LARGE}: {outcome.message}"
+    within = f" in range {quoted(request.versions.text)}" if request.versions else ""
+    channel = f" of channel {request.channel}" if request.channel else ""
+    listed = format_versions(outcome.versions, None, "and")
+    return f"no version{within}{channel} of {package} is left: {EXCLUDED_VERSIONS} has {listed}"
 
 
 def not_found_message(request: PackageRequest) -> str:
@@ -181,6 +198,7 @@ def _chosen_text(resolution: PackageResolution, outcome: Chosen) -> str:
         parts.append(f"it is deprecated: {candidate.deprecation}")
     if running is not None and outcome.candidate == outcome.target and outcome.is_best:
         parts += _better_but_unreachable(resolution, outcome)
+    parts += _better_but_excluded(resolution, outcome)
     parts += _better_but_ruled_out(resolution, outcome)
     own = [catalog for catalog in resolution.catalogs if catalog.offer.catalog == candidate.catalog]
     return "; ".join([*parts, *unreadable_bundles(own), *unreadable_catalogs(own)])
@@ -226,7 +244,7 @@ def _short_reason(resolution: PackageResolution, outcome: Chosen) -> str:
     versions = [
         one.version
         for catalog in resolution.catalogs
-        for one in catalog.matching
+        for one in (*catalog.matching, *catalog.excluded)
         if catalog.offer.catalog == candidate.catalog
     ]
     return f"{'newest' if candidate.version >= max(versions) else 'best'} of channel {candidate.channel}"
@@ -241,6 +259,17 @@ def _better_but_unreachable(resolution: PackageResolution, outcome: Chosen) -> l
     best = max(better, key=lambda one: one.rank)
     text = f"{best.version} is available too, but no upgrade edge leads to it from {running.version_text}"
     return [text, *unreadable_skip_ranges(_channels_of(resolution, best.catalog))]
+
+
+def _better_but_excluded(resolution: PackageResolution, outcome: Chosen) -> list[str]:
+    """The best candidate that spec.excludedVersions excludes, if it is better than the one that was chosen."""
+    better = [
+        one
+        for catalog in resolution.catalogs
+        for one in catalog.excluded
+        if catalog.offer.catalog == outcome.candidate.catalog and one.rank > outcome.target.rank
+    ]
+    return [available_but_excluded(max(better, key=lambda one: one.rank).version)] if better else []
 
 
 def _better_but_ruled_out(resolution: PackageResolution, outcome: Chosen) -> list[str]:
@@ -278,13 +307,17 @@ def _is_older(resolution: PackageResolution, outcome: NoDirectUpgrade) -> bool:
 def _how_to_continue(resolution: PackageResolution, outcome: NoDirectUpgrade) -> str:
     if len(outcome.path) > 1:
         steps = join_names([str(step) for step in outcome.path], "then")
-        first = outcome.path[0]
+        first, request = outcome.path[0], resolution.snapshot.request
+        if excluded := [str(step) for step in outcome.path if request.excludes(step)]:
+            steps = f"{steps}, and {EXCLUDED_VERSIONS} has {join_names(excluded, 'and')}"
+            return f"the upgrade path is {steps}; {ignored_policy(outcome.wanted.version)}"
         return (
             f"the upgrade path is {steps}; set spec.version to {first} first, or to a range that contains all of them; "
             f"{ignored_policy(outcome.wanted.version)}"
         )
     unreadable = unreadable_skip_ranges(_channels_of(resolution, outcome.wanted.catalog))
-    possible = [*unreadable, _possible_upgrades(resolution, outcome), ignored_policy(outcome.wanted.version)]
+    possible = [*unreadable, _possible_upgrades(resolution, outcome), *excluded_versions(resolution)]
+    possible.append(ignored_policy(outcome.wanted.version))
     if _is_older(resolution, outcome):
         return "; ".join([*possible, _how_to_install_again()])  # what deletes data comes last
     return "; ".join([*missing_edge(resolution, outcome), *possible])

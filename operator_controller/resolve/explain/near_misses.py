@@ -10,7 +10,7 @@ from functools import cached_property
 
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import BlangRange, Version
-from operator_controller.resolve.explain.spec_hints import similar_names
+from operator_controller.resolve.explain.spec_hints import EXCLUDED_VERSIONS, similar_names
 from operator_controller.resolve.formatting import format_versions, join_names, plain_value, quoted_value
 from operator_controller.resolve.package.package_content import Bundle, GroupVersionKind
 from operator_controller.resolve.requirements.constraints import (
@@ -199,6 +199,8 @@ def _why_not_permitted(domain: PackageDomain, operator: OperatorRequest, version
     requested = domain.snapshot.request.versions
     if requested is not None and not requested.matches(version):
         return f"{whose} requests version {quoted(operator.version)}"
+    if domain.snapshot.request.excludes(version):
+        return f"{whose} excludes it ({EXCLUDED_VERSIONS})"
     if not any(one.version == version for catalog in domain.permitted.catalogs for one in catalog.candidates):
         if not operator.channel:
             return f"{whose} follows the default channel of its package"

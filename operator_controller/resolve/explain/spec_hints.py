@@ -1,4 +1,5 @@
-"""The parts of messages about spec.catalogSelector and spec.upgradeConstraintPolicy, and names like one that does not exist.
+"""The parts of messages about spec.catalogSelector, spec.upgradeConstraintPolicy and spec.excludedVersions, and names like one
+that does not exist.
 
 Each sentence is made from the Resolution alone. Pure.
 """
@@ -10,7 +11,7 @@ from difflib import SequenceMatcher
 
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import Version
-from operator_controller.resolve.formatting import join_names
+from operator_controller.resolve.formatting import format_versions, join_names
 from operator_controller.resolve.package.bundle_identity import has_same_name_and_version
 from operator_controller.resolve.selection.package_resolution import (
     NoDirectUpgrade,
@@ -29,6 +30,7 @@ COMMON_WORD = "operator"
 """A word that many package names contain: it is ignored."""
 
 
+EXCLUDED_VERSIONS = "spec.excludedVersions"
 NOT_SELECTED = "is not selected by spec.catalogSelector"
 
 
@@ -107,6 +109,22 @@ def ignored_policy(wanted: Version) -> str:
         f"with spec.upgradeConstraintPolicy Ignore, {wanted} would be installed without an upgrade edge, which publishers do not "
         "test"
     )
+
+
+def available_but_excluded(version: Version) -> str:
+    """Say that spec.excludedVersions keeps out a version that could be had otherwise."""
+    return f"{version} is available too, but {EXCLUDED_VERSIONS} has it"
+
+
+def excluded_versions(resolution: PackageResolution) -> list[str]:
+    """The versions that match the request and that spec.excludedVersions has."""
+    versions = {one.version for catalog in resolution.catalogs for one in catalog.excluded}
+    return [f"{EXCLUDED_VERSIONS} has {format_versions(sorted(versions), None, 'and')}"] if versions else []
+
+
+def running_but_excluded(version: str) -> str:
+    """Say that spec.excludedVersions has the version that runs."""
+    return f"runs {version}, which {EXCLUDED_VERSIONS} excludes"
 
 
 def similar_names(requested: str, known: Iterable[str]) -> list[str]:

@@ -33,6 +33,7 @@ from operator_controller.resolve.selection.package_resolution import (
     NoDirectUpgrade,
     NoMatchingBundle,
     NotInstallable,
+    NoVersionLeft,
     PreferredCatalogUnread,
     ResolutionOutcome,
     RuledOut,
@@ -117,6 +118,9 @@ def candidates_of(
         default = default_channel(offer.package)
         candidates = tuple(one if one.channel == default else replace(one, is_preferred=False) for one in candidates)
     matching = tuple(one for one in candidates if request.versions is None or request.versions.matches(one.version))
+    excluded = tuple(one for one in matching if request.excludes(one.version)) if request.excluded else ()
+    if excluded:
+        matching = tuple(one for one in matching if not request.excludes(one.version))
     ruled_out = [
         RuledOut(one, reason)
         for one in matching
@@ -126,7 +130,7 @@ def candidates_of(
     if ruled_out:
         names = {each.candidate.bundle.name for each in ruled_out}
         matching = tuple(one for one in matching if one.bundle.name not in names)
-    return CatalogCandidates(offer, missing, channels, candidates, matching, tuple(ruled_out))
+    return CatalogCandidates(offer, missing, channels, candidates, matching, tuple(ruled_out), excluded)
 
 
 def installation_problem(bundle: Bundle, cluster: KnownCluster) -> str:
@@ -246,7 +250,7 @@ def _resolve_without_catalog(
 def _satisfies_request(running: RunningBundle, request: PackageRequest) -> bool:
     """Report whether the running version and channel are those that the spec requests."""
     matches = request.versions is None or (running.version is not None and request.versions.matches(running.version))
-    return matches and request.channel in ("", running.channel)
+    return matches and not request.excludes(running.version) and request.channel in ("", running.channel)
 
 
 # --- a first installation
@@ -300,6 +304,8 @@ def _no_match(catalogs: Sequence[CatalogCandidates]) -> ResolutionOutcome:
     if ruled_out:
         best = max(ruled_out, key=lambda each: each.candidate.rank)
         return NotInstallable(best.candidate, best.reason)
+    if excluded := {each.version for one in catalogs for each in one.excluded}:
+        return NoVersionLeft(tuple(sorted(excluded)))
     too_large = next((one.offer for one in catalogs if one.offer.state is CatalogState.TOO_LARGE), None)
     return NoMatchingBundle() if too_large is None else TooLargeToResolve(too_large.catalog, too_large.message)
 
@@ -396,7 +402,10 @@ def _no_direct_upgrade(running: RunningBundle, wanted: Candidate, catalog: Catal
     by_name = {one.bundle.name: one.version for one in catalog.candidates}
     start = UpgradeStart(running.name, running.version)
     graph = UpgradeGraph(catalog.channels, _bundle_versions(catalog))
-    path = graph.paths_from(start, by_name.keys()).path_to(wanted.bundle.name)
+    excluded = {one.bundle.name for one in catalog.excluded}
+    path = graph.paths_from(start, by_name.keys() - excluded).path_to(wanted.bundle.name)
+    if excluded and not path:  # the one through versions that are excluded, to name them
+        path = graph.paths_from(start, by_name.keys()).path_to(wanted.bundle.name)
     direct = {channel: names & by_name.keys() for channel, names in direct_upgrades(catalog.channels, start).items()}
     possible = {channel: tuple(sorted({by_name[name] for name in names})) for channel, names in direct.items() if names}
     return NoDirectUpgrade(wanted, tuple(by_name[name] for name in path), possible)

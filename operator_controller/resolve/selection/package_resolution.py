@@ -74,6 +74,8 @@ class CatalogCandidates:
     matching: tuple[Candidate, ...] = ()
     ruled_out: tuple[RuledOut, ...] = ()
     """They match too, and are not in `matching`."""
+    excluded: tuple[Candidate, ...] = ()
+    """They match too, but spec.excludedVersions has their version."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,13 @@ class Kept:
 @dataclass(frozen=True)
 class NoMatchingBundle:
     """No catalog offers what was requested."""
+
+
+@dataclass(frozen=True)
+class NoVersionLeft:
+    """Bundles match the request, and spec.excludedVersions has all their versions, which are ascending."""
+
+    versions: tuple[Version, ...]
 
 
 @dataclass(frozen=True)
@@ -197,6 +206,7 @@ ResolutionOutcome = (
     Chosen
     | Kept
     | NoMatchingBundle
+    | NoVersionLeft
     | TooLargeToResolve
     | NoDirectUpgrade
     | NotInstallable
@@ -233,7 +243,7 @@ class PackageResolution:
     def is_final(self) -> bool:
         """True if only a change of a spec or of a catalog's content can change the outcome. If not, a catalog is still unread."""
         match self.outcome:
-            case NoMatchingBundle() | NotInstallable() | SourceCatalogNotSelected():
+            case NoMatchingBundle() | NoVersionLeft() | NotInstallable() | SourceCatalogNotSelected():
                 states = {one.offer.state for one in self.catalogs}
                 return states == {CatalogState.SERVING}
             case TooLargeToResolve():

@@ -7,10 +7,11 @@ catalog_documents.py. Contains no status and no time. Pure.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from olmkit.gocompat.version_range import MastermindsRange
-from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_bundle_version
+from olmkit.gocompat.versions import BadRange, BadVersion, Precedence, Version, parse_bundle_version
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState, PackageRequest, RunningBundle
 
@@ -68,6 +69,8 @@ class OperatorRequest:
     channel: str = ""
     version: str = ""
     """A version or a range."""
+    excluded_versions: tuple[str, ...] = ()
+    """The versions of spec.excludedVersions, sorted."""
     catalogs: tuple[str, ...] | None = None
     """The catalogs that spec.catalogSelector selects; None without a selector."""
     ignores_upgrade_edges: bool = False
@@ -165,7 +168,14 @@ def package_request(operator: OperatorRequest) -> PackageRequest:
         not operator.ignores_upgrade_edges,
         is_dependency=operator.is_dependency and versions is None and not operator.channel,
         approved_version=approved,
+        excluded=excluded_precedences(operator.excluded_versions),
     )
+
+
+def excluded_precedences(versions: Iterable[str]) -> frozenset[Precedence]:
+    """The versions by what ranges compare. One that cannot be read excludes nothing: no catalog has it."""
+    parsed = (parsed_version(each) for each in versions)
+    return frozenset(each.precedence for each in parsed if each is not None)
 
 
 def running_bundle(recorded: RecordedBundle | None) -> RunningBundle | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from olmkit.gocompat.version_range import MastermindsRange
-from olmkit.gocompat.versions import Version
+from olmkit.gocompat.versions import Precedence, Version
 from operator_controller.resolve.package.package_content import PackageContent
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
 
@@ -27,6 +27,12 @@ class PackageRequest:
     """The version that a person has approved: it is preferred to better ones, unless it runs already."""
     is_dependency: bool = False
     """Nobody requested the package: every channel counts, and the default channel is preferred."""
+    excluded: frozenset[Precedence] = frozenset()
+    """The versions that are never chosen. Neither build metadata nor a release distinguishes them."""
+
+    def excludes(self, version: Version | None) -> bool:
+        """Report whether the version is never chosen; False if it is not known."""
+        return version is not None and version.precedence in self.excluded
 
 
 @dataclass(frozen=True)

@@ -110,6 +110,37 @@ def test_what_is_installed_and_requested_follows_its_upgrade_edges(
     assert "a 0.2.0 (a.v0.2.0, catalog community)\n" in capsys.readouterr().out
 
 
+def test_excluded_versions_are_never_chosen_and_are_named(guide: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["resolve", "--catalog", guide, "-o", "json"]
+    assert main([*command, "--exclude", "a=0.2.0", "a"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["bundles"]
+    assert (first["version"], second["package"]) == ("0.1.0", "c")
+    assert first["because"][0].endswith(
+        "; 0.2.0 is available too, but spec.excludedVersions has it; it requires c 0.1.0"
+    )
+    assert main([*command, "--exclude", "c=0.1.0", "a"]) == 0, "a version of a possible dependency: it is not needed"
+    assert [each["version"] for each in json.loads(capsys.readouterr().out)["bundles"]] == ["0.2.0"]
+    assert main([*command, "--exclude", "c=0.2.0", "b"]) == 1
+    text = 'c has 0.1.0, 0.2.0, and 0.2.0 would fit, but Operator "c" excludes it (spec.excludedVersions)'
+    assert text in json.loads(capsys.readouterr().out)["error"]["message"]
+    assert main([*command, "--exclude", "b=0.1.0", "b"]) == 1
+    left = 'no version of package "b" is left: spec.excludedVersions has 0.1.0'
+    assert json.loads(capsys.readouterr().out)["error"]["message"] == left
+
+
+def test_a_dependency_is_chosen_without_its_excluded_versions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packages = blobs("a", {"1.0.0": [("b", ">=1.0.0")]}), blobs("b", {"1.0.0": [], "1.1.0": []})
+    command = ["resolve", "--catalog", catalog(tmp_path / "community", *packages), "-o", "json", "a"]
+    assert main([*command, "--exclude", "b=1.1.0"]) == 0
+    found = json.loads(capsys.readouterr().out)["bundles"][1]
+    assert (found["package"], found["version"]) == ("b", "1.0.0")
+    assert found["because"][-1].endswith("; 1.1.0 is available too, but spec.excludedVersions has it")
+    assert main([*command, "--exclude", "b=1.1.0", "--installed", "b=1.1.0"]) == 0, "what is installed stays"
+    assert json.loads(capsys.readouterr().out)["bundles"][1]["version"] == "1.1.0"
+
+
 def test_the_first_catalog_has_priority(guide: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mirror = catalog(tmp_path / "mirror", blobs("c", {"0.1.0": []}))
     assert main(["resolve", "--catalog", mirror, "--catalog", guide, "c"]) == 0
@@ -164,6 +195,10 @@ def test_the_exit_status_of_the_process(packages: list[str], status: int, guide:
             ["--installed", "c=9.9.9", "a"], "the catalogs have 0.1.0, 0.2.0", id="an unknown version that is installed"
         ),
         pytest.param(["--installed", "d=1.0.0", "a"], "no catalog has the package", id="an unknown package"),
+        pytest.param(
+            ["--exclude", "a", "a"], "--exclude a: it is not of the form PACKAGE=VERSION", id="nothing excluded"
+        ),
+        pytest.param(["--exclude", "a=1.x", "a"], "--exclude a=1.x: ", id="a range is excluded"),
         pytest.param(["--kube-version", "new", "a"], "--kube-version new", id="a version of Kubernetes"),
         pytest.param(["--catalog", "/nowhere", "a"], "/nowhere: there is no such directory", id="no directory"),
         pytest.param([], "PACKAGE", id="no package at all"),

@@ -35,7 +35,9 @@ def test_what_keeps_an_upgrade_out_is_reported_until_it_is_installed(scene: Scen
     assert pinned["status"]["wantedVersion"] == "1.0.0"
 
     _push(scene, {"nativeAPIs": [served], "minKubeVersion": "1.20.0"})
-    scene.patch_operator(name, {"version": None, "approval": "Manual"})
+    scene.patch_operator(name, {"version": None})
+    _exclude(scene, name)
+    scene.patch_operator(name, {"excludedVersions": None, "paused": None, "approval": "Manual"})
     _waits(scene, name, "ApprovalRequired", "1.1.0 waits for approval")
     scene.patch_operator(name, {"approval": None, "paused": True})
     _waits(scene, name, "Paused", "the Operator is paused")
@@ -71,6 +73,21 @@ def _push(scene: Scene, metadata: dict[str, Any], properties: list[Any] | None =
     found = [{"type": "olm.csv.metadata", "value": metadata}] if metadata else []
     content = blobs(scene.name, ["1.0.0", "1.1.0"], {"1.1.0": [*found, *(properties or [])]})
     scene.repository().push_files(catalog_file(content))
+
+
+def _exclude(scene: Scene, name: str) -> None:
+    """Exclude the upgrade, then what runs too, then what runs alone while nothing may be changed."""
+    scene.patch_operator(name, {"excludedVersions": ["1.1.0+build"]})
+    excluded = _waits(scene, name, "VersionExcluded", "1.1.0 is available too, but spec.excludedVersions has it")
+    assert triple(excluded, "Ready")[:2] == ("True", "Succeeded")
+    scene.patch_operator(name, {"excludedVersions": ["1.0.0", "1.1.0"]})
+    stuck = scene.operator_when(name, "Stalled", lambda found: triple(found, "Stalled")[0] == "True")
+    left = f'no version of package "{scene.name}" is left: spec.excludedVersions has 1.0.0 and 1.1.0'
+    assert triple(stuck, "Ready")[2] == f"runs 1.0.0, which spec.excludedVersions excludes; {left}"
+    assert triple(stuck, "Installed")[0] == "True"
+    scene.patch_operator(name, {"excludedVersions": ["1.0.0"], "paused": True})
+    paused = _waits(scene, name, "Paused", "the Operator is paused (spec.paused); meanwhile 1.0.0 runs")
+    assert triple(paused, "Ready")[0] == "False"
 
 
 def _waits(scene: Scene, name: str, reason: str, message: str) -> Object:

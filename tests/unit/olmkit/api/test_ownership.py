@@ -100,6 +100,29 @@ def test_the_entry_of_an_original_proves_nothing_about_a_copy(changes: dict[str,
 
 
 @pytest.mark.parametrize(
+    ("fields", "is_made"),
+    [
+        pytest.param({"f:excludedVersions": {'v:"1.0.0"': {}}}, True, id="versions alone are excluded"),
+        pytest.param({".": {}, "f:excludedVersions": {}}, True, id="by an update"),
+        pytest.param({"f:excludedVersions": {}, "f:channel": {}}, False, id="a channel is requested too"),
+        pytest.param({}, False, id="no field is named"),
+        pytest.param(None, False, id="the entry is forged"),
+    ],
+)
+def test_who_excludes_versions_of_a_dependency_has_not_taken_it_over(fields: Any, is_made: bool) -> None:
+    entries = [
+        {**APPLY, "manager": "operator-controller", "fieldsV1": {"f:spec": {"f:packageName": {}}}},
+        {**APPLY, "manager": "olm", "fieldsV1": {"f:spec": fields}},
+    ]
+    metadata = {
+        "creationTimestamp": "2026-01-01T12:00:00Z",
+        "labels": {INSTALLED_FOR_LABEL: ""},
+        "managedFields": entries,
+    }
+    assert is_dependency({"metadata": metadata}) is is_made
+
+
+@pytest.mark.parametrize(
     ("changes", "since", "is_own"),
     [
         pytest.param({}, "2026-01-01T11:59:59Z", True, id="it was applied when the BundleDeployment was there"),

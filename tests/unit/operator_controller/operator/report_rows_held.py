@@ -30,6 +30,16 @@ HELD = (
 PAUSED = "the Operator is paused (spec.paused)"
 REQUESTED = '1.1.0 of channel stable in catalog "community": the requested version'
 KEEPS_OLD = ("True", "Success", f'resolved to "{image("1.0.0")}"')
+EXCLUDED = "runs 1.0.0, which spec.excludedVersions excludes"
+ONLY = '1.1.0 of channel stable in catalog "community": the only version'
+UPGRADING = "upgrading from 1.0.0 to 1.1.0: newest of channel stable"
+OLDER = "1.0.0 cannot be reached from 1.1.0: it is older, and no upgrade edge leads back to it"
+STUCK = (
+    f'{OLDER}: channel stable of catalog "community" has no upgrade from 1.1.0; spec.excludedVersions has 1.1.0; with '
+    "spec.upgradeConstraintPolicy Ignore, 1.0.0 would be installed without an upgrade edge, which publishers do not test; "
+    "deleting this Operator and creating it again also installs it, and deletes its custom resources"
+)
+NONE_LEFT = 'no version of package "p" is left: spec.excludedVersions has 1.0.0 and 1.1.0'
 UNHEALTHY = ("Ready", "False", "Unhealthy", "no pods")
 
 
@@ -115,6 +125,60 @@ ROWS: list[tuple[str, World, Conditions]] = [
                 "OperatorConditionNotUpgradeable",
                 "upgrading from 1.0.0 to 1.1.0: the upgrade to p.v1.1.0 waits",
                 "OperatorConditionNotUpgradeable",
+            ),
+        },
+    ),
+    (
+        "what runs is excluded, and its upgrade waits for approval",
+        runs("1.0.0", manual(excludedVersions=["1.0.0"])),
+        {
+            "Resolved": KEEPS_OLD,
+            "Installed": RUNS_OLD,
+            "Ready": ("False", "ApprovalRequired", f"{EXCLUDED}; {WAITS}; meanwhile 1.0.0 runs; {ONLY}"),
+        },
+    ),
+    (
+        "what runs is excluded, and is being replaced",
+        runs("1.0.0", operator({"excludedVersions": ["1.0.0+build"]})),
+        {
+            "Resolved": RESOLVED,
+            "Installed": RUNS_OLD,
+            **{
+                "Ready": ("False", "Upgrading", f"{EXCLUDED}; {UPGRADING}"),
+                "Reconciling": ("True", "Installing", UPGRADING),
+            },
+        },
+    ),
+    (
+        "what runs is excluded, and nothing else can be reached: it stays",
+        runs("1.1.0", operator({"excludedVersions": ["1.1.0"]})),
+        {
+            "Resolved": ("False", "ResolutionFailed", OLDER),
+            "Installed": RUNS_NEW,
+            "Ready": ("False", "NotResolved", f"runs 1.1.0, which spec.excludedVersions excludes; {STUCK}"),
+            "Stalled": ("True", "Blocked", STUCK),
+        },
+    ),
+    (
+        "all versions are excluded: nothing is installed",
+        world(operator({"excludedVersions": ["1.0.0", "1.1.0"]})),
+        {
+            "Resolved": ("False", "ResolutionFailed", NONE_LEFT),
+            "Installed": not_attempted("resolution failed"),
+            **both("Stalled", "NotResolved", NONE_LEFT, "Blocked"),
+        },
+    ),
+    (
+        "an upgrade is excluded: what runs is as requested",
+        runs("1.0.0", operator({"excludedVersions": ["1.1.0"]})),
+        {
+            "Resolved": KEEPS_OLD,
+            "Installed": RUNS_OLD,
+            "Ready": (
+                "True",
+                "Succeeded",
+                '1.0.0 of channel stable in catalog "community": the only version; 1.1.0 is available too, but '
+                "spec.excludedVersions has it",
             ),
         },
     ),

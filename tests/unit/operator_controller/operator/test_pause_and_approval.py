@@ -163,6 +163,12 @@ def _available(reason: str, message: str) -> Object:
             "1.0.0",
             id="a pinned version",
         ),
+        pytest.param(
+            runs("1.0.0", operator({"excludedVersions": ["1.1.0"]})),
+            _available("VersionExcluded", f"1.1.0 is available too, but spec.excludedVersions has it; {DIFF_NAMED}"),
+            "1.0.0",
+            id="an excluded version",
+        ),
     ],
 )
 def test_the_bundle_that_waits(observed: World, available: Object | None, wanted: str) -> None:

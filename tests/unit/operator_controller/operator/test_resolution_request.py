@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from operator_controller.operator.resolution_request import make_request
-from tests.unit.operator_controller.operator.worlds import deployment, world
+from tests.unit.operator_controller.operator.worlds import deployment, operator, world
 
 UPGRADING = ("Reconciling", "True", "Upgrading", "phase 2 of 7")
 INSTALLING = ("Reconciling", "True", "Installing", "phase 2 of 4")
@@ -43,3 +43,13 @@ def test_the_bundle_of_the_template_counts(
     assert request is not None
     assert (request.installing.name if request.installing else None) == installing
     assert (request.requested.name if request.requested else None) == next_
+
+
+def test_the_order_of_excluded_versions_changes_no_request() -> None:
+    """Field managers apply the members of a set in any order."""
+    one, other = (
+        make_request(world(operator({"excludedVersions": each}))) for each in (["2.0.0", "1.0.0"], ["1.0.0", "2.0.0"])
+    )
+    assert one is not None
+    assert one == other
+    assert one.excluded_versions == ("1.0.0", "2.0.0")

@@ -79,6 +79,27 @@ def kept_out(by: KeptOutBy, reason: str) -> AvailableUpgrade:
             id="a range excludes it",
         ),
         pytest.param(
+            with_newest(),
+            {"excluded_versions": ("1.1.0",)},
+            kept_out(KeptOutBy.VERSION, "1.1.0 is available too, but spec.excludedVersions has it"),
+            id="it is excluded",
+        ),
+        pytest.param(
+            document("a", "1.0.0", "1.1.0", "2.0.0"),
+            {"excluded_versions": ("1.1.0",), "version": "1.x"},
+            kept_out(KeptOutBy.VERSION, "1.1.0 is available too, but spec.excludedVersions has it"),
+            id="it is excluded, and a newer one is not in the range",
+        ),
+        pytest.param(
+            with_newest(minKubeVersion="1.40.0"),
+            {"excluded_versions": ("1.1.0",)},
+            kept_out(KeptOutBy.VERSION, "1.1.0 is available too, but spec.excludedVersions has it"),
+            id="it is excluded, and the cluster is too old",
+        ),
+        pytest.param(
+            with_newest(), {"excluded_versions": ("1.0.0",)}, None, id="what runs is excluded, and is replaced"
+        ),
+        pytest.param(
             without_edge(),
             {},
             kept_out(

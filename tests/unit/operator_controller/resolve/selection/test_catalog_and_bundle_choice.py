@@ -13,6 +13,7 @@ from operator_controller.resolve.documents.document_reader import read_package
 from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES, explain
 from operator_controller.resolve.selection.catalog_and_bundle_choice import is_same_bundle, permitted
 from operator_controller.resolve.selection.package_resolution import Candidate, Chosen, Kept, PackageResolution
+from operator_controller.resolve.snapshot.cluster_snapshot import excluded_precedences
 from operator_controller.resolve.snapshot.package_snapshot import (
     CatalogOffer,
     CatalogState,
@@ -81,6 +82,7 @@ requests = st.builds(
     st.sampled_from([None, None, "1.0.0", ">=1.1.0", "2.0.0", "9.9.9", ">1.0.0-0"]).map(
         lambda text: MastermindsRange.parse(text) if text else None
     ),
+    excluded=st.sets(st.sampled_from(VERSIONS), max_size=3).map(excluded_precedences),
 )
 
 
@@ -119,6 +121,7 @@ def test_a_chosen_bundle_satisfies_the_request(request: PackageRequest, catalogs
     if isinstance(outcome, Chosen):
         candidate = outcome.candidate
         assert request.versions is None or request.versions.matches(candidate.version)
+        assert not request.excludes(candidate.version)
         assert request.channel in ("", candidate.channel)
         assert not candidate.bundle.problem
         assert not candidate.bundle.dependencies

@@ -1,0 +1,116 @@
+"""`olm exclude OPERATOR VERSION`: keep a version from being chosen, or permit it again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from olmctl.commands import REFUSED, CommandError, warn
+from olmctl.operators.approve import kept_operator
+from olmctl.operators.install import apply_operator
+from olmctl.operators.list import RESOURCE
+from olmctl.operators.offered_versions import check_version
+from olmctl.operators.operator_state import part, text_at
+from olmctl.operators.own_fields import member_field, own_spec
+from olmctl.operators.packages import package_objects
+from olmctl.operators.requested_fields import check_exact_version
+from olmctl.operators.session import FIELD_MANAGER, Session, on_cluster
+from olmctl.terminal import clean
+from olmkit.api import operators
+from olmkit.api.meta import Object
+from operator_controller.resolve.snapshot.cluster_snapshot import excluded_precedences
+
+FIELD = "excludedVersions"
+
+
+@on_cluster
+async def exclude(session: Session, operator: str, version: str, is_undone: bool, is_forced: bool) -> int:
+    """Add VERSION to spec.excludedVersions of OPERATOR, or take it out."""
+    check_exact_version(version)
+    if is_forced and not is_undone:
+        raise click.UsageError("--force goes with --undo")
+    found = await kept_operator(session, operator)
+    entry = excluded_entry(found, version)
+    if is_undone:
+        text = await _permit(session, found, entry, is_forced=is_forced) if entry else f"unchanged: permits {version}"
+    else:
+        text = f"unchanged: excludes {entry}" if entry else await _exclude(session, found, version)
+    print(f"{RESOURCE}/{operator} {clean(text)}")
+    return 0
+
+
+def excluded_entry(found: Object, version: str) -> str:
+    """The entry of spec.excludedVersions that excludes the version; "" if there is none."""
+    wanted = excluded_precedences([version])
+    return next((each for each in _excluded(found) if wanted & excluded_precedences([each])), "")
+
+
+def undo_hint(found: Object, entry: str) -> str:
+    """Name the command that permits the version again."""
+    return f"`olm exclude {found['metadata']['name']} {entry} --undo` permits it"
+
+
+def check_not_excluded(found: Object, version: str) -> None:
+    """Raises CommandError if the version that the Operator is to ask for is one that it excludes."""
+    if entry := excluded_entry(found, version):
+        name = found["metadata"]["name"]
+        raise CommandError(REFUSED, f"{name}: spec.{FIELD} has {clean(entry)}: {clean(undo_hint(found, entry))}")
+
+
+def _excluded(found: Object) -> list[str]:
+    return [each for each in part(found, "spec", FIELD) or () if isinstance(each, str)]
+
+
+async def _exclude(session: Session, found: Object, version: str) -> str:
+    try:
+        entries = await package_objects(session, text_at(found, "spec", "packageName"))
+        await check_version(session, entries, version, found)
+    except CommandError as error:  # a version that is not there yet is excluded beforehand
+        warn(str(error))
+    own = own_spec(found).get(FIELD) or []
+    await _apply(session, found, [*own, version])
+    running = text_at(found, "status", "installed", "version")
+    is_running = bool(running) and bool(excluded_precedences([version]) & excluded_precedences([running]))
+    note = f"; it runs {running}, which stays until another version replaces it" if is_running else ""
+    return f"configured: excludes {version}{note}"
+
+
+async def _permit(session: Session, found: Object, entry: str, *, is_forced: bool) -> str:
+    """Take the entry out. Raises CommandError if others exclude the version too, and it is not forced."""
+    name, own = found["metadata"]["name"], own_spec(found).get(FIELD) or []
+    others = sorted(_managers(found, entry) - {FIELD_MANAGER})
+    if others and not is_forced:
+        whose = ", ".join(map(clean, others))
+        raise CommandError(
+            REFUSED,
+            f"{name}: {clean(entry)} is excluded by {whose}: permit it there, or use --force to take it out here",
+        )
+    if entry in own:
+        found = await _apply(session, found, [each for each in own if each != entry])
+    if entry in _excluded(found):
+        kept = [each for each in _excluded(found) if each != entry]
+        metadata = {"resourceVersion": found["metadata"]["resourceVersion"]}
+        await session.client.patch(operators.KIND, name, {"metadata": metadata, "spec": {FIELD: kept or None}})
+    return f"configured: permits {entry}"
+
+
+def _managers(found: Object, entry: str) -> set[str]:
+    """The field managers that have this member of the set."""
+    return {
+        text_at(each, "manager")
+        for each in part(found, "metadata", "managedFields") or ()
+        if member_field(entry) in (part(each, "fieldsV1", "f:spec", f"f:{FIELD}") or {})
+    }
+
+
+async def _apply(session: Session, found: Object, versions: Sequence[str]) -> Object:
+    """Apply these versions as those that `olm` excludes, with the other fields that it manages."""
+    spec = {key: value for key, value in own_spec(found).items() if key != FIELD}
+    body = {
+        "apiVersion": operators.KIND.api_version,
+        "kind": operators.KIND.kind,
+        "metadata": {"name": found["metadata"]["name"], "uid": found["metadata"]["uid"]},
+        "spec": spec | ({FIELD: list(versions)} if versions else {}),
+    }
+    return await apply_operator(session, body, is_forced=False)
