@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
-CODE := olmkit catalogd rukpak operator_controller olmctl devcluster release tests
+CODE := olmkit catalogd rukpak operator_controller olmctl console devcluster release tests
 # `make e2e KUBECONFIG=...`, or the environment: the tests use this cluster.
 TEST_CLUSTER := $(if $(filter command line,$(origin KUBECONFIG)),$(KUBECONFIG),$(OLM_KUBECONFIG))
 # Processes share the test files in the order of their collection (tests/conftest.py), each with its own cluster; with TEST_CLUSTER one.
@@ -44,7 +44,7 @@ setup: .venv/ready ## make .venv from the lock file
 	@touch $@
 
 lock: setup ## update requirements.lock from pyproject.toml (hashes, no address); UPGRADE=1 takes the newest versions
-	PIP_FIND_LINKS= $(BIN)/pip-compile --quiet $(if $(UPGRADE),--upgrade) --extra dev --strip-extras --generate-hashes --allow-unsafe --no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml
+	PIP_FIND_LINKS= $(BIN)/pip-compile --quiet $(if $(UPGRADE),--upgrade) --extra console --extra dev --strip-extras --generate-hashes --allow-unsafe --no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml
 
 format: setup ## format the code
 	$(BIN)/ruff format $(CODE)

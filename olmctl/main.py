@@ -16,6 +16,7 @@ from click.shell_completion import ShellComplete, get_completion_class
 from olmctl.cli import bundle_check, bundle_images, bundle_project, cluster
 from olmctl.cli.bundle import bundle
 from olmctl.cli.catalog import catalog
+from olmctl.cli.console import console
 from olmctl.cli.migrate import migrate
 from olmctl.cli.resolve import resolve
 from olmctl.cli.suite import suite
@@ -79,6 +80,7 @@ for command in (
     cluster.approve,
     cluster.exclude,
     cluster.diff,
+    console,
     resolve,
 ):
     olm.add_command(command)

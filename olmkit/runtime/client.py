@@ -24,7 +24,7 @@ from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, Unavailable, api_error
 from olmkit.runtime import metrics
 from olmkit.runtime.discovery import Discovery, DiscoveryCache, parse_discovery
-from olmkit.runtime.kubeconfig import ApiCredentials, load, load_kubernetes_asyncio
+from olmkit.runtime.kubeconfig import ApiCredentials, load, load_address, load_kubernetes_asyncio
 
 __all__ = ["Client", "Discovery", "DiscoveryCache"]
 
@@ -73,15 +73,23 @@ class Client:
     """A connection pool to the API server of a context of `kubeconfig`; None: $KUBECONFIG, else the ServiceAccount of the pod,
     else ~/.kube/config. Opened by connect(), open() or the first request; the caller closes it.
 
-    `context` is the current one if None. Requests are made as the user `impersonate`, if one is named.
+    `context` is the current one if None. Requests are made as the user `impersonate`, if one is named. With `is_anonymous` only
+    the address and the CA are read: requests have no identity, except those of the views that with_token() returns.
     """
 
     def __init__(
-        self, kubeconfig: str | None = None, *, context: str | None = None, impersonate: str | None = None
+        self,
+        kubeconfig: str | None = None,
+        *,
+        context: str | None = None,
+        impersonate: str | None = None,
+        is_anonymous: bool = False,
     ) -> None:
         self._kubeconfig = kubeconfig
         self._context = context
         self._impersonation: Mapping[str, str] = {"Impersonate-User": impersonate} if impersonate else {}
+        self._is_anonymous = is_anonymous
+        self._token: str | None = None
         self._shared = _Connection()
 
     @classmethod
@@ -100,6 +108,16 @@ class Client:
         view._impersonation = impersonation
         return view
 
+    def with_token(self, token: str) -> Self:
+        """A view of an anonymous client that sends this bearer token, and nothing else that identifies, with each request. It has
+        the connections of this client, which is the one to close. Raises RuntimeError for a client with an identity of its own:
+        the API server would prefer its certificate to the token."""
+        if not self._is_anonymous:
+            raise RuntimeError("the client has an identity of its own")
+        view = copy.copy(self)
+        view._token = token
+        return view
+
     async def open(self) -> None:
         """Read the configuration, once. Raises OlmError if there is no usable one."""
         async with self._shared.opening:
@@ -107,7 +125,8 @@ class Client:
                 return
             parts = await asyncio.to_thread(load_kubernetes_asyncio)
             configuration: Any = parts.configuration()
-            reload = await load(configuration, self._kubeconfig, self._context)
+            read = load_address if self._is_anonymous else load
+            reload = await read(configuration, self._kubeconfig, self._context)
             configuration.connection_pool_maxsize = MAX_CONNECTIONS
             # The CA certificates of many clusters lack the key identifiers that strict verification requires.
             configuration.disable_strict_ssl_verification = True
@@ -135,7 +154,10 @@ class Client:
         await self.close()
 
     async def bearer_token(self) -> str:
-        """The current bearer token of this process; "" if it authenticates by client certificate or password. A secret."""
+        """The current bearer token of this process, or of the view; "" if it authenticates by client certificate or password. A
+        secret."""
+        if self._token is not None:
+            return self._token
         await self.open()
         kind, _, token = (await self._shared.credentials.headers()).get("Authorization", "").partition(" ")
         return token if kind == "Bearer" else ""
@@ -342,7 +364,7 @@ class Client:
     async def websocket(self, path: str, protocol: str, query: Query) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
         """A websocket on a path, such as that of a port-forward. Raises ApiError by the status of the handshake."""
         await self.open()
-        headers = {**self._impersonation, **await self._shared.credentials.headers()}
+        headers = await self._identity()
         target = {"proxy": self._shared.api.proxy, "proxy_headers": self._shared.api.proxy_headers}
         try:
             async with self._shared.session.ws_connect(
@@ -363,6 +385,12 @@ class Client:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unavailable(0, NO_ANSWER, f"no answer from the API server ({type(error).__name__})") from error
 
+    async def _identity(self) -> dict[str, str]:
+        """The headers that say who sends a request."""
+        if self._token is not None:
+            return {"Authorization": f"Bearer {self._token}"}
+        return {**self._impersonation, **await self._shared.credentials.headers()}
+
     def _url(self, path: str, query: Query) -> str:
         encoded = urlencode({key: value for key, value in query.items() if value is not None})
         return f"{path}?{encoded}" if encoded else path
@@ -375,7 +403,7 @@ class Client:
         await self.open()
         try:
             response = await self._send(verb, url, limits, headers, data)
-            if response.status == 401:
+            if response.status == 401 and self._token is None:
                 response.release()
                 await self._shared.credentials.renew()
                 response = await self._send(verb, url, limits, headers, data)
@@ -400,12 +428,7 @@ class Client:
                 method,
                 self._shared.base + url,
                 data=io.BytesIO(data) if data is not None and len(data) > WHOLE_BODY_BYTES else data,
-                headers={
-                    "Accept-Encoding": "identity",
-                    **headers,
-                    **self._impersonation,
-                    **await self._shared.credentials.headers(),
-                },
+                headers={"Accept-Encoding": "identity", **headers, **await self._identity()},
                 timeout=limits,
                 allow_redirects=False,
                 proxy=self._shared.api.proxy,

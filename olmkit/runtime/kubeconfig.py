@@ -23,6 +23,8 @@ from yaml import YAMLError
 
 from olmkit.errors import OlmError
 
+POD_CA_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt")
+"""The CA of the API server in a pod."""
 MAX_CREDENTIALS_AGE_SECONDS = 60.0
 """Token files are read and exec plugins are run again after this time; mounted tokens are replaced an hour before they expire."""
 
@@ -85,6 +87,23 @@ async def load(configuration: Any, kubeconfig: str | None, context: str | None =
         raise OlmError("BadKubeconfig", f"the kubeconfig cannot be used: {paths} has another form") from error
     except (config.ConfigException, OSError, ValueError, AssertionError, YAMLError) as error:
         raise OlmError("BadKubeconfig", f"the kubeconfig cannot be used: {error}") from error
+
+
+async def load_address(configuration: Any, kubeconfig: str | None, context: str | None = None) -> Callable[[], Any]:
+    """Fill the configuration as load() does, without anything that identifies: no token, password or client certificate.
+
+    Inside a pod no ServiceAccount token is needed. Returns a function that does nothing.
+    """
+    if _paths(kubeconfig) is None:
+        host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+        configuration.host = f"https://{f'[{host}]' if ':' in host else host}:{port}"
+        configuration.ssl_ca_cert = str(POD_CA_FILE)
+    else:
+        await load(configuration, kubeconfig, context)
+        configuration.cert_file = configuration.key_file = None
+        configuration.username = configuration.password = None
+        configuration.api_key.clear()
+    return lambda: None
 
 
 @dataclass

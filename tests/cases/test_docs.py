@@ -140,6 +140,7 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
         ("docs/cli.md", "olm exclude cert-manager 1.16.5"),
         ("docs/cli.md", "olm diff snapscheduler 3.5.0"),
         ("docs/cli.md", "olm migrate v0 -o yaml > migrated.yaml"),
+        ("docs/cli.md", "pip install 'olm-suite[console]'"),
         (
             "docs/cli.md",
             "olm bundle run config/samples/bundles/message-board/1.0.0 --name message-board --watch",

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PRODUCTS = ("olmkit", "catalogd", "rukpak", "operator_controller", "olmctl")
+PRODUCTS = ("olmkit", "catalogd", "rukpak", "operator_controller", "olmctl", "console")
 TOOLS = ("devcluster", "release")
 """Never shipped."""
 MAX_FILE_LINES = 600
@@ -195,9 +195,17 @@ def test_the_modules_that_the_architecture_names_exist() -> None:
     assert [name for name, path in paths.items() if not (path.is_dir() or path.with_suffix(".py").is_file())] == []
 
 
-def test_no_code_is_dead() -> None:
+def names_in_templates() -> set[str]:
+    """The names that the templates of the console read of the values that they show."""
+    shown = re.compile(r"{[{%].*?[%}]}", re.DOTALL)
+    texts = (path.read_text() for path in (ROOT / "console" / "templates").glob("*.html"))
+    return {name for text in texts for part in shown.findall(text) for name in re.findall(r"\.([a-z_]+)", part)}
+
+
+def test_no_code_is_dead(tmp_path: Path) -> None:
     """What is used by name alone (by a library, by a job, by kubectl) is listed in [tool.vulture] of pyproject.toml."""
-    command = [sys.executable, "-m", "vulture"]
+    (tmp_path / "templates.py").write_text("".join(f"_.{name}\n" for name in sorted(names_in_templates())))
+    command = [sys.executable, "-m", "vulture", *PRODUCTS, str(tmp_path / "templates.py")]
     answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (answer.stdout, answer.returncode) == ("", 0)
 

@@ -27,7 +27,7 @@ from release import distribution
 from release.__main__ import write_release
 from release.suite import suite_version
 
-PACKAGES = {"catalogd", "olmctl", "olmkit", "operator_controller", "rukpak"}
+PACKAGES = {"catalogd", "console", "olmctl", "olmkit", "operator_controller", "rukpak"}
 IMPORT_ALL = """
 import importlib, json, sys
 for name in json.load(sys.stdin):
@@ -62,9 +62,9 @@ def metadata_of(wheel: Path) -> Message:
 
 
 def required(requirements: list[str]) -> set[str]:
-    """The distributions of this environment that the requirements lead to, without those of extras."""
+    """The distributions of this environment that the requirements lead to, without those of extras but `console`."""
     found: set[str] = set()
-    waiting = [each for each in requirements if "extra ==" not in each]
+    waiting = [each for each in requirements if "extra ==" not in each or "console" in each.partition("extra ==")[2]]
     while waiting:
         name = re.split(r"[^\w.-]", waiting.pop(), maxsplit=1)[0]
         key = re.sub(r"[-_.]+", "-", name).lower()
@@ -110,6 +110,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
         pytest.param("catalogd", "catalogd", id="catalogd"),
         pytest.param("rukpak", "rukpak", id="rukpak"),
         pytest.param("operator-controller", "operator-controller", id="operator-controller"),
+        pytest.param("olm-console", "olm-console", id="the console"),
     ],
 )
 def test_the_installed_programs_print_the_version_of_the_suite(installed: Installed, program: str, name: str) -> None:
@@ -117,10 +118,21 @@ def test_the_installed_programs_print_the_version_of_the_suite(installed: Instal
 
 
 def test_every_module_of_the_wheel_can_be_imported_with_the_packages_that_it_requires(installed: Installed) -> None:
-    names = [name.removesuffix(".py").removesuffix("/__init__") for name in names_in(installed.distribution.wheel)]
+    files = [name for name in names_in(installed.distribution.wheel) if name.endswith(".py")]
+    names = [name.removesuffix(".py").removesuffix("/__init__") for name in files]
     modules = [name.replace("/", ".") for name in names if name.split("/")[0] in PACKAGES and "." not in name]
     assert len(modules) > 500
     installed.run("python", "-I", "-c", IMPORT_ALL, text=json.dumps(modules))
+
+
+def test_the_wheel_has_the_templates_and_the_assets_of_the_console(installed: Installed) -> None:
+    of_repository = {
+        path.relative_to(REPOSITORY).as_posix()
+        for directory in ("templates", "static")
+        for path in (REPOSITORY / "console" / directory).rglob("*")
+        if path.is_file()
+    }
+    assert of_repository - set(names_in(installed.distribution.wheel)) == set()
 
 
 def test_the_installed_olm_works_with_a_catalog_and_a_bundle(installed: Installed) -> None:

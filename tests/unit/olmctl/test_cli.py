@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from typing import get_args
@@ -45,9 +46,11 @@ GROUPS = dict(groups(olm))
 
 
 def work_of(command: click.Command) -> inspect.Signature:
-    """The signature of the function that the callback of the command imports."""
+    """The signature of the function that the callback of the command imports, by name if it stands above the commands."""
     assert command.callback is not None
     tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(command.callback))))
+    if named := re.findall(r"import_module\('([\w.]+)'\)", ast.unparse(tree)):
+        return inspect.signature(importlib.import_module(named[0]).run)
     (imported,) = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
     return inspect.signature(getattr(importlib.import_module(str(imported.module)), imported.names[0].name))
 

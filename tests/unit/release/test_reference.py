@@ -13,7 +13,7 @@ from olmkit.api.described_enum import DescribedEnum
 from release.reference import documented_keys, render
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-PRODUCTS = ("olmkit", "catalogd", "rukpak", "operator_controller", "olmctl")
+PRODUCTS = ("olmkit", "catalogd", "rukpak", "operator_controller", "olmctl", "console")
 KEY = re.compile(r"(catalogd|core\.rukpak|olm|operators)(\.operatorframework)?\.io/[a-z-]+(\.[a-z-]+)*")
 INTERNAL = {
     "catalogd.operatorframework.io/address",  # of the lease: replicas find their leader by it

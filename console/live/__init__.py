@@ -1,0 +1,1 @@
+"""Changes of the cluster reach the pages that show it."""

@@ -1,0 +1,43 @@
+"""The work of `olm console`: the console on this machine, with a kubeconfig, in the browser.
+
+The link that opens the session is printed once and is used up by the browser: nobody else on the machine can open another session
+with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import webbrowser
+from pathlib import Path
+
+from console.setup import LocalSettings, check, serve_locally
+
+
+def run(
+    *,
+    port: int,
+    no_open: bool,
+    kubeconfig: Path | None,
+    context: str | None,
+    impersonate: str | None,
+    system_namespace: str,
+) -> int:
+    """Serve until Ctrl+C; returns the exit status."""
+    settings = LocalSettings(str(kubeconfig) if kubeconfig else None, context, impersonate, system_namespace, port)
+    asyncio.run(_serve(settings, is_opened=not no_open))
+    return 0
+
+
+async def _serve(settings: LocalSettings, *, is_opened: bool) -> None:
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    await check(settings)
+    async with serve_locally(settings) as url:
+        print(f"The console is at {url}", flush=True)
+        print("The link opens one session, within a minute. Ctrl+C ends the console.", file=sys.stderr, flush=True)
+        if is_opened and not await asyncio.to_thread(webbrowser.open, url):
+            print("No browser could be opened: open the link yourself.", file=sys.stderr, flush=True)
+        await stopping.wait()

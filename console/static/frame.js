@@ -1,0 +1,78 @@
+// What each page has: the theme, the switch of the namespace, buttons that copy, and ages that grow.
+const THEMES = ["system", "light", "dark"];
+const theme = document.getElementById("theme");
+const shown = () => document.documentElement.dataset.theme ?? "system";
+
+function show() {
+  theme.textContent = `Theme: ${shown()}`;
+}
+
+if (theme) {
+  theme.hidden = false;
+  show();
+  theme.addEventListener("click", () => {
+    const next = THEMES[(THEMES.indexOf(shown()) + 1) % THEMES.length];
+    if (next === "system") {
+      delete document.documentElement.dataset.theme;
+      localStorage.removeItem("theme");
+    } else {
+      document.documentElement.dataset.theme = next;
+      localStorage.setItem("theme", next);
+    }
+    show();
+  });
+}
+
+document.addEventListener("change", (event) => {
+  const form = event.target.closest?.("form[data-submit-on-change]");
+  if (form) form.requestSubmit();
+});
+
+document.addEventListener("submit", (event) => {
+  // An empty namespace is none: the URL of all namespaces has no ?ns.
+  for (const field of event.target.querySelectorAll?.('[name="ns"]') ?? []) if (!field.value) field.disabled = true;
+});
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest?.("button[data-copy], .copy > button");
+  if (!button) return;
+  const source = button.closest(".copy")?.querySelector("pre");
+  await navigator.clipboard.writeText(button.dataset.copy ?? source?.textContent ?? "");
+  say("Copied");
+});
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest?.("input, select, textarea, [contenteditable]");
+  if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  const search = document.querySelector("input[type=search]");
+  if (search) {
+    event.preventDefault();
+    search.focus();
+  }
+});
+
+// Says a sentence to screen readers, at most one in five seconds: the last one counts.
+let waiting = "";
+let quiet = 0;
+export function say(text) {
+  waiting = text;
+  const now = Date.now();
+  if (now < quiet) return;
+  quiet = now + 5000;
+  setTimeout(() => {
+    document.getElementById("said").textContent = waiting;
+  }, 50);
+}
+
+// An age is <time datetime="…" data-age>: it is as `olm list` writes it.
+const UNITS = [["y", 31536000], ["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
+export function tick() {
+  for (const element of document.querySelectorAll("time[data-age]")) {
+    const seconds = Math.max(0, (Date.now() - Date.parse(element.dateTime)) / 1000);
+    const [unit, size] = UNITS.find(([, each]) => seconds >= each) ?? ["s", 1];
+    const text = `${Math.floor(seconds / size)}${unit}`;
+    if (element.textContent !== text) element.textContent = text;
+  }
+}
+tick();
+setInterval(tick, 5000);

@@ -1,0 +1,152 @@
+// Follows the cluster: the server sends the parts of the page that changed, and each is morphed into its place in one frame.
+// Focus, selection, scroll, open <details>, what is typed, and elements with data-keep stay as they are.
+import { say, tick } from "./frame.js";
+import { Idiomorph } from "./vendor/idiomorph/idiomorph.js";
+
+const FIRST_DELAY = 2000;
+const LONGEST_DELAY = 30000;
+const CUT_AFTER = 5000;
+const policy = window.trustedTypes
+  ? trustedTypes.createPolicy("console", { createHTML: (html) => html })
+  : { createHTML: (html) => html };
+const mark = document.getElementById("live");
+const banner = document.getElementById("cut");
+const pauseButton = document.getElementById("live-pause");
+const held = new Map();
+let state = mark.dataset.state;
+let source = null;
+let delay = FIRST_DELAY;
+let timer = 0;
+let cutTimer = 0;
+let paused = false;
+let lastLive = new Date();
+
+function parse(html) {
+  const box = document.createElement("template");
+  box.innerHTML = policy.createHTML(html);
+  return box.content.firstElementChild;
+}
+
+const callbacks = {
+  beforeNodeMorphed(old, fresh) {
+    if (old.nodeType !== Node.ELEMENT_NODE) return true;
+    if (old.hasAttribute("data-keep")) return false;
+    if (old.matches("details[open]")) fresh.setAttribute?.("open", "");
+    return true;
+  },
+  beforeNodeRemoved: (old) => !(old.nodeType === Node.ELEMENT_NODE && old.hasAttribute("data-keep")),
+};
+
+// Rows do not move under the pointer or the focus: the part waits until both have left it.
+function isHeld(element, fresh) {
+  if (!element.hasAttribute("data-order-stays") || !element.matches(":hover, :focus-within")) return false;
+  const order = (of) => Array.from(of.children, (child) => child.id).join(" ");
+  return order(element) !== order(fresh);
+}
+
+function morph(id, html) {
+  const old = document.getElementById(id);
+  const fresh = old && parse(html);
+  if (!fresh) return;
+  if (isHeld(old, fresh)) {
+    held.set(id, html);
+    return;
+  }
+  held.delete(id);
+  const before = old.dataset.say;
+  Idiomorph.morph(old, fresh, { ignoreActiveValue: true, callbacks });
+  const after = document.getElementById(id)?.dataset.say;
+  if (after && after !== before) say(after);
+}
+
+function apply(parts) {
+  requestAnimationFrame(() => {
+    for (const { id, html } of parts) morph(id, html);
+    tick();
+  });
+}
+
+for (const left of ["pointerout", "focusout"]) {
+  document.addEventListener(left, () => {
+    if (held.size) setTimeout(() => apply(Array.from(held, ([id, html]) => ({ id, html }))), 100);
+  });
+}
+
+function show(isLive) {
+  mark.hidden = false;
+  mark.classList.toggle("cut", !isLive);
+  mark.firstElementChild.textContent = paused ? "Paused" : isLive ? "Live" : "Not live";
+}
+
+function alive() {
+  clearTimeout(cutTimer);
+  cutTimer = 0;
+  delay = FIRST_DELAY;
+  lastLive = new Date();
+  banner.hidden = true;
+  delete document.body.dataset.cut;
+  show(true);
+}
+
+function cut() {
+  const time = lastLive.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  banner.querySelector("p").textContent = `Not live since ${time}. What you see is as old. Writing works again when the cluster answers.`;
+  banner.hidden = false;
+  document.body.dataset.cut = "";
+  show(false);
+}
+
+function expectCut() {
+  if (!cutTimer) cutTimer = setTimeout(cut, CUT_AFTER);
+}
+
+function close() {
+  source?.close();
+  source = null;
+  clearTimeout(timer);
+}
+
+function open() {
+  if (source || paused || document.hidden) return;
+  source = new EventSource(`/live?${new URLSearchParams({ page: mark.dataset.page, seen: state })}`);
+  const on = (name, react) => source.addEventListener(name, (event) => react(JSON.parse(event.data)));
+  on("hello", alive);
+  on("live", alive);
+  on("cut", cut);
+  on("parts", (message) => {
+    state = message.state;
+    alive();
+    apply(message.parts);
+  });
+  on("login", () => location.assign(`/login?${new URLSearchParams({ back: location.pathname + location.search })}`));
+  on("reload", () => {
+    close();
+    location.reload();
+  });
+  source.onerror = () => {
+    close();
+    expectCut();
+    timer = setTimeout(open, delay);
+    delay = Math.min(delay * 2, LONGEST_DELAY);
+  };
+}
+
+pauseButton.hidden = false;
+pauseButton.addEventListener("click", () => {
+  paused = !paused;
+  pauseButton.setAttribute("aria-pressed", String(paused));
+  pauseButton.textContent = paused ? "Resume updates" : "Pause updates";
+  show(!paused);
+  if (paused) close();
+  else open();
+});
+
+document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+addEventListener("pagehide", close);
+addEventListener("pageshow", open);
+document.addEventListener("submit", (event) => {
+  if (document.body.dataset.cut === undefined || event.target.method !== "post") return;
+  event.preventDefault();
+  say("The cluster does not answer. Nothing was sent.");
+});
+open();

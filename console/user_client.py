@@ -1,0 +1,139 @@
+"""The client of one user: the API server by the user's own token, and the contents of catalogs from a cache that users share.
+
+What `olm` reads of catalogd goes through the API server's proxy of a Service. The same requests are answered here from the
+cache by the digest of the content, if the user may list packages; the cache asks catalogd once per digest and path.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import copy
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, Self, TypeAlias
+from urllib.parse import unquote
+
+from pydantic import ValidationError
+
+from console.access import Access, Ask
+from console.catalog_cache import CatalogCache
+from olmctl.operators.catalogd import proxy_path
+from olmkit.api import catalogs, packages
+from olmkit.api.catalogs import Catalog, served_digest
+from olmkit.api.meta import Kind, Object
+from olmkit.errors import ApiError, NotFound
+from olmkit.runtime.client import PAGE_SIZE, Client
+
+REVISIONS_KEPT_SECONDS = 5.0
+CATALOG_API = "api/v1/"
+SUMMARY = "/summary"
+"""The end of a path of which the answer may be that it is not known yet."""
+Reading: TypeAlias = Callable[[Kind, str | None, str | None, str | None], "list[Object] | None"]
+"""The objects of a kind, a namespace, a name and a label selector that are known without a request; None if they are not."""
+Revision: TypeAlias = tuple[str, int, str]
+"""All that the answers for a Catalog depend on: its uid, the generation of its spec, and the digest of its content."""
+
+
+class UserClient(Client):
+    """A view of the process's client for one user; see Client.with_token and Client.acting_as."""
+
+    _cache: CatalogCache
+    _access: Access
+    _prefix: str
+    _revisions_at: float
+    _revisions: Mapping[str, Revision]
+    _reading: Reading | None = None
+
+    def for_user(self, token: str | None, cache: CatalogCache, system_namespace: str) -> Self:
+        """The view for a user with a token, or with the credentials of the process if there is none."""
+        view = self.acting_as({}) if token is None else self.with_token(token)
+        view._cache = cache
+        view._access = Access(view)
+        view._prefix = f"{proxy_path(system_namespace)}/catalogs/"
+        view._revisions_at, view._revisions = -REVISIONS_KEPT_SECONDS, {}
+        return view
+
+    def reading_from(self, reading: Reading) -> Self:
+        """A view that takes from `reading` what that knows, and asks the API server for the rest."""
+        view = copy.copy(self)
+        view._reading = reading
+        return view
+
+    @property
+    def access(self) -> Access:
+        """The permissions of the user."""
+        return self._access
+
+    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object:
+        """As Client.get."""
+        known = self._reading(kind, namespace, name, None) if self._reading is not None else None
+        if known is None:
+            return await super().get(kind, name, namespace)
+        if not known:
+            raise NotFound(404, "NotFound", f'{kind.plural}.{kind.group} "{name}" not found')
+        return known[0]
+
+    async def pages(
+        self,
+        kind: Kind,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        *,
+        field_selector: str | None = None,
+        metadata_only: bool = False,
+        limit: int = PAGE_SIZE,
+    ) -> AsyncIterator[tuple[builtins.list[Object], str]]:
+        """As Client.pages; what is known already is one page."""
+        known = None
+        if self._reading is not None and field_selector is None:
+            known = self._reading(kind, namespace, None, label_selector)
+        if known is not None:
+            yield known, ""
+            return
+        pages = super().pages(
+            kind,
+            namespace,
+            label_selector,
+            field_selector=field_selector,
+            metadata_only=metadata_only,
+            limit=limit,
+        )
+        async for page in pages:
+            yield page
+
+    async def request(self, method: str, path: str, **options: Any) -> Object:
+        """As Client.request; reads of the content of a catalog come from the cache."""
+        if method != "GET" or not path.startswith(self._prefix):
+            return await super().request(method, path, **options)
+        catalog, _, rest = path.removeprefix(self._prefix).partition("/")
+        if not rest.startswith(CATALOG_API) or rest.partition("?")[0].endswith(SUMMARY):
+            return await super().request(method, path, **options)
+        revision = await self._revision(unquote(catalog))
+        if revision is None or (await self._access.may(Ask("list", packages.KIND))).allowed is not True:
+            return await super().request(method, path, **options)
+        return await self._cache.read((revision, rest), lambda: self._read(path, options))
+
+    async def _read(self, path: str, options: dict[str, Any]) -> Object:
+        return await super().request("GET", path, **options)
+
+    async def _revision(self, catalog: str) -> Revision | None:
+        """All that the answers for a Catalog depend on; None if it serves nothing, or cannot be read."""
+        now = asyncio.get_running_loop().time()
+        if now - self._revisions_at > REVISIONS_KEPT_SECONDS:
+            try:
+                found, _ = await self.list(catalogs.KIND)
+            except ApiError:
+                return None
+            self._revisions_at = now
+            self._revisions = dict(filter(None, map(_revision_of, found)))
+        return self._revisions.get(catalog)
+
+
+def _revision_of(obj: Object) -> tuple[str, Revision] | None:
+    try:
+        catalog = Catalog.load(obj)
+    except ValidationError:
+        return None
+    digest = served_digest(catalog)
+    metadata = catalog.metadata
+    return (metadata.name, (metadata.uid, metadata.generation, digest)) if digest else None
