@@ -16,7 +16,7 @@ from typing import Any
 from olmctl.authoring.serialize import Format, serialize
 from olmctl.authoring.yaml_insertion import with_item
 from olmkit.fbc.blobs import Blob, parse_blob
-from olmkit.fbc.documents import read_documents
+from olmkit.fbc.documents import Document, read_documents
 from olmkit.fbc.errors import BadDocument
 
 _SEPARATOR = re.compile(r"^---[^\n]*(?:\n|\Z)", re.MULTILINE)
@@ -81,7 +81,7 @@ class CatalogText:
 
     def _with(self, piece: Piece, new: str | None, value: Mapping[str, Any]) -> str:
         """The text with `new` in the place of `piece`; without it, or if its value is another one, the value is written anew."""
-        if new is None or _value(new) != value:
+        if new is None or _stored(new) != parse_blob(Document(value, b"", 1)).line:
             return self.with_replaced(piece, value)
         return self.text[: piece.start] + new + self.text[piece.end :]
 
@@ -142,10 +142,10 @@ def _json_spans(text: str) -> Iterator[tuple[int, int]]:
         at = end
 
 
-def _value(text: str) -> Any:
-    """The value of the one document in a text; None if it is none."""
+def _stored(text: str) -> bytes:
+    """The one document in a text as it is stored, which compares its numbers too; b"" if it is none."""
     try:
-        found = list(read_documents(io.BytesIO(text.encode())))
+        found = [parse_blob(each).line for each in read_documents(io.BytesIO(text.encode()))]
     except BadDocument:
-        return None
-    return found[0].value if len(found) == 1 else None
+        return b""
+    return found[0] if len(found) == 1 else b""

@@ -67,7 +67,10 @@ class Template:
             raise BadTemplate(
                 f"template has unknown schema ({quoted(str(schema or ''))}), should be {BASIC} or {SEMVER}"
             )
-        return cls(data, value, schema)
+        try:
+            return cls(data, parse_blob(found[0]).value, schema)
+        except BadDocument as error:
+            raise BadTemplate(str(error)) from None
 
     def error(self, path: Path, text: str) -> BadTemplate:
         """The error about the value at a path, with its line."""
@@ -85,6 +88,7 @@ class Template:
         if self.schema == BASIC:
             found = [_image_of(each) for each in self.entries() if each.schema == BUNDLE]
         else:
+            self._check_fields(self.value, _FIELDS, ())
             found = [image for archetype in ARCHETYPES for image in self.semver_images(archetype)]
         return list(dict.fromkeys(found))
 
@@ -94,8 +98,8 @@ class Template:
         made = []
         for index, each in enumerate(listed):
             try:
-                blob = parse_blob(Document(each, orjson.dumps(each), 1))
-            except (BadDocument, TypeError, ValueError) as error:
+                blob = parse_blob(Document(each, b"", 1))
+            except BadDocument as error:
                 text = str(error).removeprefix("line 1: ")
                 raise self.error((*path, index), text) from None
             if blob.schema == BUNDLE and (set(map(str.casefold, blob.value)) - set(_WRITTEN) or not _image_of(blob)):
@@ -132,7 +136,6 @@ class Template:
 
     def _semver(self, bundle: BundleBlob) -> Iterator[Blob]:
         kinds, preferred = self._kinds()
-        self._check_fields(self.value, _FIELDS, ())
         blobs = {image: bundle(image) for image in self.images()}
         if not blobs:
             raise BadTemplate("render: no bundles specified or no bundles could be rendered")

@@ -5,7 +5,6 @@ What is not changed stays byte for byte, comments included, as far as the text i
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,14 +36,12 @@ class TemplateChange:
         self, path: Path, item: Mapping[str, Any], *, after: int | None = None, instead: int | None = None
     ) -> None:
         """Add an item to the list at the path, or replace one."""
-        value = copy.deepcopy(dict(self.text.pieces[0].blob.value))
-        listed: Any = value
+        listed: Any = self.text.pieces[0].blob.value
         for step in path:
             listed = listed[step]
-        if instead is not None:
-            listed[instead] = dict(item)
-        else:
-            listed.insert(len(listed) if after is None else after + 1, dict(item))
+        at = instead if instead is not None else len(listed) if after is None else after + 1
+        changed = [*listed[:at], dict(item), *listed[at + (instead is not None) :]]
+        value = _changed(self.text.pieces[0].blob.value, path, changed)
         place = {key: found for key, found in (("after", after), ("instead", instead)) if found is not None}
         self._set(self.text.with_item(self.text.pieces[0], path, item, value, **place))
 
@@ -74,6 +71,15 @@ def add_to_template(data: bytes, bundle: NewBundle, image: str, given: str, want
     else:
         _add_to_semver(change, bundle, image, given, wanted)
     return change
+
+
+def _changed(value: Any, path: Path, new: Any) -> Any:
+    """A copy of the value with another one at the path."""
+    if not path:
+        return new
+    copy: Any = list(value) if isinstance(value, list) else dict(value)
+    copy[path[0]] = _changed(value[path[0]], path[1:], new)
+    return copy
 
 
 def _add_to_basic(change: TemplateChange, bundle: NewBundle, image: str, wanted: Wanted, *, is_known: bool) -> None:

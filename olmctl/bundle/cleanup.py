@@ -26,9 +26,10 @@ from olmkit.fbc.schemas import GVK_REQUIRED, PACKAGE_REQUIRED
 from operator_controller.resolve.package.package_content import kind_of
 from operator_controller.resolve.requirements.bundle_constraints import recorded_properties_of
 
-_HINT = """
-The deletion continues. An object with a finalizer stays until its controller removes that: see whether the controller runs. If it
-never will, remove the finalizer with `kubectl edit`; what the controller would have cleaned up then stays."""
+_HINT = (
+    "the deletion continues; if the controller of a finalizer is gone for good, remove the finalizer with `kubectl edit`: what "
+    "that controller would have cleaned up stays"
+)
 CASCADE = "Cascade"
 """The deletionPolicy of a BundleDeployment that names none."""
 
@@ -63,7 +64,7 @@ async def cleanup(
     try:
         await wait_until_gone(session, [found.name], seconds, deleted)
     except CommandError as error:
-        raise CommandError(error.status, f"{error}{_HINT}") from error
+        raise CommandError(error.status, f"{error}\n{_HINT}") from error
     except asyncio.CancelledError:
         if not session.time.limits.expired():
             fail(f"interrupted: the cluster continues to delete BundleDeployment {found.name}")

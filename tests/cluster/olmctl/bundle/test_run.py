@@ -181,3 +181,18 @@ async def test_an_object_that_exists_is_taken_over_on_request(workshop: Workshop
     assert deployment["spec"]["adoptionPolicy"] == "IfUnowned"
     assert deployment["spec"]["crdUpgradeSafety"] == {"policy": "Enforce", "ignoredRules": ["enum-added"]}
     await at.remove()
+
+
+async def test_a_finalizer_that_nobody_removes(workshop: Workshop) -> None:
+    name, at = workshop.name, workshop.place.at
+    assert (await workshop.olm("run", str(workshop.directory)))[0] == 0
+    hold = {"metadata": {"finalizers": ["example.com/hold"]}}
+    await at.client.patch(CONFIG_MAPS, "log", hold, name)
+    status, _, err = await workshop.olm("cleanup", name, "--yes", "--timeout", "1s")
+    assert status == 4
+    assert err.splitlines()[-1].startswith(
+        "the deletion continues; if the controller of a finalizer is gone for good, remove"
+    )
+    assert "Next:        it is being deleted\n" in (await asyncio.to_thread(workshop.desk.olm, "why", name))[1]
+    await at.client.patch(CONFIG_MAPS, "log", {"metadata": {"finalizers": None}}, name)
+    await at.remove()

@@ -93,6 +93,7 @@ def test_a_semver_template_whatever_the_case_of_its_keys() -> None:
             id="a bundle with more than its image",
         ),
         pytest.param("schema: olm.template.basic\nentries: [{schema: olm.bundle}]", "unexpected fields", id="no image"),
+        pytest.param("schema: olm.semver\nfast: {}\nFast: {}", 'duplicate keys for key "fast"', id="a key twice"),
         pytest.param("schema: olm.semver", "no bundles specified or no bundles could be rendered", id="no bundles"),
         pytest.param(
             "schema: olm.semver\nstabel: {}", 'line 2: unknown field "stabel": there are schema,', id="a typo"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from olmctl.authoring.catalog_addition import NewBundle, Refused, Wanted
-from olmctl.authoring.template import Template
+from olmctl.authoring.template import BadTemplate, Template
 from olmctl.authoring.template_addition import TemplateChange, add_to_template
 
 DIGEST = "r/a@sha256:2"
@@ -88,6 +88,11 @@ def test_a_new_package_comes_last() -> None:
     ]
 
 
+def test_numbers_of_any_length_stay() -> None:
+    text = BASIC + "- {schema: x, n1: 123456789012345678901234567890, f: 1.50}   # exact\n"
+    assert added(text, bundle("a.v1.0.0"), given="r/a:v1.0.0", channels=("fast",)).text.text.endswith("   # exact\n")
+
+
 def test_edges_are_replaced_where_they_are() -> None:
     text = added(BASIC).text.text
     change = added(text, is_overwritten=True, replaces="", skips=("a.v1.0.0",))
@@ -145,3 +150,8 @@ def test_the_lists_of_the_channels_of_a_bundle() -> None:
 def test_what_is_refused(text: str, wanted: dict[str, Any], words: str) -> None:
     with pytest.raises(Refused, match=words):
         added(text, bundle("a.v1.0.0", ("beta",)), **wanted)
+
+
+def test_a_template_with_a_typo() -> None:
+    with pytest.raises(BadTemplate, match='line 2: unknown field "fats"'):
+        added("schema: olm.semver\nfats: {}", channels=("fast",))
