@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
-from olmctl.operators.session import Session
+from olmctl.questions.session import Session
 
 if TYPE_CHECKING:
     from console.access import Access

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from console.page import BadInput, NotThere
 from console.users import TooManySessions
 from console.views.errors import ErrorView
-from olmctl.commands import NOT_FOUND, CommandError
+from olmctl.questions.errors import NothingFound, QuestionError, Refused
 from olmkit.errors import ApiError, Conflict, Forbidden, Gone, Invalid, NotFound, OlmError, Unavailable
 
 log = logging.getLogger(__name__)
@@ -37,9 +37,10 @@ def problem_of(error: Exception, path: str) -> Problem:
         return _problem(400, "This request cannot be answered", f"{name}{error.message}.")
     if isinstance(error, NotThere):
         return _problem(404, "Not found", error.message, similar=error.similar)
-    if isinstance(error, CommandError):
-        is_absent = error.status == NOT_FOUND
-        return _problem(404 if is_absent else 400, "Not found" if is_absent else "This cannot be done", str(error))
+    if isinstance(error, NothingFound):
+        return _problem(404, "Not found", error.message)
+    if isinstance(error, QuestionError):
+        return _problem(409 if isinstance(error, Refused) else 400, "This cannot be done", error.message)
     if isinstance(error, TooManySessions):
         return _problem(
             503, "Too many sessions", "This console has as many sessions as it can have. Try again in a minute."

@@ -36,7 +36,7 @@ from console.session import Sealer, new_id
 from console.user_client import Reading
 from console.users import Users, UserSession
 from console.views.errors import LoginView
-from olmctl.operators.session import Session
+from olmctl.questions.session import Session
 from olmkit.api.names import is_dns1123_label
 from olmkit.errors import Forbidden, NotFound
 from olmkit.runtime.listener.listener import connection_limit_middleware, connection_tracking_middleware

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from console.access import Access, Ask
 from console.catalog_cache import CatalogCache
-from olmctl.operators.catalogd import proxy_path
+from olmctl.questions.catalogd import proxy_path
 from olmkit.api import catalogs, packages
 from olmkit.api.catalogs import Catalog, served_digest
 from olmkit.api.meta import Kind, Object

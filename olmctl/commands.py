@@ -16,7 +16,9 @@ from typing import ParamSpec
 
 import click
 
-from olmctl.terminal import TerminalStream, clean_lines
+from olmctl.questions.errors import NothingFound, QuestionError, Refused, notes_of
+from olmctl.terminal import clean_lines
+from olmctl.terminal_output import TerminalStream
 from olmkit.errors import ApiError, Forbidden, NotFound, OlmError
 
 FAILED = 1
@@ -72,12 +74,8 @@ def reports_errors(callback: Callable[Parameters, int]) -> Callable[Parameters, 
             sys.stdout.flush()
         except OSError as error:
             return _fail_to_write(error)
-        except CommandError as error:
-            return fail(clean_lines(str(error)), error.status)
-        except ApiError as error:
-            return fail(clean_lines(error.message), status_of(error))
-        except OlmError as error:
-            return fail(error)
+        except (CommandError, ApiError, QuestionError, OlmError) as error:
+            return _fail_with_notes(error)
         return status
 
     @functools.wraps(callback)
@@ -91,9 +89,27 @@ def reports_errors(callback: Callable[Parameters, int]) -> Callable[Parameters, 
     return wrapped
 
 
-def status_of(error: ApiError) -> int:
-    """The exit status for an error of the API server."""
-    return NOT_FOUND if isinstance(error, NotFound) else REFUSED if isinstance(error, Forbidden) else FAILED
+def _fail_with_notes(error: CommandError | ApiError | QuestionError | OlmError) -> int:
+    """Print an error after what was found before it; returns its exit status."""
+    report_notes(error)
+    if isinstance(error, CommandError):
+        return fail(clean_lines(str(error)), error.status)
+    if isinstance(error, OlmError):
+        return fail(error)
+    return fail(clean_lines(error.message), status_of(error))
+
+
+def report_notes(error: BaseException) -> None:
+    """Print to standard error what was found before an error."""
+    for each in notes_of(error):
+        print(each, file=sys.stderr)
+
+
+def status_of(error: ApiError | QuestionError) -> int:
+    """The exit status for an error of the API server, or for a question without an answer."""
+    if isinstance(error, NotFound | NothingFound):
+        return NOT_FOUND
+    return REFUSED if isinstance(error, Forbidden | Refused) else FAILED
 
 
 def fail(message: object, status: int = FAILED) -> int:

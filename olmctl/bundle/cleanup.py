@@ -14,11 +14,13 @@ from olmctl.bundle.installing import NOT_SEEN
 from olmctl.bundle.run_installations import run_installation
 from olmctl.commands import NOT_FOUND, CommandError, fail
 from olmctl.operators.follow import DeletedKind, wait_until_gone
-from olmctl.operators.installed_objects import NAMESPACE, InstalledObjects, custom_resources, installed_objects
-from olmctl.operators.left_installations import DEPLOYMENT_RESOURCE, LeftInstallation
-from olmctl.operators.operator_state import is_protected, is_terminating, part, text_at
-from olmctl.operators.session import Session, on_cluster
-from olmctl.operators.uninstall import confirm_deletion, consequences
+from olmctl.operators.session import on_cluster
+from olmctl.operators.uninstall import confirm_deletion
+from olmctl.questions.installed_objects import NAMESPACE, InstalledObjects, custom_resources, installed_objects
+from olmctl.questions.left_installations import DEPLOYMENT_RESOURCE, LeftInstallation
+from olmctl.questions.operator_state import is_protected, is_terminating, part, text_at
+from olmctl.questions.removal import consequences
+from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments
 from olmkit.api.operators import unprotect_command

@@ -16,10 +16,11 @@ from urllib.parse import quote
 
 from olmctl.bundle.upload import read_bundle
 from olmctl.commands import FAILED, NOT_FOUND, CommandError
-from olmctl.operators import port_forward
-from olmctl.operators.operator_state import text_at
-from olmctl.operators.port_forward import RUKPAK
-from olmctl.operators.session import Session, on_cluster
+from olmctl.operators.session import on_cluster
+from olmctl.questions import port_forward
+from olmctl.questions.operator_state import text_at
+from olmctl.questions.port_forward import RUKPAK
+from olmctl.questions.session import Session
 from olmctl.terminal import clean, clean_lines, shorten
 from olmkit.api.content import Phase
 from olmkit.api.names import pluralize

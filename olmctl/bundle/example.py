@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from olmctl.operators.operator_state import text_at
+from olmctl.questions.operator_state import text_at
 from olmctl.validation.extra.examples import MAX_EXAMPLES, refusal
 from olmkit.api.meta import Object
 from rukpak.format.bundle import RegistryBundle

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from olmctl.commands import FAILED, REFUSED, CommandError
-from olmctl.operators.requested_fields import requested_safety
+from olmctl.operators.field_options import requested_safety
 from olmkit.api.impersonation import Account
 from olmkit.api.names import dns1123_subdomain_errors, is_dns1123_label
 from olmkit.gocompat import documents

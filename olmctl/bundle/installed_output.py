@@ -10,10 +10,10 @@ import click
 from olmctl.bundle.example import Example, first_example
 from olmctl.bundle.facts import BundleFacts
 from olmctl.bundle.source import BundleSource
-from olmctl.operators.installed_objects import InstalledObjects, installed_objects
-from olmctl.operators.operator_state import part, text_at
 from olmctl.operators.output import as_yaml
-from olmctl.operators.session import Session
+from olmctl.questions.installed_objects import InstalledObjects, installed_objects
+from olmctl.questions.operator_state import part, text_at
+from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api.meta import Object
 from olmkit.api.names import pluralize

@@ -19,16 +19,17 @@ from olmctl.bundle.source import BundleSource
 from olmctl.bundle.upload import sent
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError, fail, warn
 from olmctl.operators.follow import follow, objects_of
-from olmctl.operators.left_installations import (
+from olmctl.questions.left_installations import (
     DEPLOYMENT_RESOURCE,
     LeftInstallation,
     controlling_owner,
     left_installations,
 )
-from olmctl.operators.operator_state import condition, is_observed, is_terminating, is_true, part, text_at
-from olmctl.operators.packages import installed_packages
-from olmctl.operators.session import FIELD_MANAGER, Session
-from olmctl.terminal import ProgressLine, clean
+from olmctl.questions.operator_state import condition, is_observed, is_terminating, is_true, part, text_at
+from olmctl.questions.packages import installed_packages
+from olmctl.questions.session import FIELD_MANAGER, Session
+from olmctl.terminal import clean
+from olmctl.terminal_output import ProgressLine
 from olmkit.api import bundledeployments, bundles, operators
 from olmkit.api.bundledeployments import OWNER_NAME_LABEL
 from olmkit.api.content import Phase

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from olmctl.bundle.facts import BundleFacts
-from olmctl.operators.operator_state import part, text_at
-from olmctl.operators.planned_bundle import Cluster, planned
-from olmctl.operators.session import Session
+from olmctl.questions.operator_state import part, text_at
+from olmctl.questions.planned_bundle import Cluster, planned
+from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import BundleDeployment

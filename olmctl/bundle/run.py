@@ -26,7 +26,8 @@ from olmctl.bundle.installed_output import print_installed
 from olmctl.bundle.installing import Request, install
 from olmctl.bundle.source import BundleSource, of_directory, read_source
 from olmctl.commands import FAILED, REFUSED, CommandError, fail
-from olmctl.operators.session import Session, on_cluster
+from olmctl.operators.session import on_cluster
+from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.errors import ApiError
 from rukpak.render.install_modes import OWN

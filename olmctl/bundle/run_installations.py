@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from olmctl.commands import NOT_FOUND, REFUSED, CommandError
-from olmctl.operators.left_installations import LeftInstallation, controlling_owner
-from olmctl.operators.operator_state import text_at
-from olmctl.operators.session import Session
+from olmctl.questions.left_installations import LeftInstallation, controlling_owner
+from olmctl.questions.operator_state import text_at
+from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments
 from olmkit.api.meta import Object

@@ -28,7 +28,7 @@ from olmctl.scorecard.configuration import (
 from olmctl.scorecard.output import FORMATS
 from olmctl.scorecard.pods import FileTooLarge
 from olmctl.scorecard.results import Outcome, State, failed
-from olmctl.terminal import ProgressLine
+from olmctl.terminal_output import ProgressLine
 from olmctl.validation.file_tree import TooLarge, read_tree
 from olmctl.validation.load_faults import LoadFault
 from olmctl.validation.loaded_bundle import LoadedBundle

@@ -11,9 +11,9 @@ from urllib.parse import quote, urlencode
 
 from olmctl.bundle.archive import Archive
 from olmctl.commands import FAILED, NOT_FOUND, REFUSED, CommandError
-from olmctl.operators import port_forward
-from olmctl.operators.port_forward import RUKPAK
-from olmctl.operators.session import Session
+from olmctl.questions import port_forward
+from olmctl.questions.port_forward import RUKPAK
+from olmctl.questions.session import Session
 from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, Conflict, Forbidden, NotFound, Unavailable
 from olmkit.runtime.access_reviews import is_allowed

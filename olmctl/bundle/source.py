@@ -20,7 +20,7 @@ from olmctl.bundle.archive import Archive, pack_bundle
 from olmctl.bundle.directory import bundle_files
 from olmctl.bundle.facts import BundleFacts, facts_of
 from olmctl.commands import FAILED, WRONG_USAGE, CommandError, warn
-from olmctl.operators.operator_state import text_at
+from olmctl.questions.operator_state import text_at
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments
 from olmkit.api.content import SourceType

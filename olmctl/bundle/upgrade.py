@@ -15,10 +15,11 @@ from olmctl.bundle.installing import Request, install
 from olmctl.bundle.run_installations import run_installation
 from olmctl.bundle.source import BundleSource, read_source
 from olmctl.commands import FAILED, NOT_FOUND, REFUSED, CommandError, warn
-from olmctl.operators.left_installations import LeftInstallation
-from olmctl.operators.operator_state import is_terminating, part, text_at
-from olmctl.operators.own_fields import merged, own_spec
-from olmctl.operators.session import Session, on_cluster
+from olmctl.operators.session import on_cluster
+from olmctl.questions.left_installations import LeftInstallation
+from olmctl.questions.operator_state import is_terminating, part, text_at
+from olmctl.questions.own_fields import merged, own_spec
+from olmctl.questions.session import Session
 from olmctl.terminal import clean
 
 _GIVEN = ("provisionerClassName", "template")

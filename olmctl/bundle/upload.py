@@ -8,9 +8,10 @@ from pathlib import Path
 from olmctl.bundle.archive import archive_of
 from olmctl.bundle.sending import send
 from olmctl.commands import FAILED, NOT_FOUND, REFUSED, CommandError
-from olmctl.operators.operator_state import text_at
-from olmctl.operators.session import Session, on_cluster
-from olmctl.terminal import ProgressLine
+from olmctl.operators.session import on_cluster
+from olmctl.questions.operator_state import text_at
+from olmctl.questions.session import Session
+from olmctl.terminal_output import ProgressLine
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.content import SourceType
 from olmkit.api.meta import Object

@@ -17,7 +17,8 @@ from olmctl.migration.removal import Removal, is_being_removed, unfinished
 from olmctl.migration.steps import Move
 from olmctl.migration.undo import Undo
 from olmctl.migration.v0 import OlmV0, text
-from olmctl.operators.session import Session, on_cluster
+from olmctl.operators.session import on_cluster
+from olmctl.questions.session import Session
 from olmkit.api.meta import Object
 
 

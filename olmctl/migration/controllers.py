@@ -23,8 +23,8 @@ from olmctl.migration.v0 import (
     namespace_of,
     text,
 )
-from olmctl.operators.install import operator_name
-from olmctl.operators.session import Session
+from olmctl.questions.install import operator_name
+from olmctl.questions.session import Session
 from olmkit.api import operators
 from olmkit.api.meta import Kind, Object, unchanged_precondition
 from olmkit.api.operators import REPLICAS_ANNOTATION

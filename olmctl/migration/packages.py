@@ -24,7 +24,7 @@ from olmctl.migration.v0 import (
     text,
     texts,
 )
-from olmctl.operators.install import operator_name
+from olmctl.questions.install import operator_name
 from olmkit.api import operators
 from olmkit.api.catalogs import NAME_LABEL
 from olmkit.api.install_settings import MAX_WATCHED_NAMESPACES

@@ -25,7 +25,7 @@ from olmctl.migration.v0 import (
     namespace_of,
     text,
 )
-from olmctl.operators.session import Session
+from olmctl.questions.session import Session
 from olmkit.api import catalogs, customresourcedefinitions, operators
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, Forbidden, NotFound

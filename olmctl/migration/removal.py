@@ -42,9 +42,9 @@ from olmctl.migration.v0 import (
     texts,
 )
 from olmctl.operators.follow import wait_for_operator
-from olmctl.operators.install import operator_name
-from olmctl.operators.operator_state import is_observed, is_true
-from olmctl.operators.session import Session
+from olmctl.questions.install import operator_name
+from olmctl.questions.operator_state import is_observed, is_true
+from olmctl.questions.session import Session
 from olmkit.api import operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object, unchanged_precondition

@@ -22,13 +22,13 @@ from olmctl.migration.marks import DEPLOYMENT, MARK, Installation, detached, rec
 from olmctl.migration.packages import PackagePlan, version_of
 from olmctl.migration.read import Found, installation_of, owned_objects
 from olmctl.migration.v0 import SERVICE_VERSIONS, OlmV0, at, full_name, name_of, namespace_of, text
-from olmctl.operators.catalog_offers import offered_entries
 from olmctl.operators.follow import follow, wait_for_operator
 from olmctl.operators.install import apply_operator
-from olmctl.operators.offered_versions import check_version
-from olmctl.operators.operator_state import condition, is_observed, is_true, text_at
-from olmctl.operators.packages import check_channel
-from olmctl.operators.session import Session
+from olmctl.questions.catalog_offers import offered_entries
+from olmctl.questions.offered_versions import check_version
+from olmctl.questions.operator_state import condition, is_observed, is_true, text_at
+from olmctl.questions.packages import check_channel
+from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import catalogs, operators
 from olmkit.api.meta import Kind, Object, unchanged_precondition

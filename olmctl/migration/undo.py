@@ -24,8 +24,8 @@ from olmctl.migration.removal import is_being_removed
 from olmctl.migration.steps import change
 from olmctl.migration.v0 import SERVICE_VERSIONS, OlmV0, at, name_of, namespace_of, text
 from olmctl.operators.follow import follow, wait_until_gone
-from olmctl.operators.installed_objects import bundle_deployment_of, installed_objects
-from olmctl.operators.session import Session
+from olmctl.questions.installed_objects import bundle_deployment_of, installed_objects
+from olmctl.questions.session import Session
 from olmkit.api import bundledeployments, customresourcedefinitions, operators
 from olmkit.api.meta import Object
 from olmkit.errors import NotFound

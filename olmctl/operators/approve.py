@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from olmctl.commands import FAILED, REFUSED, CommandError, warn
+from olmctl.commands import FAILED, REFUSED, CommandError, report_notes, warn
+from olmctl.operators.bundle_reader import bundle_reader
 from olmctl.operators.follow import wait_for_operator
-from olmctl.operators.installed_objects import bundle_deployment_of
-from olmctl.operators.left_installations import operator_named
 from olmctl.operators.list import RESOURCE
-from olmctl.operators.operator_state import (
+from olmctl.operators.session import on_cluster
+from olmctl.questions.difference import approval_check
+from olmctl.questions.errors import QuestionError
+from olmctl.questions.left_installations import operator_named
+from olmctl.questions.operator_state import (
     available_version,
     awaits_approval,
     installed,
@@ -20,9 +23,7 @@ from olmctl.operators.operator_state import (
     refusal,
     text_at,
 )
-from olmctl.operators.planned_bundle import Cluster, rendered, wanted_bundle, wanted_spec
-from olmctl.operators.planned_definitions import definitions_of, planned_definitions
-from olmctl.operators.session import Session, on_cluster
+from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.meta import Object
@@ -92,26 +93,16 @@ async def check_approval(session: Session, found: Object, options: Mapping[str, 
     if not installed(found):
         return
     try:
-        refusals = await _refusals(session, found, options)
-    except (ApiError, OlmError, CommandError) as error:
+        check = await approval_check(session, found, bundle_reader(options))
+    except (ApiError, OlmError, QuestionError, CommandError) as error:
+        report_notes(error)
         warn(f"whether the upgrade would be refused is not known: {clean(str(error))}")
         return
-    if refusals:
-        text = f"the upgrade of {name} would be refused: {clean('; '.join(refusals))}"
+    for each in filter(None, (*check.unread, clean(check.permitted_loss))):
+        warn(each)
+    if check.refusals:
+        text = f"the upgrade of {name} would be refused: {clean('; '.join(check.refusals))}"
         raise CommandError(REFUSED, f"{text}; olm diff {name} shows everything, --force approves it all the same")
-
-
-async def _refusals(session: Session, found: Object, options: Mapping[str, Any]) -> list[str]:
-    """Raises ApiError, OlmError, CommandError."""
-    deployment = await bundle_deployment_of(session, found)
-    wanted = await wanted_bundle(session, found, deployment, None)
-    spec, cluster = wanted_spec(found, wanted.image), await Cluster.of(session)
-    new = await rendered(wanted.image, spec, found["metadata"]["name"], cluster, options)
-    planned = await planned_definitions(session, definitions_of(new.ready.manifests), spec.crd_upgrade_safety, {})
-    verdict = planned.verdict
-    if verdict.permitted_loss:
-        warn(clean(verdict.permitted_loss))
-    return list(filter(None, [*new.ready.faults, new.ready.too_old, verdict.refusal, verdict.failure]))
 
 
 async def approve_version(session: Session, found: Object, version: str) -> None:

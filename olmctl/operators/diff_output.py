@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from olmctl.diff.definitions import ConcernedObject, DefinitionChange
@@ -17,7 +16,9 @@ from olmctl.diff.objects import Change, ObjectChange
 from olmctl.diff.permissions import Permission, sentences
 from olmctl.diff.problem_groups import problem_groups
 from olmctl.operators.output import as_yaml
-from olmctl.terminal import clean, coloured
+from olmctl.questions.difference import Difference
+from olmctl.terminal import clean
+from olmctl.terminal_output import coloured
 from olmkit.api.meta import Object
 from rukpak.crd_safety.problem import Problem
 from rukpak.format.bundle import Body
@@ -25,30 +26,6 @@ from rukpak.format.bundle import Body
 NOTHING = "nothing"
 """Stands for the version where nothing is installed."""
 _COLOURS = {"+": "green", "-": "red", "#": "yellow"}
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Everything that another version would change. `old_version` is empty if nothing is installed."""
-
-    operator: str
-    old_version: str
-    new_version: str
-    refusals: tuple[str, ...]
-    """The reason why rukpak would refuse the new version, or keep it waiting for a newer Kubernetes."""
-    missing_kinds: tuple[str, ...]
-    """Kinds that the cluster has to serve first."""
-    objects: tuple[ObjectChange, ...]
-    gained: tuple[Permission, ...]
-    lost: tuple[Permission, ...]
-    definitions: tuple[DefinitionChange, ...]
-    notes: tuple[str, ...] = ()
-    """The checks of custom resources that were not made, and do not prevent the upgrade."""
-
-    @property
-    def has_changes(self) -> bool:
-        """True if anything differs."""
-        return bool(self.objects or self.gained or self.lost or self.definitions)
 
 
 def print_text(found: Difference) -> None:

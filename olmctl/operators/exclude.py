@@ -8,14 +8,16 @@ import click
 
 from olmctl.commands import REFUSED, CommandError, warn
 from olmctl.operators.approve import kept_operator
+from olmctl.operators.field_options import check_exact_version
 from olmctl.operators.install import apply_operator
 from olmctl.operators.list import RESOURCE
-from olmctl.operators.offered_versions import check_version
-from olmctl.operators.operator_state import part, text_at
-from olmctl.operators.own_fields import member_field, own_spec
-from olmctl.operators.packages import package_objects
-from olmctl.operators.requested_fields import check_exact_version
-from olmctl.operators.session import FIELD_MANAGER, Session, on_cluster
+from olmctl.operators.session import on_cluster
+from olmctl.questions.errors import NothingFound
+from olmctl.questions.offered_versions import check_version
+from olmctl.questions.operator_state import part, text_at
+from olmctl.questions.own_fields import member_field, own_spec
+from olmctl.questions.packages import package_objects
+from olmctl.questions.session import FIELD_MANAGER, Session
 from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.meta import Object
@@ -66,8 +68,8 @@ async def _exclude(session: Session, found: Object, version: str) -> str:
     try:
         entries = await package_objects(session, text_at(found, "spec", "packageName"))
         await check_version(session, entries, version, found)
-    except CommandError as error:  # a version that is not there yet is excluded beforehand
-        warn(str(error))
+    except NothingFound as error:  # a version that is not there yet is excluded beforehand
+        warn(error.message)
     own = own_spec(found).get(FIELD) or []
     await _apply(session, found, [*own, version])
     running = text_at(found, "status", "installed", "version")

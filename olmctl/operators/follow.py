@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
 from olmctl.operators.list import RESOURCE
-from olmctl.operators.operator_state import (
+from olmctl.questions.operator_state import (
     NOT_SEEN,
     Progress,
     condition,
@@ -18,8 +18,9 @@ from olmctl.operators.operator_state import (
     progress,
     text_at,
 )
-from olmctl.operators.session import Session
-from olmctl.terminal import ProgressLine, clean
+from olmctl.questions.session import Session
+from olmctl.terminal import clean
+from olmctl.terminal_output import ProgressLine
 from olmkit.api import operators
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import Gone, Unavailable

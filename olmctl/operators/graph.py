@@ -3,130 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
-from olmctl.authoring import graph_drawing
-from olmctl.authoring.graph_drawing import DrawingInput
 from olmctl.catalog.graph import WRITERS
-from olmctl.commands import FAILED, CommandError, warn
-from olmctl.operators.catalog_offers import offered_entries
-from olmctl.operators.catalogd import CatalogReadError, read_catalog
-from olmctl.operators.left_installations import left_installations, with_left
-from olmctl.operators.offered_versions import RunningOperator, running_operator
-from olmctl.operators.operator_state import part, text_at
-from olmctl.operators.packages import PackageEntry, check_channel, installed_packages
-from olmctl.operators.session import Session, on_cluster
-from olmctl.terminal import clean, clean_lines
-from olmkit.api import catalogs
-from olmkit.api.meta import Object
-from olmkit.fbc.catalog import Channel, Deprecation, Deprecations, Entry, Package
-from operator_controller.resolve.documents.document_reader import InvalidDocument, read_package
-from operator_controller.resolve.package.package_content import PackageContent, PackageTooLarge
-from operator_controller.resolve.package.upgrade_graph import UpgradeGraph, UpgradeStart
-from operator_controller.resolve.selection.catalog_and_bundle_choice import selected_channels
+from olmctl.commands import warn
+from olmctl.operators.session import on_cluster
+from olmctl.questions.graph import package_graph
+from olmctl.questions.session import Session
+from olmctl.terminal import clean_lines
 
 
 @on_cluster
 async def graph(session: Session, name_or_package: str, catalog: str | None, channel: str | None, output: str) -> int:
     """Print the upgrade graph of a package: which bundle can be upgraded to which, what runs, and what is in reach of it."""
-    by_package = with_left(await installed_packages(session), await left_installations(session))
-    package, operators = _asked_for(name_or_package, by_package)
-    entries = await offered_entries(session, package, catalog)
-    check_channel(entries, channel)
-    entry = await _chosen(session, entries, operators)
-    document = await _document(session, entry)
-    try:
-        drawn = drawing_input(document, operators)
-    except (InvalidDocument, PackageTooLarge) as error:
-        raise CommandError(
-            FAILED, f"the graph of {package} in catalog {entry.catalog} cannot be drawn: {error}"
-        ) from error
-    for name in sorted(drawn.running.difference(drawn.versions)) if drawn.versions else ():
-        warn(f"{name}, which runs, is not in catalog {entry.catalog}")
-    if channel is not None:
-        drawn = replace(drawn, channels=[each for each in drawn.channels if each.name == channel])
-    sys.stdout.write(clean_lines(WRITERS[output](graph_drawing.draw(package, drawn))))
+    found = await package_graph(session, name_or_package, catalog, channel)
+    for each in found.warnings:
+        warn(each)
+    sys.stdout.write(clean_lines(WRITERS[output](found.drawing)))
     return 0
-
-
-def _asked_for(name: str, by_package: dict[str, list[Object]]) -> tuple[str, Sequence[Object]]:
-    """The package, and the Operators whose bundles are marked: the one of that name, else all of the package of that name."""
-    for package, found in by_package.items():
-        for each in found:
-            if each["metadata"]["name"] == name:
-                return package, [each]
-    return name, by_package.get(name, ())
-
-
-async def _chosen(session: Session, entries: Sequence[PackageEntry], running: Iterable[Object]) -> PackageEntry:
-    """The package in one catalog: that of an Operator, else the one with the highest priority."""
-    by_catalog = {each.catalog: each for each in entries}
-    for each in running:
-        if (own := text_at(each, "status", "installed", "catalog")) in by_catalog:
-            return by_catalog[own]
-    if len(entries) > 1:
-        found, _ = await session.client.list(catalogs.KIND)
-        priorities = {each["metadata"]["name"]: part(each, "spec", "priority") or 0 for each in found}
-        best = min(entries, key=lambda each: (-priorities.get(each.catalog, 0), each.catalog))
-        warn(f"package {best.name} is in {', '.join(by_catalog)}: this is the graph of {best.catalog} (--catalog)")
-        return best
-    return entries[0]
-
-
-async def _document(session: Session, entry: PackageEntry) -> Object:
-    """The resolution document; without catalogd what the Package object has of it, which lacks the versions."""
-    try:
-        return await read_catalog(session, entry.catalog, "api/v1/resolution", {"package": entry.name})
-    except CatalogReadError as error:
-        warn(f"edges of skipRange and deprecations are not shown: {clean(str(error))}")
-    channels = part(entry.obj, "spec", "channels") or []
-    names = {each.get("name") for channel in channels for each in channel.get("entries") or ()}
-    return {
-        "package": entry.name,
-        "defaultChannel": text_at(entry.obj, "spec", "defaultChannel"),
-        "channels": channels,
-        "bundles": [{"name": name} for name in sorted(filter(None, names))],
-    }
-
-
-def drawing_input(document: Object, operators: Iterable[Object]) -> DrawingInput:
-    """A resolution document as blobs to draw, with marks for the Operators. Raises InvalidDocument or PackageTooLarge."""
-    content = read_package(document)
-    running = [each for each in map(running_operator, operators) if each.bundle]
-    channels = [
-        Channel(
-            each.name,
-            content.name,
-            tuple(Entry(one.name, one.replaces, one.skips, one.skip_range) for one in each.entries),
-        )
-        for each in content.channels
-    ]
-    return DrawingInput(
-        Package(content.name, content.default_channel, "", None),
-        channels,
-        {name: str(bundle.version or "") for name, bundle in content.bundles.items()},
-        [Deprecations(content.name, tuple(_deprecations(document)))],
-        frozenset(each.bundle for each in running),
-        frozenset(name for each in running for name in reachable(content, each)),
-    )
-
-
-def reachable(content: PackageContent, running: RunningOperator) -> frozenset[str]:
-    """The bundles in the channels that the Operator follows to which upgrades lead from what it runs, in any number of steps.
-
-    All other bundles of these channels if edges do not count.
-    """
-    channels, _ = selected_channels(content, running.request)
-    versions = {name: bundle.version for name, bundle in content.bundles.items()}
-    offered = {entry.name for channel in channels for entry in channel.entries if entry.name in versions}
-    if running.is_unconstrained:
-        return frozenset(offered - {running.bundle})
-    paths = UpgradeGraph(channels, versions).paths_from(UpgradeStart(running.bundle, running.version), offered)
-    return frozenset(paths.previous)
-
-
-def _deprecations(document: Object) -> Iterable[Deprecation]:
-    for each in document.get("deprecations") or ():
-        schema, name = (text_at(each, "reference", key) for key in ("schema", "name"))
-        yield Deprecation(schema, name, text_at(each, "message"))

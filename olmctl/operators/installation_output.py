@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from olmctl.operators.left_installations import LeftInstallation
-from olmctl.operators.operator_state import condition, is_true, part, state, text_at
+import click
+
 from olmctl.operators.output import Column, age, print_table
+from olmctl.questions.left_installations import LeftInstallation
+from olmctl.questions.operator_state import condition, is_true, part, state, text_at
 from olmkit.api.bundledeployments import VERSION_ANNOTATION
 from olmkit.api.content import SourceType
 from olmkit.api.meta import Object
@@ -45,6 +47,12 @@ def _row(each: LeftInstallation) -> tuple[object, ...]:
         age(found["metadata"]["creationTimestamp"]),
         text_at(condition(found, "Ready"), "message"),
     )
+
+
+def report_left_installations(found: Iterable[LeftInstallation]) -> None:
+    """Name each on stderr, with the command that takes it over."""
+    for each in found:
+        click.echo(f"note: {each.sentence}", err=True)
 
 
 def facts(each: LeftInstallation) -> Iterator[tuple[str, str]]:

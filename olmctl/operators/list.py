@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import click
 
-from olmctl.operators.controller_state import warn_if_not_up_to_date
-from olmctl.operators.installation_output import print_installations
-from olmctl.operators.left_installations import report_left_installations, unowned_installations
-from olmctl.operators.operator_state import available_version, condition, state, text_at
+from olmctl.commands import warn
+from olmctl.operators.installation_output import print_installations, report_left_installations
 from olmctl.operators.output import (
     Column,
     age,
@@ -16,9 +14,10 @@ from olmctl.operators.output import (
     print_table,
     without_managed_fields,
 )
-from olmctl.operators.session import Session, on_cluster
+from olmctl.operators.session import on_cluster
+from olmctl.questions.operators import OperatorRow, all_operators
+from olmctl.questions.session import Session
 from olmkit.api import operators
-from olmkit.api.meta import Object
 
 RESOURCE = f"operator.{operators.KIND.group}"
 """The name of Operators for kubectl, as in `-o name`."""
@@ -39,35 +38,28 @@ _COLUMNS = (
 @on_cluster
 async def list_operators(session: Session, output: str | None, no_headers: bool) -> int:
     """List the Operators: what is installed, what is wanted, and what waits."""
-    found, _ = await session.client.list(operators.KIND)
-    found.sort(key=lambda each: str(each["metadata"]["name"]))
+    is_table = output in (None, "wide")
+    found = await all_operators(session, with_unowned=is_table)
     if output in ("json", "yaml"):
-        print_object(object_list(map(without_managed_fields, found)), output)
+        print_object(object_list(map(without_managed_fields, found.operators)), output)
     elif output == "name":
-        for each in found:
+        for each in found.operators:
             print(f"{RESOURCE}/{each['metadata']['name']}")
-    elif not found:
+    elif not found.operators:
         click.echo("No Operators found. `olm search` lists what can be installed.", err=True)
     else:
-        print_table(_COLUMNS, map(_row, found), is_wide=output == "wide", headers=not no_headers)
-    if output in (None, "wide"):
-        without = await unowned_installations(session)
-        print_installations(without, is_wide=output == "wide", headers=not no_headers, is_first=not found)
-        report_left_installations(each for each in without if each.is_left and not each.is_run)
-    await warn_if_not_up_to_date(session, found)
+        rows = (_row(OperatorRow.of(each)) for each in found.operators)
+        print_table(_COLUMNS, rows, is_wide=output == "wide", headers=not no_headers)
+    if is_table:
+        print_installations(
+            found.unowned, is_wide=output == "wide", headers=not no_headers, is_first=not found.operators
+        )
+        report_left_installations(each for each in found.unowned if each.is_left and not each.is_run)
+    for warning in found.warnings:
+        warn(warning)
     return 0
 
 
-def _row(each: Object) -> tuple[object, ...]:
-    return (
-        each["metadata"]["name"],
-        text_at(each, "spec", "packageName"),
-        text_at(each, "status", "installed", "version"),
-        text_at(each, "status", "wantedVersion"),
-        available_version(each),
-        text_at(each, "status", "installed", "channel"),
-        text_at(each, "status", "installed", "catalog"),
-        state(each),
-        age(each["metadata"]["creationTimestamp"]),
-        text_at(condition(each, "Ready"), "message"),
-    )
+def _row(each: OperatorRow) -> tuple[object, ...]:
+    found = (each.name, each.package, each.version, each.wanted, each.available, each.channel, each.catalog)
+    return (*found, each.state, age(each.created), each.message)

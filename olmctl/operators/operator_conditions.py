@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from olmctl.operators.installed_objects import bundle_deployment_of
-from olmctl.operators.operator_state import part, text_at
-from olmctl.operators.session import Session
+from olmctl.questions.installed_objects import bundle_deployment_of
+from olmctl.questions.operator_state import part, text_at
+from olmctl.questions.session import Session
 from olmkit.api.meta import Object
 from olmkit.api.operator_condition_names import GROUP_KIND, UPGRADEABLE
 

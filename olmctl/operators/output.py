@@ -15,7 +15,8 @@ from typing import Any
 import orjson
 import yaml
 
-from olmctl.terminal import clean, coloured, width
+from olmctl.terminal import clean, width
+from olmctl.terminal_output import coloured
 from olmkit.api.meta import Object
 from olmkit.gocompat.yaml_dumper import UNLIMITED_WIDTH, TreeDumper
 from olmkit.gocompat.yaml_scalars import is_plain_string

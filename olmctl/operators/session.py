@@ -9,61 +9,16 @@ import asyncio
 import functools
 import math
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from olmctl.commands import FAILED, TIMED_OUT, CommandError
 from olmctl.operators.retrying_client import RetryingClient
+from olmctl.questions.session import Session, TimeLimit
 from olmkit.errors import NotFound, Unavailable
-from olmkit.runtime.client import NO_ANSWER, Client
+from olmkit.runtime.client import NO_ANSWER
 
-FIELD_MANAGER = "olm"
-"""The field manager of everything that the commands apply."""
-GRACE_SECONDS = 2.0
-"""The time after the end of --timeout until the whole command is ended: a wait that knows what is in the way says so before."""
-READ_SECONDS = 1.0
-"""A wait that begins late has this long to read what is in the way."""
 _NOT_SERVED = ("404 page not found", "the server could not find the requested resource")
 """Answers of the API server to requests for kinds that it does not know."""
-
-
-class TimeLimit:
-    """The time of --timeout, for a whole command: `limits` ends what runs in it when the time is over."""
-
-    def __init__(self, seconds: float = math.inf) -> None:
-        self.limits = asyncio.Timeout(None)
-        self._seconds = seconds
-        self._end = math.inf
-
-    def begin(self) -> None:
-        """The time begins, also again: the time in which a person answers does not count. Needs that `limits` is entered."""
-        if math.isfinite(self._seconds):
-            self._end = asyncio.get_running_loop().time() + self._seconds
-            self.limits.reschedule(self._end + GRACE_SECONDS)
-
-    def lift(self) -> None:
-        """Leave the rest of the command to limits of its own."""
-        if math.isfinite(self._seconds):
-            self.limits.reschedule(None)
-
-    def deadline(self, seconds: float) -> float:
-        """The time of the event loop at which a wait of `seconds` ends that is a part of the command."""
-        now = asyncio.get_running_loop().time()
-        return min(now + seconds, max(self._end, now + READ_SECONDS))
-
-    def error(self, *, is_unanswered: bool) -> CommandError:
-        """The error of a command whose time is over. `is_unanswered`: it waits for the API server."""
-        text = "the API server does not answer" if is_unanswered else "the command has not finished"
-        return CommandError(TIMED_OUT, f"not within {self._seconds:g} seconds: {text}")
-
-
-@dataclass(frozen=True)
-class Session:
-    """A client, which connects at its first request, the namespace of the suite, and the time that the command has."""
-
-    client: Client
-    system_namespace: str
-    time: TimeLimit = field(default_factory=TimeLimit)
 
 
 def client_of(options: dict[str, Any]) -> RetryingClient:
@@ -92,7 +47,7 @@ def on_cluster(command: Callable[..., Awaitable[int]]) -> Callable[..., int]:
         except TimeoutError:
             if not time.limits.expired():
                 raise
-            raise time.error(is_unanswered=client.unanswered > 0) from None
+            raise _late(time.seconds, is_unanswered=client.unanswered > 0) from None
         except NotFound as error:
             if error.message.startswith(_NOT_SERVED):
                 raise CommandError(
@@ -110,3 +65,9 @@ def on_cluster(command: Callable[..., Awaitable[int]]) -> Callable[..., int]:
         return asyncio.run(opened(options, system_namespace))
 
     return callback
+
+
+def _late(seconds: float, *, is_unanswered: bool) -> CommandError:
+    """The error of a command whose time is over. `is_unanswered`: it waits for the API server."""
+    text = "the API server does not answer" if is_unanswered else "the command has not finished"
+    return CommandError(TIMED_OUT, f"not within {seconds:g} seconds: {text}")

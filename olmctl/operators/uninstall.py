@@ -3,38 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import click
 
 from olmctl.commands import REFUSED, CommandError
 from olmctl.operators.follow import wait_until_gone
-from olmctl.operators.installed_objects import (
-    CustomResources,
-    InstalledObjects,
-    bundle_deployment_of,
-    custom_resources,
-    installed_objects,
-)
-from olmctl.operators.left_installations import operator_named
 from olmctl.operators.list import RESOURCE
-from olmctl.operators.operator_state import dependencies, installed, is_protected, is_true, part
-from olmctl.operators.required_operators import RequiredOperators, Requiring
-from olmctl.operators.session import Session, on_cluster
-from olmctl.terminal import clean
-from olmkit.api import bundledeployments, operators
-from olmkit.api.meta import Object
-from olmkit.api.names import pluralize
-from olmkit.api.operators import ConditionType
-from olmkit.api.ownership import is_dependency
-
-ORPHAN = "Orphan"
-"""The deletionPolicy that keeps everything."""
-_SHOWN_FIRST = ("Namespace", "CustomResourceDefinition")
-"""Kinds whose objects are named one by one."""
+from olmctl.operators.session import on_cluster
+from olmctl.questions.left_installations import operator_named
+from olmctl.questions.removal import removal_of
+from olmctl.questions.session import Session
+from olmkit.api import operators
 
 
 @on_cluster
@@ -43,7 +22,7 @@ async def uninstall(
 ) -> int:
     """Uninstall OPERATOR with all objects of its bundle, its CRDs and their custom resources, after naming them."""
     found = await operator_named(session, operator)
-    removal = await _removal(session, found)
+    removal = await removal_of(session, found)
     for line in removal.lines:
         click.echo(line, err=not dry_run)
     if dry_run:
@@ -65,148 +44,3 @@ def confirm_deletion(session: Session, name: str) -> None:
     if not click.confirm("Delete all of this?", err=True):
         raise CommandError(REFUSED, f"{name} is not deleted")
     session.time.begin()
-
-
-@dataclass(frozen=True)
-class Removal:
-    """The objects that are deleted with an Operator: in lines for people, and the names of the dependencies that are certainly
-    deleted."""
-
-    lines: tuple[str, ...]
-    dependencies: tuple[str, ...]
-
-
-async def _removal(session: Session, found: Object) -> Removal:
-    name = found["metadata"]["name"]
-    listed, _ = await session.client.list(operators.KIND)
-    deployments, _ = await session.client.list(bundledeployments.KIND, metadata_only=True)
-    required = RequiredOperators([*listed, found], deployments)
-    contents = {name: await _contents(session, found)}
-    candidates = required.deleted_with(name)
-    removed = {each for each in (name, *candidates) if _policy(required.operators[each]) != ORPHAN}
-    leaving = [each for each in deployments if each["metadata"]["name"] in removed]
-    for each in candidates:
-        contents[each] = await _contents(session, required.operators[each], leaving)
-    in_use = {each: found.in_use for each, found in contents.items() if each != name and found.in_use}
-    deleted = required.deleted_with(name, in_use)
-    lines = [f"Operator {name} ({_runs(found)}) will be deleted.", *consequences(*contents[name])]
-    if is_protected(found) and contents[name].in_use and contents[name].policy == "Cascade":
-        lines.append(
-            "It is protected: the deletion will be refused as long as there are custom resources. To remove the protection: "
-            + operators.unprotect_command(operators.KIND, name)
-        )
-    for each in deleted:
-        runs = _runs(required.operators[each])
-        if required.is_deleting(each):
-            lines.append(f"Operator {each} ({runs}) is being deleted already, and will be gone with it.")
-        else:
-            lines.append(f"Operator {each} ({runs}), a dependency of it, will be deleted after it.")
-        lines += consequences(*contents[each])
-    going = {name, *deleted}
-    for each in required.required_by([name]):
-        if each not in going:
-            lines.append(f"Operator {each} {_why_it_stays(required, each, going, in_use)}.")
-    undecided = [each for each, other in required.operators.items() if each not in going and _is_undecided(other)]
-    if deleted and undecided:
-        names = ", ".join(sorted(undecided))
-        lines.append(f"Not resolved at present: {names}. If what runs there requires a dependency, it will stay.")
-        deleted = []
-    return Removal((*lines, *_holds(required.requiring_without(name, going))), tuple(deleted))
-
-
-def _why_it_stays(required: RequiredOperators, name: str, going: Collection[str], in_use: Mapping[str, str]) -> str:
-    if required.is_deleting(name):
-        return (
-            f"is being deleted already, and waits for {', '.join(_requiring(required, name, going))}, which requires it"
-        )
-    if not is_dependency(required.operators[name]):
-        return "will stay: it was not installed as a dependency"
-    if name in in_use:
-        return f"will stay: it is in use, by {in_use[name]}"
-    return f"will stay: {', '.join(_requiring(required, name, going))} requires it"
-
-
-def _requiring(required: RequiredOperators, name: str, going: Collection[str]) -> list[str]:
-    """The Operators that stay and require it: directly, else indirectly."""
-    indirect = (each for each in required.operators if each not in going and name in required.required_by([each]))
-    return [each for each in required.requiring(name) if each not in going] or sorted(indirect)
-
-
-def _holds(requiring: Requiring) -> Iterator[str]:
-    """Explain what those that require the Operator and are not deleted with it mean for its deletion."""
-    ends = (
-        (requiring.holding, ": it will stay until these are deleted."),
-        (requiring.deleting, ", which are being deleted: it will be deleted after these."),
-        (
-            requiring.waiting,
-            ", which are not installed and do not keep it: it will be deleted, and then installed again.",
-        ),
-    )
-    for names, end in ends:
-        if names:
-            yield f"It is required by {', '.join(names)}{end}"
-
-
-def _is_undecided(found: Object) -> bool:
-    """Report whether a bundle runs whose requirements the status does not name."""
-    return bool(installed(found)) and not is_true(found, ConditionType.RESOLVED) and not dependencies(found)
-
-
-def _runs(found: Object) -> str:
-    return clean(installed(found)) or "nothing is installed"
-
-
-class _Contents(NamedTuple):
-    """The objects of a bundle, and the custom resources of its CRDs."""
-
-    objects: InstalledObjects
-    counts: Sequence[CustomResources]
-    policy: str = "Cascade"
-
-    @property
-    def in_use(self) -> str:
-        """The custom resources that keep a dependency which nothing requires; "" if there are none."""
-        return ", ".join(clean(str(each)) for each in self.counts if each.count != 0)
-
-
-def _policy(found: Object) -> str:
-    policy: str = part(found, "spec", "install", "deletionPolicy") or "Cascade"
-    return policy
-
-
-async def _contents(session: Session, found: Object, leaving: Sequence[Object] = ()) -> _Contents:
-    """Read what is deleted with an Operator, without custom resources that the BundleDeployments `leaving` take along before."""
-    deployment = await bundle_deployment_of(session, found)
-    if deployment is None:
-        return _Contents(InstalledObjects((), ()), ())
-    objects = await installed_objects(session, deployment)
-    counts = await custom_resources(session, objects.objects, [deployment, *leaving])
-    return _Contents(objects, counts, _policy(found))
-
-
-def consequences(
-    objects: InstalledObjects, counts: Iterable[CustomResources], policy: str = "Cascade"
-) -> Iterator[str]:
-    """The lines about the objects of a bundle."""
-    found = objects.objects
-    by_crd = {each.crd: each for each in counts}
-    if policy == ORPHAN:
-        number = pluralize(len(found), "object")
-        yield f"  Everything of it ({number}) will stay in the cluster, and will not be managed: deletionPolicy is Orphan"
-        return
-    for crd, count in by_crd.items():
-        if policy == "KeepCRDs":
-            with_it = f", and with it {count}" if count.count != 0 else ""
-            yield f"  CustomResourceDefinition {clean(crd)} will stay{with_it}: deletionPolicy is KeepCRDs"
-        else:
-            with_it = f", AND WITH IT {count}" if count.count != 0 else ", which has no custom resources"
-            yield f"  CustomResourceDefinition {clean(crd)}{with_it}"
-    for each in found:
-        if each.kind.kind == _SHOWN_FIRST[0] and each.name in objects.deleted_namespaces:
-            content = "and everything that is in it" if policy == "Cascade" else "if nothing of others is in it"
-            yield f"  Namespace {clean(each.name)}, {content}"
-    rest = Counter(each.kind.kind for each in found if each.kind.kind not in _SHOWN_FIRST)
-    if rest:
-        yield f"  {', '.join(pluralize(number, kind) for kind, number in sorted(rest.items()))}"
-    for problem in objects.problems:
-        yield f"  unknown: {clean(problem)}"

@@ -9,12 +9,14 @@ from typing import Any
 from olmctl.commands import FAILED, REFUSED, CommandError
 from olmctl.operators.approve import approve_version, check_approval, kept_operator, status_of_waiting
 from olmctl.operators.exclude import check_not_excluded, excluded_entry, undo_hint
+from olmctl.operators.field_options import check_fields, requested_safety
 from olmctl.operators.follow import wait_for_operator
 from olmctl.operators.install import TAKEN_OVER, apply_operator
 from olmctl.operators.list import RESOURCE
-from olmctl.operators.offered_versions import check_upgrade, check_version, pinned_version
 from olmctl.operators.operator_conditions import override_hold
-from olmctl.operators.operator_state import (
+from olmctl.operators.session import on_cluster
+from olmctl.questions.offered_versions import check_upgrade, check_version, pinned_version
+from olmctl.questions.operator_state import (
     available_version,
     awaits_approval,
     condition,
@@ -26,10 +28,9 @@ from olmctl.operators.operator_state import (
     refusal,
     text_at,
 )
-from olmctl.operators.own_fields import merged, own_fields, own_spec
-from olmctl.operators.packages import check_channel, package_objects
-from olmctl.operators.requested_fields import check_fields, requested_safety
-from olmctl.operators.session import Session, on_cluster
+from olmctl.questions.own_fields import merged, own_fields, own_spec
+from olmctl.questions.packages import check_channel, package_objects
+from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.meta import Object

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Self
 
 from olmctl.commands import FAILED, TIMED_OUT, CommandError
-from olmctl.operators.operator_state import part, text_at
-from olmctl.operators.port_forward import POD
+from olmctl.questions.operator_state import part, text_at
+from olmctl.questions.port_forward import POD
 from olmctl.suite.manifests import NAME_LABEL
 from olmctl.suite.objects import DEPLOYMENT, resource_name
 from olmctl.suite.watched import Watched
-from olmctl.terminal import ProgressLine
+from olmctl.terminal_output import ProgressLine
 from olmkit.api.meta import Kind
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client

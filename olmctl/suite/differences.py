@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from olmctl.operators.session import FIELD_MANAGER
+from olmctl.questions.session import FIELD_MANAGER
 from olmctl.suite.kept_settings import pull_secrets_of
 from olmctl.suite.manifests import set_image, set_pull_secrets
 from olmctl.suite.objects import DIFFERS, MAX_CONCURRENT_REQUESTS, ObjectState, kind_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from olmctl.operators.operator_state import part, text_at
+from olmctl.questions.operator_state import part, text_at
 from olmctl.suite.objects import resource_name
 from olmkit.api import bundledeployments, operators
 from olmkit.api.meta import Kind, Object

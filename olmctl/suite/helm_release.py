@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from olmctl.commands import warn
-from olmctl.operators.operator_state import part, text_at
+from olmctl.questions.operator_state import part, text_at
 from olmkit.api.meta import Object
 from olmkit.api.names import dns1123_subdomain_errors
 from olmkit.errors import Forbidden

@@ -12,9 +12,10 @@ import click
 
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
 from olmctl.operators.follow import RETRY_DELAY_SECONDS, versions_of
-from olmctl.operators.operator_state import is_terminating
-from olmctl.operators.port_forward import POD
-from olmctl.operators.session import FIELD_MANAGER, Session, on_cluster
+from olmctl.operators.session import on_cluster
+from olmctl.questions.operator_state import is_terminating
+from olmctl.questions.port_forward import POD
+from olmctl.questions.session import FIELD_MANAGER, Session
 from olmctl.suite.helm_release import warn_of_helm_release
 from olmctl.suite.installed import check_installed, delete_leftovers, find_controllers, find_leftovers
 from olmctl.suite.kept_settings import kept_image, pull_secrets_of
@@ -34,7 +35,7 @@ from olmctl.suite.preflight import check_permissions, check_version, install_per
 from olmctl.suite.running import with_leaders
 from olmctl.suite.status import exit_status, print_states
 from olmctl.suite.watched import Watched
-from olmctl.terminal import ProgressLine
+from olmctl.terminal_output import ProgressLine
 from olmkit.api.meta import Object
 from olmkit.errors import Conflict, Forbidden, NotFound, Unavailable
 from olmkit.runtime.client import Client

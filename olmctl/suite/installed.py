@@ -8,8 +8,8 @@ from contextlib import suppress
 import click
 
 from olmctl.commands import FAILED, REFUSED, CommandError
-from olmctl.operators.operator_state import part, text_at
-from olmctl.operators.session import FIELD_MANAGER
+from olmctl.questions.operator_state import part, text_at
+from olmctl.questions.session import FIELD_MANAGER
 from olmctl.suite.manifests import (
     KEYS_NAMESPACE,
     PART_OF,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import click
 
-from olmctl.operators.operator_state import part, text_at
+from olmctl.questions.operator_state import part, text_at
 from olmctl.suite.manifests import PART_OF, VERSION_LABEL, Manifests, image_of
 from olmctl.terminal import clean
 from olmkit.api.meta import Object

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from olmctl.operators.operator_state import is_terminating, part, text_at
+from olmctl.questions.operator_state import is_terminating, part, text_at
 from olmctl.suite.manifests import PART_OF, PART_OF_LABEL
 from olmctl.suite.objects import ObjectState, state_of
 from olmctl.terminal import clean

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from olmctl.operators.operator_state import part, text_at
+from olmctl.questions.operator_state import part, text_at
 from olmctl.suite.manifests import Manifests
 from olmctl.suite.objects import MAX_CONCURRENT_REQUESTS, find, is_own, resource_name
 from olmkit.api.meta import Kind, Object

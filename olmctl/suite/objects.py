@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from olmctl.operators.installed_objects import NAMESPACE
-from olmctl.operators.operator_state import condition, conditions, is_observed, is_terminating, is_true, part, text_at
-from olmctl.operators.port_forward import POD
+from olmctl.questions.installed_objects import NAMESPACE
+from olmctl.questions.operator_state import condition, conditions, is_observed, is_terminating, is_true, part, text_at
+from olmctl.questions.port_forward import POD
 from olmctl.suite.manifests import NAME_LABEL, PART_OF, PART_OF_LABEL, VERSION_LABEL, image_of
 from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.api import customresourcedefinitions

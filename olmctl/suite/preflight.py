@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from olmctl.commands import FAILED, REFUSED, CommandError
-from olmctl.operators.port_forward import POD
+from olmctl.questions.port_forward import POD
 from olmctl.suite.controllers import FOLLOWED, REPLICA_SET
 from olmctl.suite.installed import KEPT_KINDS
 from olmctl.suite.manifests import Manifests

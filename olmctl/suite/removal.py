@@ -14,7 +14,7 @@ from http import HTTPStatus
 from typing import Self
 
 from olmctl.commands import REFUSED, TIMED_OUT, CommandError, warn
-from olmctl.operators.operator_state import is_terminating
+from olmctl.questions.operator_state import is_terminating
 from olmctl.suite.controllers import Controllers
 from olmctl.suite.finalizers import controllers_of, held_text, remove_own_finalizers
 from olmctl.suite.manifests import PART_OF, PART_OF_LABEL
@@ -30,7 +30,7 @@ from olmctl.suite.objects import (
     resource_name,
 )
 from olmctl.suite.watched import Watched
-from olmctl.terminal import ProgressLine
+from olmctl.terminal_output import ProgressLine
 from olmkit.api import bundledeployments, bundles, catalogs, operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition, custom_resource_definition

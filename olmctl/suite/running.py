@@ -12,7 +12,7 @@ from dataclasses import replace
 from olmctl.suite.controllers import SUCCESSION_SECONDS, Controllers
 from olmctl.suite.objects import DIFFERS, ObjectState
 from olmctl.suite.watched import Watched
-from olmctl.terminal import ProgressLine
+from olmctl.terminal_output import ProgressLine
 from olmkit.runtime.client import Client
 
 NO_LEADER = "no replica leads: none renews its lease"

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from olmctl.commands import FAILED, NOT_FOUND, fail, warn
 from olmctl.operators.output import Column, print_object, print_table
-from olmctl.operators.session import Session, on_cluster
+from olmctl.operators.session import on_cluster
+from olmctl.questions.session import Session
 from olmctl.suite.differences import compare
 from olmctl.suite.installed import is_newer
 from olmctl.suite.label_guard import LabelGuard, label_guard

@@ -9,10 +9,11 @@ from typing import Any
 import click
 
 from olmctl.commands import REFUSED, CommandError
-from olmctl.operators.installed_objects import InstalledObject, is_applied, owners_by_uid
-from olmctl.operators.installed_objects import custom_resources as custom_resources_of
-from olmctl.operators.operator_state import is_protected
-from olmctl.operators.session import Session, on_cluster
+from olmctl.operators.session import on_cluster
+from olmctl.questions.installed_objects import InstalledObject, is_applied, owners_by_uid
+from olmctl.questions.installed_objects import custom_resources as custom_resources_of
+from olmctl.questions.operator_state import is_protected
+from olmctl.questions.session import Session
 from olmctl.suite.installed import find_controllers
 from olmctl.suite.manifests import Manifests, load_manifests
 from olmctl.suite.namespaces import Contents, kept_namespaces

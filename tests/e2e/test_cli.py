@@ -16,10 +16,10 @@ import pytest
 
 from devcluster.demo.sample_catalog import SAMPLES
 from devcluster.images import Content
-from olmctl.commands import CommandError
-from olmctl.operators.offered_versions import check_version
-from olmctl.operators.packages import PackageEntry
-from olmctl.operators.session import Session
+from olmctl.questions.errors import NothingFound
+from olmctl.questions.offered_versions import check_version
+from olmctl.questions.packages import PackageEntry
+from olmctl.questions.session import Session
 from olmkit.api.package_annotations import VERSIONS_ANNOTATION
 from olmkit.runtime.client import Client
 from olmkit.runtime.flags import Settings
@@ -149,7 +149,7 @@ def test_a_version_that_the_catalog_does_not_offer_is_refused_before_anything_is
             await check_version(Session(client, Settings.system_namespace), entries, version, None)
 
     asyncio.run(check("0.1.0"))
-    with pytest.raises(CommandError, match=r"it has 0\.1\.0, 0\.2\.0, 0\.3\.0$"):
+    with pytest.raises(NothingFound, match=r"it has 0\.1\.0, 0\.2\.0, 0\.3\.0$"):
         asyncio.run(check("7.7.7"))
 
 

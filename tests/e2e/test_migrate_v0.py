@@ -16,7 +16,7 @@ from olmctl.main import main
 from olmctl.migration.command import migrate_v0
 from olmctl.migration.marks import MARK
 from olmctl.operators.retrying_client import RetryingClient
-from olmctl.operators.session import Session
+from olmctl.questions.session import Session
 from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION
 from tests.e2e.packages import (
     Files,

@@ -15,7 +15,8 @@ from olmctl.authoring.images.layout import BadLayout
 from olmctl.authoring.images.push import push
 from olmctl.commands import FAILED, WRONG_USAGE, CommandError
 from olmctl.registry_logins import login_hint, reached_registries
-from olmctl.terminal import ProgressLine, clean
+from olmctl.terminal import clean
+from olmctl.terminal_output import ProgressLine
 from olmkit.errors import Blocked, OlmError
 from olmkit.sources.access import Access
 from olmkit.sources.errors import SourceReason

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from olmctl.terminal import clean, coloured, shorten
+from olmctl.terminal import clean, shorten
+from olmctl.terminal_output import coloured
 from olmctl.validation.finding import ERROR, WARNING, Finding
 from olmctl.validation.result import Result
 from olmkit.api.names import pluralize

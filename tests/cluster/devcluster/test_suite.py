@@ -11,9 +11,9 @@ import pytest
 from devcluster import process_service
 from devcluster.cluster import Cluster
 from devcluster.suite import COMPONENTS, NAMESPACE, Suite
-from olmctl.operators import port_forward
-from olmctl.operators.port_forward import RUKPAK
-from olmctl.operators.session import Session
+from olmctl.questions import port_forward
+from olmctl.questions.port_forward import RUKPAK
+from olmctl.questions.session import Session
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
 from tests.cluster.devcluster.test_cluster import eventually

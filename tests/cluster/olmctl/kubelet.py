@@ -12,7 +12,7 @@ from devcluster.allocation import free_port
 from devcluster.nodes import forwarding
 from devcluster.processes import start_logged
 from devcluster.services import accepts
-from olmctl.operators.port_forward import Server
+from olmctl.questions.port_forward import Server
 from olmkit.tls import certificate_authority
 from tests.cluster.olmctl.conftest import Desk, Object
 

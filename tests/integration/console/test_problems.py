@@ -10,7 +10,7 @@ import pytest
 
 from console.page import Answer, BadInput, NotThere, PageRequest
 from console.routes import Route
-from olmctl.commands import FAILED, NOT_FOUND, CommandError
+from olmctl.questions.errors import NothingFound, QuestionError, Refused
 from olmkit.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, Unavailable
 from tests.console import running_console
 from tests.integration.console.conftest import ANNA
@@ -41,8 +41,9 @@ def failing(error: Exception) -> Callable[[PageRequest], Awaitable[Answer]]:
         pytest.param(Unavailable(503, "x", "shutting down"), 503, "shutting down", id="API server is not ready"),
         pytest.param(ApiError(405, "x", "no method"), 503, "no method", id="another answer"),
         pytest.param(BadInput("version", "it is no version"), 400, "version: it is no version", id="bad input"),
-        pytest.param(CommandError(NOT_FOUND, "there is no package x"), 404, "there is no package x", id="absent"),
-        pytest.param(CommandError(FAILED, "it is managed already"), 400, "it is managed already", id="refused"),
+        pytest.param(NothingFound("there is no package x"), 404, "there is no package x", id="absent"),
+        pytest.param(Refused("it is managed already"), 409, "it is managed already", id="refused"),
+        pytest.param(QuestionError("it is being deleted"), 400, "it is being deleted", id="not now"),
     ],
 )
 async def test_an_error_has_a_page(tmp_path: Path, error: Exception, status: int, said: str) -> None:

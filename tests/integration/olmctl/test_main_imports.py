@@ -15,7 +15,8 @@ import pytest
 from tests.bundle_files import files, write
 
 DECLARATIONS = {
-    *("olmctl", "olmctl.main", "olmctl.commands", "olmctl.terminal"),
+    *("olmctl", "olmctl.main", "olmctl.commands", "olmctl.questions", "olmctl.questions.errors"),
+    *("olmctl.terminal", "olmctl.terminal_output"),
     *(
         "olmctl.cli",
         "olmctl.cli.bundle",

@@ -61,7 +61,7 @@ KNOWN = {
     "olmkit/stored_times.py": "the rule itself",
     "olmkit/tls/certificate_authority.py": "ages of certificates that are valid now",
     "olmkit/tls/server_tls.py": "a warning",
-    "olmctl/operators/controller_state.py": "a Lease, whose age is only shown",
+    "olmctl/questions/controller_state.py": "a Lease, whose age is only shown",
     "olmctl/operators/output.py": "an age that is shown, at least 0",
 }
 """The modules that subtract a time from the present one, or the other way round, and why that is right."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from olmctl.operators.port_forward import RUKPAK
+from olmctl.questions.port_forward import RUKPAK
 from olmkit.tls import certificate_authority
 from tests.cluster.olmctl.conftest import Desk
 from tests.cluster.olmctl.kubelet import Kubelet

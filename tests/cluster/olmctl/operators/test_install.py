@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from olmctl.main import main
-from olmctl.operators.install import operator_name
+from olmctl.questions.install import operator_name
 from tests.cluster import proxy
 from tests.cluster.olmctl.conftest import OPERATORS, TIME, Desk, condition
 

@@ -12,8 +12,8 @@ import pytest
 from devcluster.cluster import Cluster
 from olmctl.main import main
 from olmctl.operators import retrying_client
-from olmctl.operators.catalogd import MAX_REPLICAS_ASKED, proxy_path
 from olmctl.operators.retrying_client import JSON_PATCH, RetryingClient
+from olmctl.questions.catalogd import MAX_REPLICAS_ASKED, proxy_path
 from olmkit.errors import ApiError, Unavailable
 from olmkit.tls.service import CATALOG_SERVICE
 from tests.cluster import proxy

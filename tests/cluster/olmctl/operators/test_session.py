@@ -14,7 +14,8 @@ import pytest
 from devcluster.cluster import Cluster
 from olmctl.cli.options import connection_options
 from olmctl.commands import reports_errors, run
-from olmctl.operators.session import Session, on_cluster
+from olmctl.operators.session import on_cluster
+from olmctl.questions.session import Session
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
 from tests.cluster.olmctl.conftest import Desk

@@ -49,7 +49,7 @@ def test_a_required_package_without_an_operator_is_missing(desk: Desk) -> None:
 
 
 def test_a_long_chain_is_cut(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("olmctl.operators.tree.MAX_DEPTH", 2)
+    monkeypatch.setattr("olmctl.questions.tree.MAX_DEPTH", 2)
     chain = [desk.operator(f"n{number}") for number in range(5)]
     for name, following in zip(chain, [*chain[1:], None], strict=True):
         listed = desk.requiring(following) if following else []

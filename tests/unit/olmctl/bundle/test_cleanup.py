@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from olmctl.bundle.cleanup import left
-from olmctl.operators.installed_objects import NAMESPACE, InstalledObject, InstalledObjects
-from olmctl.operators.left_installations import LeftInstallation
+from olmctl.questions.installed_objects import NAMESPACE, InstalledObject, InstalledObjects
+from olmctl.questions.left_installations import LeftInstallation
 from tests.unit.olmctl.bundle.installations import deployment
 
 KIND = {"group": "tools.example.com", "version": "v1", "kind": "Tool"}

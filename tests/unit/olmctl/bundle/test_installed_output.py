@@ -8,7 +8,7 @@ import pytest
 
 from olmctl.bundle.example import Example
 from olmctl.bundle.installed_output import command, summary
-from olmctl.operators.installed_objects import NAMESPACE, InstalledObject, InstalledObjects
+from olmctl.questions.installed_objects import NAMESPACE, InstalledObject, InstalledObjects
 from tests.unit.olmctl.bundle.bundles import widgets
 
 BODY = {"apiVersion": "example.com/v1", "kind": "Widget"}

@@ -11,7 +11,7 @@ import pytest
 from olmctl.bundle.run import changed_files, deployment_name, install_settings
 from olmctl.bundle.source import BundleSource
 from olmctl.commands import CommandError
-from olmctl.operators.session import Session
+from olmctl.questions.session import Session
 from olmkit.runtime.client import Client
 from tests.unit.olmctl.bundle.bundles import widgets
 

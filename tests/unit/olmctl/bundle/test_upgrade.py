@@ -10,7 +10,7 @@ from olmctl.bundle.archive import Archive
 from olmctl.bundle.facts import BundleFacts
 from olmctl.bundle.source import BundleSource
 from olmctl.bundle.upgrade import unknown_package, upgrade_problem
-from olmctl.operators.left_installations import LeftInstallation
+from olmctl.questions.left_installations import LeftInstallation
 from olmkit.errors import OlmError
 from tests.unit.olmctl.bundle.bundles import widgets
 from tests.unit.olmctl.bundle.installations import Object, deployment

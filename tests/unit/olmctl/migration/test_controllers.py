@@ -12,7 +12,7 @@ from olmctl.commands import CommandError
 from olmctl.migration.controllers import DEPLOYMENTS, require_stopped, start, stop
 from olmctl.migration.marks import MARK
 from olmctl.migration.v0 import SERVICE_VERSIONS, SUBSCRIPTIONS
-from olmctl.operators.session import Session
+from olmctl.questions.session import Session
 from olmkit.api import operators
 from olmkit.api.meta import Kind
 from olmkit.api.operators import REPLICAS_ANNOTATION

@@ -11,7 +11,7 @@ import pytest
 from olmctl.commands import CommandError
 from olmctl.migration.marks import MARK
 from olmctl.migration.removal import REMOVING, Removal
-from olmctl.operators.session import Session
+from olmctl.questions.session import Session
 from olmkit.api import operators
 from olmkit.errors import NotFound
 from tests.unit.olmctl.migration.v0_objects import Object, olm, version

@@ -1,0 +1,57 @@
+"""Reads catalogs from catalogd through the API server: by the proxy of its Service, with the permissions of the caller.
+
+The API server does not pass the caller's token on to catalogd: where catalogd requires one, a port of its pod is forwarded
+instead (port_forward.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
+
+from olmctl.questions import port_forward
+from olmctl.questions.session import Session
+from olmkit.api.meta import Object
+from olmkit.errors import ApiError, Forbidden, Unavailable
+from olmkit.tls.service import CATALOG_SERVICE
+
+UNAUTHORIZED = 401
+PORT_NAME = "https"
+"""The name of the port of catalogd's Service."""
+MAX_REPLICAS_ASKED = 3
+"""The API server picks a replica for each request. Waiting as Retry-After says would stop a command for a catalog that cannot be
+loaded."""
+
+
+class CatalogReadError(Exception):
+    """A catalog cannot be read; the message says why."""
+
+
+async def read_catalog(session: Session, catalog: str, path: str, query: Mapping[str, str] | None = None) -> Object:
+    """The JSON object at `path` of a catalog, such as "api/v1/packages". Raises CatalogReadError."""
+    target = f"/catalogs/{quote(catalog, safe='')}/{path}" + (f"?{urlencode(query)}" if query else "")
+    try:
+        try:
+            return await _through_proxy(session, target)
+        except Forbidden as error:
+            if error.status != UNAUTHORIZED:
+                raise
+        return await port_forward.get(session, port_forward.CATALOGD, target)
+    except ApiError as error:
+        raise CatalogReadError(f"catalogd cannot be read through the API server: {error.message}") from error
+
+
+async def _through_proxy(session: Session, target: str) -> Object:
+    """The answer of any replica. One that does not serve the catalog says so with Retry-After; another one may serve it."""
+    for _ in range(MAX_REPLICAS_ASKED - 1):
+        try:
+            return await session.client.request("GET", f"{proxy_path(session.system_namespace)}{target}")
+        except Unavailable as error:
+            if error.retry_after is None:
+                raise
+    return await session.client.request("GET", f"{proxy_path(session.system_namespace)}{target}")
+
+
+def proxy_path(namespace: str) -> str:
+    """The path of the API server that leads to catalogd's Service."""
+    return f"/api/v1/namespaces/{namespace}/services/https:{CATALOG_SERVICE.name}:{PORT_NAME}/proxy"

@@ -1,0 +1,64 @@
+"""Checks whether the status of Operators is kept up to date: sentences for those who see it, if no controller does.
+
+Reads the Lease of operator-controller, which its leader renews. What the caller may not read is not known, and nothing is said
+about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from olmctl.questions.operator_state import is_observed, part, text_at
+from olmctl.questions.session import Session
+from olmctl.terminal import clean
+from olmkit.api.meta import Object
+from olmkit.errors import ApiError, NotFound
+from olmkit.runtime.lease_holder import LEASE
+from operator_controller.resolve.formatting import first_names
+
+CONTROLLER = "operator-controller"
+"""The controller of Operators, which is also the name of its Lease."""
+MAX_CLOCK_DIFFERENCE = timedelta(minutes=2)
+"""The difference of the clocks of this machine and of the controller, before a Lease that is renewed counts as left."""
+_HINT = "(olm suite status)"
+
+
+async def out_of_date(session: Session, operators: Sequence[Object]) -> tuple[str, ...]:
+    """A sentence if no controller runs that reports on these Operators, and one about those on which none has reported."""
+    if not operators:
+        return ()
+    found = []
+    try:
+        problem = lease_problem(await _lease(session), datetime.now(UTC))
+    except ApiError:
+        problem = ""
+    if problem:
+        place = f"in namespace {session.system_namespace}"
+        found.append(f"{CONTROLLER} does not run, {problem} {place}: what Operators report may be out of date {_HINT}")
+    names = sorted(text_at(each, "metadata", "name") for each in operators if not is_observed(each))
+    if names:
+        found.append(f"no controller has reported on {first_names(names)} yet {_HINT}")
+    return tuple(found)
+
+
+async def _lease(session: Session) -> Object | None:
+    try:
+        return await session.client.get(LEASE, CONTROLLER, session.system_namespace)
+    except NotFound:
+        return None
+
+
+def lease_problem(lease: Object | None, now: datetime) -> str:
+    """Explain why no process leads the controller, by its Lease; "" if one does."""
+    if lease is None:
+        return "it has no Lease"
+    if not text_at(lease, "spec", "holderIdentity"):
+        return "nobody holds its Lease"
+    renewed, seconds = text_at(lease, "spec", "renewTime"), part(lease, "spec", "leaseDurationSeconds")
+    try:
+        age = now - datetime.fromisoformat(renewed)
+    except (ValueError, TypeError):  # a Lease that another program has written
+        return ""
+    limit = timedelta(seconds=seconds if isinstance(seconds, int) else 0) + MAX_CLOCK_DIFFERENCE
+    return f"its Lease was renewed last at {clean(renewed)}" if age > limit else ""

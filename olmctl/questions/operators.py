@@ -1,0 +1,66 @@
+"""The Operators of the cluster: what is installed, what is requested, and what waits; and the BundleDeployments without one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from olmctl.questions.controller_state import out_of_date
+from olmctl.questions.left_installations import LeftInstallation, unowned_installations
+from olmctl.questions.operator_state import available_version, condition, state, text_at
+from olmctl.questions.session import Session
+from olmkit.api import operators
+from olmkit.api.meta import Object
+
+
+@dataclass(frozen=True)
+class OperatorRow:
+    """An Operator in a list. A text is empty if there is nothing."""
+
+    name: str
+    package: str
+    version: str
+    """The version that is installed."""
+    wanted: str
+    available: str
+    """The version of an upgrade that waits."""
+    channel: str
+    catalog: str
+    state: str
+    """One word: Ready, or the reason why it is not."""
+    created: str
+    """The time of its creation."""
+    message: str
+
+    @classmethod
+    def of(cls, obj: Object) -> OperatorRow:
+        """The row of an Operator."""
+        return cls(
+            obj["metadata"]["name"],
+            text_at(obj, "spec", "packageName"),
+            text_at(obj, "status", "installed", "version"),
+            text_at(obj, "status", "wantedVersion"),
+            available_version(obj),
+            text_at(obj, "status", "installed", "channel"),
+            text_at(obj, "status", "installed", "catalog"),
+            state(obj),
+            obj["metadata"]["creationTimestamp"],
+            text_at(condition(obj, "Ready"), "message"),
+        )
+
+
+@dataclass(frozen=True)
+class OperatorList:
+    """The Operators by name, and the BundleDeployments without one."""
+
+    operators: tuple[Object, ...]
+    unowned: tuple[LeftInstallation, ...]
+    warnings: tuple[str, ...]
+    """Sentences about what may be out of date."""
+
+
+async def all_operators(session: Session, *, with_unowned: bool = True) -> OperatorList:
+    """The Operators of the cluster, and unless that is not wanted the BundleDeployments without one. Raises ApiError."""
+    found, _ = await session.client.list(operators.KIND)
+    found.sort(key=lambda each: str(each["metadata"]["name"]))
+    unowned = await unowned_installations(session) if with_unowned else []
+    return OperatorList(tuple(found), tuple(unowned), await out_of_date(session, found))

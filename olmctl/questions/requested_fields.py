@@ -1,0 +1,42 @@
+"""Checks whether the API server would take the fields of spec that are asked for, by the patterns of its schema.
+
+Asks no cluster.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from olmctl.terminal import clean
+from olmkit.api import operators
+
+_RULES = {
+    "packageName": (
+        operators.PACKAGE_PATTERN,
+        operators.MAX_PACKAGE_NAME_LENGTH,
+        "is no name of a package: lower-case letters and digits, joined by '-'",
+    ),
+    "channel": (
+        operators.CHANNEL_PATTERN,
+        operators.MAX_CHANNEL_LENGTH,
+        "is no name of a channel: lower-case letters and digits, joined by '-' or '.'",
+    ),
+    "version": (
+        operators.VERSION_PATTERN,
+        operators.MAX_VERSION_LENGTH,
+        f"is no version and no range: {operators.VERSION_HINT}",
+    ),
+}
+
+
+def field_problems(spec: Mapping[str, object]) -> dict[str, str]:
+    """Field -> why the API server would refuse its value in an Operator's spec; an empty text is not sent."""
+    found = {}
+    for field, (pattern, max_length, why) in _RULES.items():
+        value = str(spec.get(field) or "")
+        if len(value) > max_length:
+            found[field] = f"{clean(value)!r} is longer than the {max_length} characters that spec.{field} may have"
+        elif value and not re.fullmatch(pattern, value):
+            found[field] = f"{clean(value)!r} {why}"
+    return found

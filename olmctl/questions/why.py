@@ -1,0 +1,138 @@
+"""The state of an Operator and its reasons: which version was chosen and why, what it requires, and what requires it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from olmctl.questions import port_forward
+from olmctl.questions.controller_state import out_of_date
+from olmctl.questions.errors import after
+from olmctl.questions.left_installations import LeftInstallation, unowned_installation
+from olmctl.questions.operator_state import (
+    available_version,
+    awaits_approval,
+    condition,
+    conditions,
+    dependencies,
+    installed,
+    part,
+    state,
+    text_at,
+)
+from olmctl.questions.required_operators import RequiredOperators
+from olmctl.questions.session import Session
+from olmkit.api import operators
+from olmkit.api.meta import Object
+from olmkit.api.operators import RequiredPackage
+from olmkit.api.ownership import is_dependency
+from olmkit.errors import NotFound
+
+_ASKED = {"packageName": "package", "version": "version", "channel": "channel"}
+_EXPLAINING = ("resolution", "available", "conditions")
+
+
+@dataclass(frozen=True)
+class ConditionRow:
+    """A condition of an object."""
+
+    kind: str
+    status: str
+    reason: str
+    message: str
+    """Its message; a message that several conditions have is in the first one, and the others name that."""
+
+
+@dataclass(frozen=True)
+class Why:
+    """An Operator, explained. A text is empty if there is nothing."""
+
+    name: str
+    asked: str
+    """The fields of the spec that select a version."""
+    state: str
+    installed: str
+    available: str
+    """The version of an upgrade that waits."""
+    available_reason: str
+    awaits_approval: bool
+    resolution: str
+    """The reason why this version was chosen, or none."""
+    conditions: tuple[ConditionRow, ...]
+    status: Object
+    """The part of the status that explains it."""
+    warnings: tuple[str, ...]
+    """Sentences about what may be out of date."""
+    is_dependency: bool
+    """True if it was installed because another one requires it."""
+    requires: tuple[str, ...] = ()
+    """A sentence about each requirement of its bundle."""
+    required_by: tuple[str, ...] = ()
+    """The names of the Operators that require it."""
+
+
+async def why(session: Session, name: str, *, with_requirements: bool = True) -> Why | LeftInstallation:
+    """Explain the Operator of that name, or find the BundleDeployment that is there without one. Raises NotFound, ApiError.
+    `with_requirements`: read the other Operators too."""
+    try:
+        found = await session.client.get(operators.KIND, name)
+    except NotFound:
+        without = await unowned_installation(session, name)
+        if without is None:
+            raise
+        return without
+    warnings = await out_of_date(session, [found])
+    requires: tuple[str, ...] = ()
+    required_by: tuple[str, ...] = ()
+    if with_requirements:
+        with after(warnings):
+            listed, _ = await session.client.list(operators.KIND)
+            required = RequiredOperators([*listed, found])
+        requires = tuple(_required(each, required.operators.get(each.operator or "")) for each in dependencies(found))
+        required_by = tuple(required.requiring(name))
+    status = found.get("status") or {}
+    asked = ", ".join(f"{shown} {value}" for key, shown in _ASKED.items() if (value := text_at(found, "spec", key)))
+    if excluded := part(found, "spec", "excludedVersions"):
+        asked += f", without {', '.join(map(str, excluded))}"
+    return Why(
+        name=name,
+        asked=asked,
+        state=state(found),
+        installed=installed(found),
+        available=available_version(found),
+        available_reason=text_at(found, "status", "available", "message"),
+        awaits_approval=awaits_approval(found),
+        resolution=text_at(found, "status", "resolution"),
+        conditions=condition_rows(found),
+        status={key: status[key] for key in _EXPLAINING if key in status},
+        warnings=warnings,
+        is_dependency=is_dependency(found),
+        requires=requires,
+        required_by=required_by,
+    )
+
+
+def condition_rows(found: Object) -> tuple[ConditionRow, ...]:
+    """The conditions of an object."""
+    rows: list[ConditionRow] = []
+    first: dict[str, str] = {}
+    for each in conditions(found):
+        kind, status, reason, message = (text_at(each, key) for key in ("type", "status", "reason", "message"))
+        holder = first.setdefault(message, kind)
+        rows.append(ConditionRow(kind, status, reason, f"as {holder}" if message and holder != kind else message))
+    return tuple(rows)
+
+
+async def trace(session: Session, name: str) -> Object:
+    """The last resolution of the Operator, from the debug server of operator-controller. Raises ApiError."""
+    return await port_forward.get(
+        session, port_forward.OPERATOR_CONTROLLER, f"/debug/resolutions/{quote(name, safe='')}"
+    )
+
+
+def _required(each: RequiredPackage, operator: Object | None) -> str:
+    """One requirement; of an Operator that is not installed its whole message, which the messages of others shorten."""
+    place = f"Operator {each.operator}" if each.operator else "no Operator"
+    message = "" if each.installed or operator is None else text_at(condition(operator, "Ready"), "message")
+    text = f"{each.package} {each.version} ({place}, {'' if each.installed else 'not '}installed): {each.requirement}"
+    return f"{text}; it is not installed: {message}" if message else text

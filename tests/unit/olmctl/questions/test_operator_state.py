@@ -1,0 +1,79 @@
+"""What a command with --wait reads from the status of an Operator whose version was approved."""
+
+from __future__ import annotations
+
+import pytest
+
+from olmctl.questions.operator_state import Progress, progress, state
+from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
+
+HELD = Progress("version 0.15.1 waits for approval (olm approve alpha)", is_held=True)
+
+
+@pytest.mark.parametrize(
+    ("installed", "is_ready", "approved", "wanted", "expected"),
+    [
+        pytest.param("0.15.0", True, "0.15.0", "0.15.0", (False, True), id="the approved version is installed"),
+        pytest.param("0.14.0", False, "0.15.0", "0.15.0", (False, False), id="the approved version is being installed"),
+        pytest.param("0.14.0", True, "0.15.0", "0.15.1", (True, False), id="the wanted version waits itself"),
+        pytest.param("0.15.0", True, "0.15.0", "", (True, False), id="no version is wanted"),
+        pytest.param("0.15.0", True, "0.15.1", "0.15.1", (False, False), id="the status is older than the approval"),
+        pytest.param("0.15.0", True, "0.15.1", "", (False, False), id="the same, and no version is wanted"),
+    ],
+)
+def test_a_later_version_that_waits_does_not_hold_the_wanted_one(
+    installed: str, is_ready: bool, approved: str, wanted: str, expected: tuple[bool, bool]
+) -> None:
+    ready = {"type": "Ready", "status": str(is_ready), "reason": "UpgradeAvailable", "message": "m"}
+    found = progress(
+        {
+            "metadata": {"name": "alpha", "generation": 1, "annotations": {APPROVED_VERSION_ANNOTATION: approved}},
+            "status": {
+                "observedGeneration": 1,
+                "conditions": [ready],
+                "installed": {"version": installed},
+                "available": {"version": "0.15.1", "reason": "ApprovalRequired"},
+            },
+        },
+        wanted,
+    )
+    assert (found.is_held, found.has_succeeded) == expected
+    assert not found.is_held or found == HELD
+    assert approved != "0.15.1" or found == Progress("waiting for operator-controller"), (
+        "not that it waits for approval"
+    )
+
+
+@pytest.mark.parametrize(
+    ("installed", "wanted", "expected"),
+    [
+        pytest.param("0.14.0", "0.15.0", (True, False), id="the wanted version is held"),
+        pytest.param("0.14.0", "", (True, False), id="no version is wanted"),
+        pytest.param("0.14.0", "0.14.0", (False, True), id="the wanted version is installed"),
+    ],
+)
+def test_an_operator_condition_holds_a_version(installed: str, wanted: str, expected: tuple[bool, bool]) -> None:
+    reason = "OperatorConditionNotUpgradeable"
+    status = {
+        "observedGeneration": 1,
+        "conditions": [{"type": "Ready", "status": "True", "reason": reason, "message": "m"}],
+        "installed": {"version": installed},
+        "available": {"version": "0.15.0", "reason": reason},
+    }
+    found = progress({"metadata": {"name": "alpha", "generation": 1}, "status": status}, wanted)
+    assert (found.is_held, found.has_succeeded) == expected
+    text = "version 0.15.0 waits: the OperatorCondition of the installed version permits no upgrade (olm why alpha)"
+    assert not found.is_held or found.message == text
+
+
+@pytest.mark.parametrize(
+    ("stalled", "expected"),
+    [pytest.param("True", "Blocked", id="stalled"), pytest.param("False", "Upgrading", id="in progress")],
+)
+def test_an_upgrade_that_waits_for_a_person_is_blocked(stalled: str, expected: str) -> None:
+    conditions = [
+        {"type": "Ready", "status": "False", "reason": "Upgrading", "message": "m"},
+        {"type": "Stalled", "status": stalled, "reason": "Blocked", "message": "m"},
+    ]
+    status = {"observedGeneration": 1, "conditions": conditions}
+    assert state({"metadata": {"generation": 1}, "status": status}) == expected
