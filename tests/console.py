@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
+import jinja2
 
 from console.login import AuthMode
-from console.render import CSRF_FIELD
+from console.render import CSRF_FIELD, TEMPLATES
 from console.routes import Route
 from console.server import ConsoleServer, ServerSettings
 from console.session import Sealer
@@ -82,7 +83,10 @@ class Browser:
         headers["Sec-Fetch-Site"] = "same-origin"
         request = self.http.get(f"{self.origin}/live", params={"page": page, "seen": seen}, headers=headers)
         async with request as response:
-            yield _events(response)
+            try:
+                yield _events(response)
+            finally:
+                response.close()  # a tab that is closed ends its connection
 
 
 async def _events(response: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, Any]]:
@@ -115,9 +119,10 @@ async def running_console(
     hosts: tuple[str, ...] | None = None,
     key: bytes = b"k" * 32,
     routes: Iterable[Route] | None = None,
+    templates: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Browser]:
     """A console for the API server of a kubeconfig, and a browser with nothing in it. With AuthMode.KUBECONFIG the browser has
-    a session. `routes` are those of the console if None."""
+    a session. `routes` are those of the console if None; `templates` are there beside its own."""
     async with (
         UserClient(kubeconfig, is_anonymous=auth is not AuthMode.KUBECONFIG) as client,
         aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http,
@@ -125,6 +130,9 @@ async def running_console(
         await client.open()
         settings = ServerSettings(auth, hosts, NAMESPACE)
         server = ConsoleServer(settings, Users(client, NAMESPACE), Sealer(key), routes)
+        server._renderer._templates.loader = jinja2.ChoiceLoader(
+            [jinja2.DictLoader(templates or {}), jinja2.FileSystemLoader(TEMPLATES)]
+        )
         async with serving(server, "127.0.0.1:0", None):
             browser = Browser(http, f"http://127.0.0.1:{server.port}", server)
             if auth is AuthMode.KUBECONFIG:

@@ -10,8 +10,11 @@ from aiohttp import web
 
 from console import metrics
 from console.live.hub import END, LOGIN, Message, Stream
+from olmkit.runtime.listener.listener import connection_of
 
 KEEP_ALIVE_SECONDS = 15.0
+CHECK_SECONDS = 1.0
+"""The time after which a tab that was closed, or a session that is over, is noticed."""
 HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _COMMENT = b": here\n\n"
 """Keeps proxies from ending a connection on which nothing happens."""
@@ -24,7 +27,7 @@ async def send(request: web.Request, stream: Stream, expires: float, on_end: Cal
     try:
         await response.prepare(request)
         while True:
-            messages = await _next(stream, expires)
+            messages = await _next(request, stream, expires)
             await response.write(b"".join(message.encode() for message in messages) or _COMMENT)
             if any(message in (LOGIN, END) for message in messages):
                 return response
@@ -35,16 +38,21 @@ async def send(request: web.Request, stream: Stream, expires: float, on_end: Cal
         on_end()
 
 
-async def _next(stream: Stream, expires: float) -> list[Message]:
-    """The next messages; none after a while without any."""
-    left = expires - time.time()
-    if left <= 0:
-        return [LOGIN]
-    try:
-        async with asyncio.timeout(min(KEEP_ALIVE_SECONDS, left)):
-            return await stream.take()
-    except TimeoutError:
-        return []
+async def _next(request: web.Request, stream: Stream, expires: float) -> list[Message]:
+    """The next messages; none after a while without any. Raises ConnectionError when the client is gone."""
+    until = time.monotonic() + KEEP_ALIVE_SECONDS
+    while time.monotonic() < until:
+        if time.time() >= expires:
+            return [LOGIN]
+        connection = connection_of(request)
+        if request.transport is None or (connection is not None and connection.has_eof):
+            raise ConnectionResetError("the client is gone")
+        try:
+            async with asyncio.timeout(CHECK_SECONDS):
+                return await stream.take()
+        except TimeoutError:
+            continue
+    return []
 
 
 async def send_one(request: web.Request, message: Message) -> web.StreamResponse:

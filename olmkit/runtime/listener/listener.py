@@ -344,6 +344,11 @@ class Connection(web.RequestHandler):
         self._has_eof = True
         return True if self._is_plain and self._finished_count < self._request_count else None
 
+    @property
+    def has_eof(self) -> bool:
+        """True if the client has ended its side: a response without an end has no reader."""
+        return self._has_eof
+
     def mark_authorized(self) -> None:
         """The request has a valid token that allows it: it is answered even if no slot is free."""
         self._is_authorized = True

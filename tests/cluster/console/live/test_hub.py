@@ -1,0 +1,128 @@
+"""From a change on the real API server to the part of a page that shows it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.live import hub
+from console.page import Answer, Page, PageRequest
+from console.routes import Route, Watch
+from devcluster.cluster import Cluster
+from olmkit.runtime.client import Client
+from tests.cluster import proxy
+from tests.cluster.console.conftest import Accounts
+from tests.cluster.olmkit.conftest import CONFIG_MAP, config_map
+from tests.console import Browser, running_console, state_in
+
+ROWS = 40
+TEMPLATES = {
+    "maps.html": """{% extends "base.html" %}{% block main %}<h1>Maps</h1><table>
+{% call part("rows", "tbody") %}{% for name, text in value %}
+{% call part("row-" ~ name, "tr") %}<td>{{ name }}</td><td>{{ text }}</td>{% endcall %}
+{% endfor %}{% endcall %}</table>{% endblock %}"""
+}
+
+
+async def show(request: PageRequest) -> Answer:
+    """The ConfigMaps of a namespace with a label."""
+    found, _ = await request.session.client.list(CONFIG_MAP, request.namespace, "test=runtime")
+    rows = [(each["metadata"]["name"], each.get("data", {}).get("text", "")) for each in found]
+    return Page("maps.html", tuple(sorted(rows)), "Maps")
+
+
+def watched(request: PageRequest) -> tuple[Watch, ...]:
+    return (Watch(CONFIG_MAP, request.namespace, label_selector="test=runtime"),)
+
+
+ROUTES = (Route("GET", "/maps", show, watched),)
+Events = AsyncIterator[tuple[str, Any]]
+
+
+@pytest.fixture
+async def maps(client: Client, accounts: Accounts) -> None:
+    """The objects of the page."""
+    names = (f"m{number:03}" for number in range(ROWS))
+    await asyncio.gather(
+        *(client.create(CONFIG_MAP, config_map(accounts.namespace, name, text="first")) for name in names)
+    )
+
+
+async def following(events: Events, wanted: str) -> Any:
+    """The data of the next event of that name."""
+    async with asyncio.timeout(20):
+        async for name, data in events:
+            if name == wanted:
+                return data
+    pytest.fail(f"the stream ended before {wanted}")
+
+
+async def opened(browser: Browser, accounts: Accounts) -> tuple[str, str]:
+    """A session of the team; the path of the page, and its state."""
+    await browser.log_in(accounts.team)
+    path = f"/maps?ns={accounts.namespace}"
+    return path, state_in((await browser.get(path)).text)
+
+
+@pytest.mark.usefixtures("maps")
+async def test_one_change_sends_one_row_within_a_moment(cluster: Cluster, client: Client, accounts: Accounts) -> None:
+    async with running_console(str(cluster.kubeconfig), routes=ROUTES, templates=TEMPLATES) as browser:
+        path, state = await opened(browser, accounts)
+        async with browser.live(path, state) as events:
+            assert await following(events, "hello") == {"state": state}
+            began = time.monotonic()
+            await client.patch(CONFIG_MAP, "m007", {"data": {"text": "<b>second"}}, accounts.namespace)
+            changed = await following(events, "parts")
+            took = time.monotonic() - began
+            assert changed["parts"] == [
+                {"id": "row-m007", "html": '<tr id="row-m007"><td>m007</td><td>&lt;b&gt;second</td></tr>'}
+            ]
+            assert changed["state"] != state
+            await client.delete(CONFIG_MAP, "m008", accounts.namespace)
+            (rows,) = (await following(events, "parts"))["parts"]
+    assert rows["id"] == "rows"
+    assert rows["html"].count("<tr") == ROWS - 1
+    assert took < 5, "two windows, a rendering, and what a busy machine takes"
+
+
+@pytest.mark.usefixtures("maps")
+async def test_a_tab_with_an_old_page_gets_the_whole_page_first(cluster: Cluster, accounts: Accounts) -> None:
+    async with running_console(str(cluster.kubeconfig), routes=ROUTES, templates=TEMPLATES) as browser:
+        path, _ = await opened(browser, accounts)
+        async with browser.live(path, "0" * 18) as events:
+            (whole,) = (await following(events, "parts"))["parts"]
+    assert whole["id"] == "content"
+    assert whole["html"].count("<tr") == ROWS
+
+
+@pytest.mark.usefixtures("maps")
+async def test_a_page_that_is_cut_says_so_and_comes_back_with_what_was_missed(
+    cluster: Cluster, client: Client, accounts: Accounts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "STALE_SECONDS", 0.5)
+    async with (
+        proxy.run(cluster.kubeconfig, tmp_path) as between,
+        running_console(str(between.kubeconfig), routes=ROUTES, templates=TEMPLATES) as browser,
+    ):
+        path, state = await opened(browser, accounts)
+        async with browser.live(path, state) as events:
+            await following(events, "hello")
+            between.close()
+            between.cut()
+            assert await following(events, "cut") is None
+            await client.patch(CONFIG_MAP, "m003", {"data": {"text": "missed"}}, accounts.namespace)
+            await between.open()
+            changed = await following(events, "parts")
+    assert "missed" in str(changed["parts"])
+
+
+async def test_a_user_without_the_right_gets_nothing_live(cluster: Cluster, accounts: Accounts) -> None:
+    async with running_console(str(cluster.kubeconfig), routes=ROUTES, templates=TEMPLATES) as browser:
+        await browser.log_in(accounts.nobody)
+        async with browser.live(f"/maps?ns={accounts.namespace}") as events:
+            assert await following(events, "reload") is None

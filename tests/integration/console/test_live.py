@@ -1,0 +1,81 @@
+"""Streams: who gets one, how many, and when they end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from console.live.hub import MAX_STREAMS
+from console.page import Answer, Page, PageRequest
+from console.routes import Route, Watch
+from olmkit.api import operators
+from tests.console import Browser, running_console
+from tests.integration.console.conftest import ANNA
+from tests.servers.reviewing_api import ReviewingApi
+
+TEMPLATES = {"page.html": '{% extends "base.html" %}{% block main %}{{ value }}{% endblock %}'}
+
+
+async def show(request: PageRequest) -> Answer:
+    """A page that never changes."""
+    return Page("page.html", request.user.name, "Page")
+
+
+ROUTES = (Route("GET", "/page", show, (Watch(operators.KIND),)), Route("GET", "/still", show))
+
+
+@pytest.fixture
+async def browser(api: ReviewingApi) -> AsyncIterator[Browser]:
+    """A browser with a session of Anna."""
+    async with running_console(str(api.kubeconfig), routes=ROUTES, templates=TEMPLATES) as found:
+        await found.log_in(ANNA)
+        yield found
+
+
+async def first(events: AsyncIterator[tuple[str, Any]]) -> str:
+    async with asyncio.timeout(20):
+        return (await anext(events))[0]
+
+
+async def test_a_stream_without_a_session_leads_to_the_login(browser: Browser) -> None:
+    browser.cookies.clear()
+    async with browser.live("/page") as events:
+        assert await first(events) == "login"
+
+
+async def test_the_page_of_another_site_follows_nothing(browser: Browser) -> None:
+    answer = await browser.get("/live?page=/page", {"Sec-Fetch-Site": "cross-site"})
+    assert answer.text == "event: login\ndata: null\n\n"
+
+
+@pytest.mark.parametrize(
+    ("page", "status"),
+    [("/nowhere", 404), ("", 404), ("//evil", 404), ("/login", 404), ("/still", 429), ("/page?ns=X", 400)],
+)
+async def test_only_pages_that_follow_the_cluster_have_streams(browser: Browser, page: str, status: int) -> None:
+    assert (await browser.get(f"/live?page={page}")).status == status
+
+
+async def test_the_streams_of_a_session_are_limited_and_free_again(browser: Browser) -> None:
+    async with AsyncExitStack() as stack:
+        for _ in range(MAX_STREAMS):
+            events = await stack.enter_async_context(browser.live("/page"))
+            assert await first(events) == "parts"
+        assert (await browser.get("/live?page=/page")).status == 429
+    session = next(iter(browser.console.users._sessions.values()))
+    async with asyncio.timeout(20):
+        while session.streams:  # noqa: ASYNC110 the server notices the end of a connection when it writes
+            await asyncio.sleep(0.02)
+    async with browser.live("/page") as events:
+        assert await first(events) == "parts"
+
+
+async def test_a_logout_in_one_tab_ends_the_stream_of_the_other(browser: Browser) -> None:
+    async with browser.live("/page") as events:
+        assert await first(events) == "parts"
+        await browser.post("/logout", {}, page="/page")
+        assert await first(events) == "login"
