@@ -1,7 +1,7 @@
 """The logins of registries that docker, podman and buildah store for this user, in their files and in credential helpers.
 
 A credential helper is the program `docker-credential-NAME` that a file names for a registry. It is run once for each registry
-that a command uses. Passwords and tokens are in no message.
+that a command uses, with limits on its time and its output. Passwords and tokens are in no message.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import base64
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 import orjson
 
+from olmctl.programs import TimeIsUp, TooMuchOutput, run_program
 from olmkit.errors import Blocked
 from olmkit.sources.access import Access
 from olmkit.sources.credentials import DOCKER_HUB, DOCKER_HUB_NAMES, Credentials, credentials_of
@@ -27,6 +27,8 @@ from olmkit.sources.oci.registries_conf import Registries
 
 HELPER_SECONDS = 60.0
 """The time that a credential helper has: it may ask a person."""
+MAX_HELPER_BYTES = 1024**2
+"""Bytes of the answer of a credential helper. Tokens have a few thousand."""
 _LOGIN_KEYS = ("auth", "username", "password", "identitytoken", "registrytoken")
 _DOCKER_HUB_SERVER = "https://index.docker.io/v1/"
 _DOCKER_HUB_KEYS = (_DOCKER_HUB_SERVER, *sorted(DOCKER_HUB_NAMES))
@@ -136,24 +138,22 @@ def _login_of_helper(name: str, host: str, path: Path, *, is_own: bool) -> dict[
     server = _DOCKER_HUB_SERVER if host in DOCKER_HUB_NAMES else host
     begin = f"{program}, which {path} names for {host},"
     try:
-        ended = subprocess.run(
-            [program, "get"], input=server.encode(), capture_output=True, timeout=HELPER_SECONDS, check=False
-        )
+        ended = run_program([program, "get"], HELPER_SECONDS, MAX_HELPER_BYTES, server.encode(), with_errors=False)
     except FileNotFoundError:
         if not is_own:
             return None  # such a file is often a copy from another machine, and the registry may need no login
         raise _blocked(f"{begin} is not installed") from None
     except OSError as error:
         raise _blocked(f"{begin} cannot be run: {error.strerror}") from None
-    except subprocess.TimeoutExpired:
+    except TimeIsUp:
         raise _blocked(f"{begin} has not ended within {HELPER_SECONDS:g} seconds") from None
-    if ended.returncode != 0:
-        if _NO_LOGIN in ended.stdout.decode(errors="replace"):
+    except TooMuchOutput:
+        raise _blocked(f"{begin} prints more than {MAX_HELPER_BYTES:,} bytes, which is no login") from None
+    if ended.status != 0:
+        if _NO_LOGIN in ended.output.decode(errors="replace"):
             return None
-        raise _blocked(
-            f"{begin} ended with exit status {ended.returncode}: run `echo {server} | {program} get` to see why"
-        )
-    return _entry(ended.stdout, begin)
+        raise _blocked(f"{begin} ended with exit status {ended.status}: run `echo {server} | {program} get` to see why")
+    return _entry(ended.output, begin)
 
 
 def _entry(output: bytes, begin: str) -> dict[str, str] | None:

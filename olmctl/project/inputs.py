@@ -9,12 +9,12 @@ import os
 import select
 import shutil
 import stat
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from olmctl.programs import TimeIsUp, TooMuchOutput, run_program
 from olmctl.project.manifests import (
     KUSTOMIZATION_NAMES,
     MANIFEST_SUFFIXES,
@@ -28,6 +28,8 @@ STDIN = "<stdin>"
 _BUILDERS = (("kustomize", "build"), ("kubectl", "kustomize"))
 """The programs that build a kustomization, the first one that is there."""
 _WAIT_SECONDS = 0.2
+BUILD_SECONDS = 600.0
+"""The time that kustomize has: it may fetch other repositories."""
 
 
 @dataclass
@@ -91,16 +93,18 @@ def build(directory: Path) -> Input:
         names = " and ".join(program for program, _ in _BUILDERS)
         raise BadInput(f"{directory} is a kustomization, and neither {names.replace(' and ', ' nor ')} is on the PATH")
     program, verb = found
-    run = subprocess.run(
-        [str(program), verb, str(directory)], capture_output=True, check=False, stdin=subprocess.DEVNULL
-    )
     name = f"{Path(str(program)).name} {verb} {directory}"
-    if run.returncode:
-        reason = run.stderr.decode(errors="replace").strip() or f"it ended with status {run.returncode}"
+    try:
+        run = run_program([str(program), verb, str(directory)], BUILD_SECONDS, MAX_INPUT_BYTES)
+    except TimeIsUp:
+        raise BadInput(f"{name}: it has not ended within {BUILD_SECONDS:g} seconds") from None
+    except TooMuchOutput:
+        raise _too_large(name) from None
+    if run.status:
+        reason = run.errors.decode(errors="replace").strip() or f"it ended with status {run.status}"
         raise BadInput(f"{name}: {reason}")
-    _check_size(len(run.stdout), name)
     result = Input()
-    result.add(run.stdout, f"<{name}>")
+    result.add(run.output, f"<{name}>")
     return result
 
 
@@ -146,4 +150,8 @@ def _files(directory: Path, *, recursive: bool) -> Iterator[Path]:
 
 def _check_size(size: int, name: str) -> None:
     if size > MAX_INPUT_BYTES:
-        raise BadInput(f"{name}: has more than {MAX_INPUT_BYTES // 1024**2} MiB of manifests")
+        raise _too_large(name)
+
+
+def _too_large(name: str) -> BadInput:
+    return BadInput(f"{name}: has more than {MAX_INPUT_BYTES // 1024**2} MiB of manifests")

@@ -6,18 +6,19 @@ The tools run without a shell. Nothing of an image is executed.
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import orjson
 
+from olmctl.programs import TimeIsUp, TooMuchOutput, run_program
 from olmkit.errors import OlmError
 
 ACCESS_VALUES: Final = ("registries-conf", "pull-cas-dir", "allow-source-cidr")
 """The values with which registries are reached: the options of these names; the last is a list with commas."""
 _TOOL_SECONDS: Final = 300.0
+_MAX_TOOL_BYTES: Final = 16 * 1024**2
 _AT_ONCE: Final = 8
 """Images that are looked up at the same time."""
 _UNKNOWN: Final = frozenset({"", "unknown"})
@@ -79,19 +80,19 @@ def _output(tool: str, *arguments: str) -> bytes:
     """The standard output. Raises NoPlatforms with both outputs."""
     command = [tool, *arguments]
     try:
-        done = subprocess.run(
-            command, capture_output=True, stdin=subprocess.DEVNULL, timeout=_TOOL_SECONDS, check=False
-        )
+        done = run_program(command, _TOOL_SECONDS, _MAX_TOOL_BYTES)
     except FileNotFoundError:
         status, output = f'exec: "{tool}": executable file not found in $PATH', b""
     except (OSError, ValueError) as error:
         status, output = str(error), b""
-    except subprocess.TimeoutExpired:
+    except TimeIsUp:
         status, output = f"no answer in {_TOOL_SECONDS:.0f} seconds", b""
+    except TooMuchOutput:
+        status, output = f"more than {_MAX_TOOL_BYTES:,} bytes of output", b""
     else:
-        if done.returncode == 0:
-            return done.stdout
-        status, output = f"exit status {done.returncode}", done.stdout + done.stderr
+        if done.status == 0:
+            return done.output
+        status, output = f"exit status {done.status}", done.output + done.errors
     raise NoPlatforms(f"{' '.join(command)} failed with error: ({status}) {output.decode(errors='replace')}")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from olmctl import registry_logins
 from olmctl.registry_logins import login_hint, stored_logins
 from olmkit.errors import Blocked
 from tests.secrets import auth
@@ -33,14 +34,14 @@ class Home:
         """Write the docker config."""
         (self._directory / ".docker" / "config.json").write_text(json.dumps(document))
 
-    def helper(self, name: str, output: str, status: int = 0) -> None:
-        """Write a helper that prints this."""
+    def helper(self, name: str, output: str, status: int = 0, *, is_endless: bool = False) -> None:
+        """Write a helper that prints this, once or without end."""
         program = self._directory / "bin" / f"docker-credential-{name}"
         program.write_text(
             f"#!{sys.executable}\n"
             "import sys\n"
             f"open({str(self.asked)!r}, 'a').write(' '.join([*sys.argv[1:], sys.stdin.read()]) + '\\n')\n"
-            f"print({output!r})\n"
+            f"{'while True: ' * is_endless}print({output!r})\n"
             "print('a s3cret on stderr', file=sys.stderr)\n"
             f"sys.exit({status})\n"
         )
@@ -129,3 +130,21 @@ def test_a_helper_that_fails_is_named_and_its_output_is_not_shown(
         login()
     assert "s3cret" not in str(raised.value)
     assert str(home.asked.parent / ".docker" / "config.json") in str(raised.value)
+
+
+def test_a_helper_that_prints_without_end_is_ended(home: Home) -> None:
+    home.helper("endless", "a s3cret", is_endless=True)
+    home.config(credHelpers={HOST: "endless"})
+    with pytest.raises(Blocked, match="prints more than 1,048,576 bytes, which is no login") as raised:
+        login()
+    assert "s3cret" not in str(raised.value)
+
+
+def test_a_helper_that_never_ends_is_ended(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry_logins, "HELPER_SECONDS", 0.5)
+    program = home.asked.parent / "bin" / "docker-credential-slow"
+    program.write_text(f"#!{sys.executable}\nimport time\ntime.sleep(60)\n")
+    program.chmod(0o755)
+    home.config(credHelpers={HOST: "slow"})
+    with pytest.raises(Blocked, match=r"docker-credential-slow, .* has not ended within 0\.5 seconds"):
+        login()
