@@ -359,11 +359,16 @@ def _metadata_files(flags: Flags, project: Project, *, has_scorecard: bool) -> d
     facts = metadata.Metadata(
         project.package, ",".join(channels), flags.default_channel, _BUILDER, project.layout, has_scorecard
     )
+    for key, value in facts.core().items():
+        if problem := metadata.label_problem(key, value):
+            raise BadInput(f"{key} would be {value!r}: {problem}")
     files = {path: metadata.annotations_file(facts, existing)}
     if flags.overwrite or not DOCKERFILE.is_file():
         docker = DOCKERFILE.read_text(encoding="utf-8", errors="replace") if DOCKERFILE.is_file() else ""
-        directory = _copied_directory(flags.directory)
-        files[DOCKERFILE] = metadata.dockerfile(facts, directory, metadata.foreign_annotations(existing), docker)
+        foreign = metadata.foreign_annotations(existing)
+        found = ((key, metadata.label_problem(key, value)) for key, value in foreign.items())
+        _warn(f"{path.as_posix()}: {key!r} is no label of {DOCKERFILE}: {why}" for key, why in found if why)
+        files[DOCKERFILE] = metadata.dockerfile(facts, _copied_directory(flags.directory), foreign, docker)
     return files
 
 

@@ -1,10 +1,12 @@
 """metadata/annotations.yaml and bundle.Dockerfile of a bundle (sdk 2.3). Pure.
 
-What this command writes is written anew, in upstream's order. Annotations, labels and instructions of somebody else stay.
+What this command writes is written anew, in upstream's order. Annotations, labels and instructions of somebody else stay. A
+label is one line of a Dockerfile: an annotation of which that cannot be made is none of its labels.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -37,10 +39,11 @@ _OWN_KEYS: Final = frozenset(
 )
 _OWN_COMMENTS: Final = frozenset((_CORE_ANNOTATIONS, _TEST_ANNOTATIONS, _CORE_LABELS, _TEST_LABELS, _COPY))
 _LABEL: Final = re.compile(r"\s*LABEL\s+(?P<key>[^\s=\"]+)=(?P<value>.*)", re.IGNORECASE)
-_COPIES: Final = re.compile(
-    r"\s*COPY\s+\S+/(?:manifests|metadata|tests/scorecard)/?\s+/(?:manifests|metadata|tests/scorecard)/\s*"
-)
+_COPIED: Final = r"(?:manifests|metadata|tests/scorecard)/"
+_COPIES: Final = re.compile(rf'\s*COPY\s+(?:\S+/{_COPIED}?\s+/{_COPIED}|\[".*/{_COPIED}?", "/{_COPIED}"\])\s*')
 _PLAIN_LABEL: Final = re.compile(r"[A-Za-z0-9_.,:/@+*=<>~^|!-]*")
+_LABEL_KEY: Final = re.compile(r"[^\s\"'\\$=#]+")
+_PLAIN_PATH: Final = re.compile(r"[A-Za-z0-9_./@+-]+")
 
 
 @dataclass(frozen=True)
@@ -143,21 +146,37 @@ def dockerfile(metadata: Metadata, directory: str, foreign: Mapping[str, str], e
     if metadata.has_scorecard:
         lines += ["", _TEST_LABELS, *_labels(metadata.test())]
     kept = [each for each in existing.split("\n") if _is_foreign(each, foreign)]
-    if foreign or kept:
-        lines += ["", *_labels(foreign), *kept]
-    lines += ["", _COPY, f"COPY {directory}/manifests /manifests/", f"COPY {directory}/metadata /metadata/"]
-    if metadata.has_scorecard:
-        lines.append(f"COPY {directory}/{SCORECARD_DIRECTORY} /{SCORECARD_DIRECTORY}/")
+    others = [*_labels(foreign), *kept]
+    if others:
+        lines += ["", *others]
+    copied = ("manifests", "metadata", *([SCORECARD_DIRECTORY] if metadata.has_scorecard else []))
+    lines += ["", _COPY, *(_copy(f"{directory}/{each}", f"/{each}/") for each in copied)]
     return "\n".join(lines) + "\n"
+
+
+def _copy(source: str, target: str) -> str:
+    if _PLAIN_PATH.fullmatch(source):
+        return f"COPY {source} {target}"
+    return f"COPY {json.dumps([source, target], ensure_ascii=False)}"
+
+
+def label_problem(key: str, value: str) -> str:
+    """Explain why no label of a Dockerfile can be made of an annotation; "" if one can."""
+    if not _LABEL_KEY.fullmatch(key) or not key.isprintable():
+        return "its key has a blank, a quote or another character that no label of a Dockerfile can have"
+    if not value.isprintable():
+        return "its value has a line break or another character that no label of a Dockerfile can have"
+    return ""
 
 
 def _labels(annotations: Mapping[str, str]) -> Iterator[str]:
     for key, value in annotations.items():
-        yield f"LABEL {key}={value if _PLAIN_LABEL.fullmatch(value) else _quoted(value)}"
+        if not label_problem(key, value):
+            yield f"LABEL {key}={value if _PLAIN_LABEL.fullmatch(value) else _quoted(value)}"
 
 
 def _quoted(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$").replace("\n", "\\\n")
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$")
     return f'"{escaped}"'
 
 

@@ -19,6 +19,7 @@ from olmctl.authoring.images.image import Image, labelled_image
 from olmctl.authoring.images.labels import (
     CHANNELS_LABEL,
     CONFIGS_LABEL,
+    DEFAULT_CHANNEL_LABEL,
     MANIFESTS_LABEL,
     MEDIA_TYPE_LABEL,
     METADATA_LABEL,
@@ -144,6 +145,18 @@ def _problems(annotations: Mapping[str, Any]) -> Iterator[str]:
     for key in (PACKAGE_KEY, CHANNELS_LABEL):
         if annotations.get(key) == "":
             yield f"Expecting annotation {quoted(key)} to have non-empty value"
+    yield from _unprintable(annotations)
+
+
+def _unprintable(annotations: Mapping[str, Any]) -> Iterator[str]:
+    """The keys that no label has, and the values that no reader of a bundle can use. Text of others may have several lines."""
+    for key in annotations:
+        if not key or not key.isprintable() or " " in key:
+            yield f"the key {quoted(key)} has a blank or a line break, which no label has"
+    for key in (*_REQUIRED, DEFAULT_CHANNEL_LABEL):
+        value = annotations.get(key)
+        if isinstance(value, str) and not value.isprintable():
+            yield f"the value {quoted(value)} of {key} has a line break or another control character"
 
 
 def _tests_directory(labels: Mapping[str, str]) -> str:

@@ -190,6 +190,23 @@ def test_a_missing_min_kube_version_is_said_once(project: Path, capsys: pytest.C
     assert capsys.readouterr().err.count("minKubeVersion") == 1
 
 
+def test_an_annotation_of_several_lines_is_no_instruction_of_the_dockerfile(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(project, operator(), base_text=base())
+    assert generate() == 0
+    with Path(ANNOTATIONS).open("a") as file:
+        file.write('  com.example.a: |\n    x\n    RUN evil\n  "b\\nRUN evil": c\n')
+    capsys.readouterr()
+    for _ in range(2):
+        assert generate() == 0
+        assert "RUN" not in Path("bundle.Dockerfile").read_text()
+        errors = capsys.readouterr().err
+        assert f"{ANNOTATIONS}: 'com.example.a' is no label of bundle.Dockerfile: its value has a line break" in errors
+        assert f"{ANNOTATIONS}: 'b\\nRUN evil' is no label of bundle.Dockerfile: its key has" in errors
+    assert "    RUN evil\n" in Path(ANNOTATIONS).read_text()
+
+
 @pytest.mark.parametrize(
     "source", [pytest.param(("--input-dir", "deploy"), id="directory"), pytest.param((), id="stdin")]
 )
@@ -285,6 +302,12 @@ def test_definitions_of_another_directory_come_in_place_of_those_of_the_input(pr
             ("--version", "v1"),
             "invalid command options: v1 is not a valid semantic version: No Major.Minor.Patch elements found",
             id="a version that is none",
+        ),
+        pytest.param(
+            {"a.yaml": operator()},
+            ("--channels", "a\nRUN b"),
+            "operators.operatorframework.io.bundle.channels.v1 would be 'a\\nRUN b': its value has a line break",
+            id="a channel of two lines",
         ),
         pytest.param(
             {"a.yaml": operator()},

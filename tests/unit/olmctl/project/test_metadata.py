@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from olmctl.project.metadata import Metadata, annotations_file, dockerfile, foreign_annotations
+from olmctl.project.metadata import Metadata, annotations_file, dockerfile, foreign_annotations, label_problem
 
 PREFIX = "operators.operatorframework.io."
 FACTS = Metadata("p", "alpha", "", "olm-suite-v1", "unknown", has_scorecard=False)
@@ -105,3 +105,30 @@ def test_foreign_annotations_are_texts() -> None:
 def test_a_value_of_several_lines_is_read_again() -> None:
     facts = replace(FACTS, channels="a\nb: c")
     assert yaml.safe_load(annotations_file(facts, ""))["annotations"][f"{PREFIX}bundle.channels.v1"] == "a\nb: c"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        pytest.param("a", "x\nRUN evil", "its value has a line break", id="a value of several lines"),
+        pytest.param("a", "x\r\n# y", "its value has a line break", id="a comment between the lines"),
+        pytest.param("a\nRUN evil", "b", "its key has", id="a line break in the key"),
+        pytest.param("a b", "c", "its key has", id="a blank in the key"),
+        pytest.param("a=b", "c", "its key has", id="an equals sign in the key"),
+        pytest.param("", "c", "its key has", id="no key"),
+        pytest.param("a.b/c_d-e", 'f "g" $h \\', "", id="a label"),
+    ],
+)
+def test_a_label_is_one_line_or_none(key: str, value: str, words: str) -> None:
+    assert label_problem(key, value).startswith(words)
+    assert bool(label_problem(key, value)) == bool(words)
+    found = dockerfile(FACTS, "bundle", {key: value}, "")
+    assert len(found.splitlines()) == len(PLAIN_DOCKERFILE.splitlines()) + (0 if words else 2)
+    assert "RUN" not in found
+    assert dockerfile(FACTS, "bundle", {key: value}, found) == found, "it is read again as it was written"
+
+
+def test_a_directory_with_blanks_is_copied_by_its_whole_name() -> None:
+    found = dockerfile(FACTS, "my bundle\nRUN evil", {}, "")
+    assert 'COPY ["my bundle\\nRUN evil/manifests", "/manifests/"]' in found.splitlines()
+    assert dockerfile(FACTS, "bundle", {}, found) == PLAIN_DOCKERFILE

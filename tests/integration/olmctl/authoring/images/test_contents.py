@@ -92,6 +92,20 @@ def test_a_plain_bundle(tmp_path: Path) -> None:
             'Missing annotation "operators.operatorframework.io.bundle.channels.v1"',
             id="no channels",
         ),
+        pytest.param(
+            ANNOTATIONS,
+            "candidate,stable",
+            '"stable\\nb"',
+            r'the value "stable\\nb" of .*channels\.v1 has a line break',
+            id="a channel of two lines",
+        ),
+        pytest.param(
+            ANNOTATIONS,
+            "annotations:",
+            'annotations:\n  "a\\nLABEL b": c',
+            r'the key "a\\nLABEL b" has a blank or a line break',
+            id="a key of two lines",
+        ),
         pytest.param(ANNOTATIONS, "annotations:", "annotations: [", "Could not find annotations file", id="no YAML"),
         pytest.param(
             "manifests/hello-operator.clusterserviceversion.yaml",
