@@ -187,7 +187,7 @@ class Transport:
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             if self._guard.refused:
                 raise _address_refused(server, min(self._guard.refused)) from error
-            raise _no_response(error, server, self._timeouts, route.proxy) from error
+            raise _no_response(error, server, self._timeouts, route.proxy, is_tls=url.scheme == "https") from error
         async with response:
             if route.proxy is not None and response.status == 407:
                 raise unavailable(f"{server} cannot be reached: {proxy_authentication_hint(route.proxy)}")
@@ -295,10 +295,11 @@ def _address_refused(server: str, what: str) -> AddressRefused:
     )
 
 
-def _no_response(error: Exception, server: str, timeouts: Timeouts, proxy: Proxy | None = None) -> NoResponse:
-    no_response = NoResponse(
-        SourceReason.UNAVAILABLE, f"{server} {describe_error(error, timeouts, proxy)}", RETRY_DELAY
-    )
+def _no_response(
+    error: Exception, server: str, timeouts: Timeouts, proxy: Proxy | None = None, *, is_tls: bool = False
+) -> NoResponse:
+    text = f"{server} {describe_error(error, timeouts, proxy, is_tls=is_tls)}"
+    no_response = NoResponse(SourceReason.UNAVAILABLE, text, RETRY_DELAY)
     no_response.spoke_otherwise = isinstance(
         error, aiohttp.ClientSSLError | aiohttp.ClientConnectorError
     ) and not isinstance(error, aiohttp.ClientConnectorDNSError | aiohttp.ClientProxyConnectionError)

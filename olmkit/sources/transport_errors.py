@@ -20,8 +20,9 @@ UNKNOWN_AUTHORITY_CODES = frozenset({18, 19, 20, 21})
 """OpenSSL's verify codes for certificates of an unknown authority: self-signed, or without the issuer."""
 
 
-def describe_error(error: Exception, timeouts: Timeouts, proxy: Proxy | None) -> str:
-    """The message for an error. `proxy` is the one that the request was sent to, if any."""
+def describe_error(error: Exception, timeouts: Timeouts, proxy: Proxy | None, *, is_tls: bool = False) -> str:
+    """The message for an error. `proxy` is the one that the request was sent to, if any; `is_tls`: the server has to speak TLS,
+    and its handshake is part of the time for a connection."""
     proxy_error = _describe_proxy_error(error, proxy) if proxy is not None else None
     if proxy_error is not None:
         return f"cannot be reached: {proxy_error}"
@@ -31,7 +32,8 @@ def describe_error(error: Exception, timeouts: Timeouts, proxy: Proxy | None) ->
         case aiohttp.ClientConnectorDNSError():
             return "cannot be resolved: no such host"
         case aiohttp.ConnectionTimeoutError():
-            return f"does not answer: no connection within {timeouts.connect:g} s"
+            what = "connection with a TLS handshake" if is_tls else "connection"
+            return f"does not answer: no {what} within {timeouts.connect:g} s"
         case TimeoutError():
             return f"does not answer: nothing within {timeouts.read:g} s"
         case aiohttp.ClientConnectorError():

@@ -34,3 +34,9 @@ async def speaking(speak: Speak) -> AsyncIterator[str]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def never_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Read until the client gives up."""
+    while await reader.read(65536):
+        pass

@@ -1,8 +1,9 @@
 """Pushes an image to registries: each blob that a registry lacks, then the manifest under each tag (OCI distribution API).
 
 A blob that is there is not sent again, so a push that was interrupted continues where it ended. The registry is one that the user
-names: its address is not checked, and one on this machine may speak plain HTTP. Redirects are checked, and a login is sent to the
-registry and its token service alone.
+names: its address is not checked, and one on this machine may speak plain HTTP. A login is sent to the registry and its token
+service alone. The content is sent to the registry alone, or to a host that registries.conf names, and never over plain HTTP if
+the registry speaks TLS.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from olmkit.sources.oci.authorization import DENIED_STATUSES
 from olmkit.sources.oci.image import RegistryClient
 from olmkit.sources.oci.reference import Reference, parse
 from olmkit.sources.oci.registries_conf import Registries
-from olmkit.sources.transport import HttpResponse, Transport
+from olmkit.sources.transport import HttpResponse, Transport, authority
 
 MAX_ATTEMPTS = 3
 RETRY_SECONDS = 2.0
@@ -71,12 +72,12 @@ async def _push(
     async with Transport(registries) as transport, Transport(patient) as upload_transport:
         client = RegistryClient(transport, registries, endpoint, group[0])
         uploads = RegistryClient(upload_transport, patient, endpoint, group[0])
-        repository = _Repository(client, uploads, group[0].written, progress)
+        repository = _Repository(client, uploads, registries, group[0].written, progress)
         for number, blob in enumerate(image.blobs, start=1):
             what = f"blob {number} of {len(image.blobs)}"
-            await _repeated(partial(repository.upload, blob, what), attempts)
+            await _repeated(partial(repository.upload, blob, what), attempts, what)
         for reference in group:
-            await _repeated(partial(repository.tag, image, reference.version), attempts)
+            await _repeated(partial(repository.tag, image, reference.version), attempts, f"tag {reference.version}")
             progress(f"{reference}: pushed")
 
 
@@ -95,27 +96,30 @@ def _is_local(host: str) -> bool:
     return f".{name}".endswith(".localhost")
 
 
-async def _repeated(request: Callable[[], Awaitable[None]], attempts: int) -> None:
-    """Carry out the request, again if the registry cannot take it at the moment."""
-    for attempt in range(1, attempts):
+async def _repeated(request: Callable[[], Awaitable[None]], attempts: int, what: str) -> None:
+    """Carry out the request, again if the registry cannot take it at the moment. `what` is pushed: the last error names it."""
+    for attempt in range(1, attempts + 1):
         try:
-            await request()
+            return await request()
         except Waiting as error:
             if error.reason != SourceReason.UNAVAILABLE:
                 raise
+            if attempt == attempts:
+                raise unavailable(f"{what} is not pushed: {error.message}", error.after) from error
             # A registry that asks to slow down says for how long.
             asked = error.after.total_seconds() if error.after > RETRY_DELAY else RETRY_SECONDS * attempt
             await asyncio.sleep(min(asked, MAX_RETRY_SECONDS))
-        else:
-            return
-    await request()
+    return None
 
 
 class _Repository:
     """A repository that an image is pushed to. `uploads` has the time for whole blobs; `name` is what messages name."""
 
-    def __init__(self, client: RegistryClient, uploads: RegistryClient, name: str, progress: Progress) -> None:
+    def __init__(
+        self, client: RegistryClient, uploads: RegistryClient, registries: Registries, name: str, progress: Progress
+    ) -> None:
         self._client = client
+        self._registries = registries
         self._uploads = uploads
         self._name = name
         self._progress = progress
@@ -132,11 +136,27 @@ class _Repository:
         async with self._client.request("blobs/uploads/", {}, "POST", b"") as response:
             if response.status not in (HTTPStatus.ACCEPTED, HTTPStatus.CREATED):
                 raise await self._error(response)
-            target = _with_digest(response, blob.digest)
+            target = self._upload_url(response, blob.digest)
         headers = {"Content-Type": _OCTETS, "Content-Length": str(blob.size)}
         async with self._uploads.request(target, headers, "PUT", blob.open) as response:
             if response.status != HTTPStatus.CREATED:
                 raise await self._error(response)
+
+    def _upload_url(self, response: HttpResponse, digest: str) -> URL:
+        """The URL to which the whole blob is sent. Raises Blocked if it is not where the content may go."""
+        target, asked = _location(response), response.url
+        if asked.scheme == "https" and target.scheme == "http":
+            text = f"wants the content over plain HTTP, at {authority(target)}, although it speaks https"
+            raise self._refused(text, "configure the registry to know that its address begins with https")
+        if not _is_same_server(asked, target) and not self._registries.is_configured(authority(target)):
+            text = f"wants the content to be sent to another server, {authority(target)}"
+            raise self._refused(text, "name that one in the registries.conf of --registries-conf if it may have it")
+        text = str(target)
+        return URL(f"{text}{'&' if target.raw_query_string else '?'}digest={digest}", encoded=True)
+
+    def _refused(self, text: str, remedy: str) -> Blocked:
+        shown = f"registry {self._client.host} {text}: nothing of {quoted(self._name)} is sent there"
+        return Blocked(SourceReason.ADDRESS_REFUSED, f"{shown}; {remedy}")
 
     async def tag(self, image: Image, tag: str) -> None:
         """Store the manifest under the tag."""
@@ -159,8 +179,8 @@ class _Repository:
         return Blocked(SourceReason.NOT_FOUND, text)
 
 
-def _with_digest(response: HttpResponse, digest: str) -> URL:
-    """The URL of the upload that the registry began, for the whole blob."""
+def _location(response: HttpResponse) -> URL:
+    """The URL of the upload that the registry began. Raises Waiting if there is none."""
     location = response.header("Location")
     if not location:
         raise unavailable(f"{response.server} began an upload without saying where")
@@ -170,8 +190,13 @@ def _with_digest(response: HttpResponse, digest: str) -> URL:
         target = URL()
     if target.scheme not in ("http", "https") or not target.host:
         raise unavailable(f"{response.server} began an upload at an address that is not http or https")
-    text = str(target)
-    return URL(f"{text}{'&' if target.raw_query_string else '?'}digest={digest}", encoded=True)
+    return target
+
+
+def _is_same_server(asked: URL, target: URL) -> bool:
+    """Report whether both are of one host and port; plain HTTP may lead to https."""
+    is_secured = (asked.scheme, target.scheme) == ("http", "https")
+    return asked.host == target.host and (asked.port == target.port or is_secured)
 
 
 async def _words(response: HttpResponse) -> str:

@@ -14,7 +14,7 @@ from olmkit.sources.errors import BadReference
 from olmkit.sources.reachability import verify_reachable
 from olmkit.sources.source import ConfigMapsSource, HttpSource, ImageSource, Source
 from tests.integration.olmkit.sources.harness import SourceHarness, branch
-from tests.servers.raw_server import speaking
+from tests.servers.raw_server import never_answer, speaking
 
 DIGEST = "sha256:" + "1" * 64
 SOURCES: tuple[tuple[str, Callable[[str], Source]], ...] = (
@@ -39,12 +39,6 @@ async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
     await writer.drain()
     await reader.read(65536)
-
-
-async def never_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Read until the client gives up."""
-    while await reader.read(65536):
-        pass
 
 
 def using_plain_http(harness: SourceHarness, address: str) -> None:
@@ -80,7 +74,9 @@ async def test_a_server_that_accepts_connections_and_never_answers(
     source: Callable[[str], Source], harness: SourceHarness
 ) -> None:
     async with speaking(never_answer) as address:
-        with pytest.raises(Waiting, match=rf"{address} does not answer: (nothing|no connection) within"):
+        with pytest.raises(
+            Waiting, match=rf"{address} does not answer: (nothing|no connection with a TLS handshake) within"
+        ):
             await verify_reachable(source(address), harness.access)
 
 

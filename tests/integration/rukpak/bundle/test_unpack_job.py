@@ -39,7 +39,7 @@ from tests import images
 from tests.integration.disk import until_there_is_space
 from tests.integration.job_results import next_result, staged
 from tests.servers.local_registry import LocalRegistry
-from tests.servers.raw_server import speaking
+from tests.servers.raw_server import never_answer, speaking
 from tests.servers.registry_proxy import RegistryProxy, trickle
 from tests.unit.rukpak.builders import csv
 from tests.unit.rukpak.builders import files as files_of
@@ -165,12 +165,6 @@ async def test_images_of_a_slow_registry_give_way_to_one_of_a_fast_registry_and_
         finally:
             await unpacker.jobs.close()
     assert unpacker.memory.held == 0
-
-
-async def never_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Read until the client gives up."""
-    while await reader.read(65536):
-        pass
 
 
 async def test_images_of_registries_that_never_answer_hold_no_memory(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
+import ssl
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,12 +20,24 @@ from olmctl.authoring.images.push import push
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.sources.addresses import SourceAddresses
 from olmkit.sources.credentials import credentials_of
+from olmkit.sources.network import Timeouts
 from olmkit.sources.oci import image as sources
 from olmkit.sources.oci.registries_conf import Registries, parse
 from tests.integration.olmkit.sources.proxied_image import insecure_rule
 from tests.secrets import auth, docker_config
 from tests.servers.local_registry import LocalRegistry
-from tests.servers.registry import PASSWORD, USER, TokenService, basic_auth, own_registry, served, tls, token_auth
+from tests.servers.raw_server import never_answer, speaking
+from tests.servers.registry import (
+    PASSWORD,
+    USER,
+    TokenService,
+    basic_auth,
+    own_registry,
+    served,
+    server_context,
+    tls,
+    token_auth,
+)
 from tests.servers.server_keys import make_keys
 
 NUMBERS = itertools.count()
@@ -138,29 +152,70 @@ async def test_a_registry_with_tokens_over_tls(image: Image, cluster_programs: P
     assert len(scopes) == 2
 
 
-async def test_the_address_of_an_upload_elsewhere_gets_no_login(guarded: str, image: Image) -> None:
+def uploading_at(location: str, context: ssl.SSLContext | None = None) -> AbstractAsyncContextManager[str]:
+    """A registry that requires a login, and begins each upload at this address."""
+
+    async def registry(request: web.Request) -> web.StreamResponse:
+        if "Authorization" not in request.headers:
+            return web.Response(status=401, headers={"WWW-Authenticate": 'Basic realm="r"'})
+        if request.method == "POST":
+            return web.Response(status=202, headers={"Location": location})
+        return web.Response(status=404 if request.method == "HEAD" else 201)
+
+    return served(registry, context)
+
+
+@pytest_asyncio.fixture
+async def elsewhere() -> AsyncIterator[tuple[str, list[tuple[str, bool]]]]:
+    """Another server, and the requests that it has got: method, and whether there was a login."""
     seen: list[tuple[str, bool]] = []
 
-    async def elsewhere(request: web.Request) -> web.StreamResponse:
+    async def take(request: web.Request) -> web.StreamResponse:
         seen.append((request.method, "Authorization" in request.headers))
         await request.read()
         return web.Response(status=201)
 
-    async with served(elsewhere) as other:
+    async with served(take) as address:
+        yield address, seen
 
-        async def registry(request: web.Request) -> web.StreamResponse:
-            if "Authorization" not in request.headers:
-                return web.Response(status=401, headers={"WWW-Authenticate": 'Basic realm="r"'})
-            if request.method == "POST":
-                return web.Response(status=202, headers={"Location": f"http://{other}/upload?state=1"})
-            return web.Response(status=404 if request.method == "HEAD" else 201)
 
-        async with served(registry) as address:
-            allowed = replace(logins(address, PASSWORD), addresses=LOOPBACK)
-            await push(image, [f"{address}/a:v1"], allowed)
-            assert seen == [("PUT", False)] * 3
-            with pytest.raises(OlmError, match="loopback"):
-                await push(image, [f"{address}/a:v1"], logins(address, PASSWORD))
+async def test_an_upload_at_another_server_is_refused_unless_registries_conf_names_it(
+    elsewhere: tuple[str, list[tuple[str, bool]]], image: Image
+) -> None:
+    other, seen = elsewhere
+    async with uploading_at(f"http://{other}/upload?state=1") as address:
+        known = logins(address, PASSWORD)
+        with pytest.raises(
+            Blocked, match=f"registry {address} wants the content to be sent to another server, {other}: "
+        ):
+            await push(image, [f"{address}/a:v1"], replace(known, addresses=LOOPBACK))
+        assert seen == []
+        named = replace(known, rules=parse(insecure_rule(other)))
+        await push(image, [f"{address}/a:v1"], named)
+        assert seen == [("PUT", False)] * 3, "the login is sent to the registry alone"
+
+
+async def test_an_upload_over_plain_http_is_refused_if_the_registry_speaks_tls(
+    elsewhere: tuple[str, list[tuple[str, bool]]], image: Image, tmp_path: Path
+) -> None:
+    other, seen = elsewhere
+    async with uploading_at(f"http://{other}/upload", server_context(make_keys(tmp_path))) as address:
+        named = replace(logins(address, PASSWORD), rules=parse(insecure_rule(other)), addresses=LOOPBACK)
+        words = (
+            f"registry {address} wants the content over plain HTTP, at {other}, although it speaks https: nothing of"
+        )
+        with pytest.raises(Blocked, match=words):
+            await push(image, [f"{address}/a:v1"], named)
+    assert seen == []
+
+
+async def test_a_registry_that_says_nothing_is_named_with_what_was_waited_for(image: Image) -> None:
+    impatient = Registries(timeouts=Timeouts(connect=0.3, read=0.3))
+    async with speaking(never_answer) as address:
+        with pytest.raises(Waiting) as raised:
+            await push(image, [f"{address}/a:v1"], impatient, attempts=1)
+    waited = "no connection with a TLS handshake within 0.3 s"
+    assert str(raised.value) == f"blob 1 of 3 is not pushed: registry {address} does not answer: {waited}"
 
 
 @pytest.mark.parametrize(
