@@ -42,8 +42,9 @@ INVENTORY_ANNOTATION = "core.rukpak.io/contains-group-kinds"
 Extended before an installation, reduced after it.
 """
 KEEP_TEMPLATE_ANNOTATION = "core.rukpak.io/keep-template"
-"""The annotation of a Deployment that is taken over with adoptionPolicy IfUnowned, and whose pods are not replaced by that: its
-pod template stays as it is until the bundle has another one for it. rukpak replaces the value by a digest."""
+"""The annotation of a Deployment that is taken over with adoptionPolicy IfUnowned in the first installation, and whose pods are
+not replaced by that: its pod template stays as it is until the bundle has another one for it. rukpak replaces the value by a
+digest."""
 COUNT_ANNOTATION = "core.rukpak.io/count-custom-resources"
 """The annotation of a BundleDeployment whose custom resources are counted. Each new value requests a new count;
 status.lastHandledCount has the value for which the counts were made."""

@@ -371,7 +371,7 @@ def _missing_permissions(world: World, outcome: Outcome) -> MissingPermissions |
 
 def _left_out(world: World) -> dict[str, Any]:
     """Everything of the bundle that is not applied: objects, and pod templates."""
-    return {**_left_out_objects(world), "kept_templates": _references(world.kept_templates)[0]}
+    return {**_left_out_objects(world), "kept_templates": _references(list(world.kept_templates))[0]}
 
 
 def _left_out_objects(world: World) -> dict[str, Any]:

@@ -379,11 +379,24 @@ class World:
         return not any(one.installed_at for one in history if current is None or one.revision != current.revision)
 
     @cached_property
-    def kept_templates(self) -> tuple[ObjectKey, ...]:
-        """The Deployments whose pods are as they were before they were taken over."""
+    def takes_templates(self) -> bool:
+        """True until the first revision is installed, if objects of others are taken over: a Deployment can keep its pods."""
+        history = self.deployment.status.history or ()
+        return self.adopts and not any(one.installed_at for one in history)
+
+    @cached_property
+    def kept_templates(self) -> Mapping[ObjectKey, str]:
+        """The Deployments whose pods are as they were before they were taken over, with the digests of the templates that were
+        left out. When the first revision is installed, the status names them: who may write annotations and entries of field
+        managers adds none later."""
         if not self.is_first_installation:
-            return ()
-        return tuple(sorted(key for key, member in self.owned.items() if member.kept_template))
+            return {}
+        named = {(each.namespace, each.name) for each in self.deployment.status.kept_templates or ()}
+        return {
+            key: member.kept_template
+            for key, member in sorted(self.owned.items())
+            if member.kept_template and (self.takes_templates or (key.namespace, key.name) in named)
+        }
 
     def is_left(self, key: ObjectKey) -> bool:
         """Report whether a rollback leaves this CustomResourceDefinition as the failed revision has changed it."""

@@ -212,7 +212,7 @@ class Applier:
                 body = current.kept.applied_to(item, body)
             member = current.world.owned.get(item.key)
             if member is not None and member.kept_template is not None:
-                noted = member.kept_template if current.world.is_first_installation else ""
+                noted = current.world.kept_templates.get(item.key, "")
                 body = await with_kept(client, kind, body, noted, manager, dry_run=dry_run)
             result, is_found = await self._send(client, current.world, kind, body, dry_run)
             if not dry_run and kind.group_kind != NAMESPACE:
@@ -243,7 +243,9 @@ class Applier:
             body["metadata"]["name"],
         )
         body = {**body, "metadata": {**body["metadata"], **adopted}}
-        if kind.group_kind == DEPLOYMENT:  # the precondition makes sure that it is still this one
+        if (
+            kind.group_kind == DEPLOYMENT and world.takes_templates
+        ):  # the precondition makes sure that it is still this one
             body = taken_over(body, await client.get(kind, body["metadata"]["name"], body["metadata"]["namespace"]))
         return await self._send(client, world, kind, body, dry_run, is_found=True)
 

@@ -6,8 +6,9 @@ its number of replicas. The annotation then has the digest of the template that 
 applied (an upgrade, another config, another certificate), the fields of the template that others have written become fields of
 the apply that follows, which removes those that are not in the bundle: the pods are replaced once.
 
-The annotation counts when the Deployment is taken over, and afterwards only as rukpak has written it, in the first installation,
-and as long as rukpak has not applied the template: nobody else can have a template left alone.
+The annotation counts when the Deployment is taken over with adoptionPolicy IfUnowned, before the first revision is installed.
+Afterwards it counts as rukpak has written it, as long as rukpak has not applied the template, and from the end of the first
+installation on only for the Deployments that the status names: entries of field managers can be forged, the status cannot.
 """
 
 from __future__ import annotations

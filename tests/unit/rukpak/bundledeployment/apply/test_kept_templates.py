@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION, OWNER_UID_LABEL
 from rukpak.bundledeployment.apply.kept_templates import digest, handed_over, taken_over
 from rukpak.bundledeployment.cluster.transforms import labeled_object
+from rukpak.bundledeployment.world import World
+from tests.unit.rukpak.bundledeployment import worlds
+from tests.unit.rukpak.bundledeployment.worlds import WORKLOAD, member, raw, revision, unpacked, world
 
 Object = dict[str, Any]
 OWNER = "rukpak:lamp"
@@ -98,3 +104,32 @@ def test_only_what_rukpak_has_noted_counts() -> None:
     assert kept(applied(is_noted=False, with_template=True), tenant) is None
     assert kept(applied(is_noted=True, with_template=True)) is None
     assert kept(tenant) is None
+
+
+def noted(policy: str = "IfUnowned", installed_at: str | None = None, *named: str, number: int = 1) -> World:
+    """A World with a Deployment whose entry of rukpak notes a template that was left out; the status names these."""
+    history = [revision(number, **({"installedAt": installed_at} if installed_at else {}))]
+    status = {"observedGeneration": 1, "history": history}
+    if named:
+        status["keptTemplates"] = [
+            {"group": "apps", "kind": "Deployment", "namespace": WORKLOAD.namespace, "name": name} for name in named
+        ]
+    obj = raw(status=status)
+    obj["spec"]["adoptionPolicy"] = policy
+    seen = worlds.applied(unpacked(world(obj)))
+    return replace(seen, labeled={**seen.labeled, WORKLOAD: member(WORKLOAD, kept_template="digest")})
+
+
+@pytest.mark.parametrize(
+    ("seen", "is_kept"),
+    [
+        pytest.param(noted(), True, id="before the first installation has ended"),
+        pytest.param(noted("Never"), False, id="nothing of others is taken over"),
+        pytest.param(noted("IfUnowned", "2026-01-01T11:00:00Z", WORKLOAD.name), True, id="the status names it"),
+        pytest.param(noted("Never", "2026-01-01T11:00:00Z", WORKLOAD.name), True, id="the policy was removed since"),
+        pytest.param(noted("IfUnowned", "2026-01-01T11:00:00Z", "other"), False, id="the status names another one"),
+        pytest.param(noted("IfUnowned", "2026-01-01T11:00:00Z"), False, id="the status names none"),
+    ],
+)
+def test_a_forged_entry_counts_for_nothing_after_the_first_installation(seen: World, *, is_kept: bool) -> None:
+    assert dict(seen.kept_templates) == ({WORKLOAD: "digest"} if is_kept else {})
