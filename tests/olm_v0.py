@@ -76,14 +76,18 @@ class OlmV0:
             self.cluster.kubectl("get", "--raw", f"/apis/{GROUP}/{version}/{plural}")
         self.namespace("olm")
         role = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "system:controller:operator-lifecycle-manager"}
+        rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
+        self.create(f"{RBAC}/v1", "clusterroles", "", _object(f"{RBAC}/v1", "ClusterRole", role["name"], rules=rules))
         account = {"kind": "ServiceAccount", "name": "olm-operator-serviceaccount", "namespace": "olm"}
+        self.create("v1", "serviceaccounts", "olm", _object("v1", "ServiceAccount", account["name"], "olm"))
         binding = _object(
             f"{RBAC}/v1", "ClusterRoleBinding", "olm-operator-binding-olm", roleRef=role, subjects=[account]
         )
         self.create(f"{RBAC}/v1", "clusterrolebindings", "", binding)
         for name in ("olm-operator", "catalog-operator"):
             labels = {"app": name}
-            template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": name, "image": "olm"}]}}
+            pod = {"serviceAccountName": account["name"], "containers": [{"name": name, "image": "olm"}]}
+            template = {"metadata": {"labels": labels}, "spec": pod}
             spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
             self.create(
                 "apps/v1", "deployments", "olm", _object("apps/v1", "Deployment", name, spec=spec, labels=labels)

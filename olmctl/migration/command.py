@@ -15,7 +15,7 @@ from olmctl.migration.plan_output import objects_of, print_documents, print_plan
 from olmctl.migration.read import read_olm_v0
 from olmctl.migration.removal import Removal, is_being_removed, unfinished
 from olmctl.migration.steps import Move
-from olmctl.migration.undo import Undo
+from olmctl.migration.undo import Undo, too_late
 from olmctl.migration.v0 import OlmV0, text
 from olmctl.operators.session import on_cluster
 from olmctl.questions.session import Session
@@ -168,6 +168,8 @@ async def _undo(session: Session, found: OlmV0, plan: MigrationPlan, request: Re
     try:
         for name in request.packages:
             plans = [each for each in plan.named(name) if each.has_begun]
+            if not plans and name in unfinished(found):
+                raise too_late(name)
             if not plans:
                 text_ = f"no migration of package {name} has begun that is not finished: there is nothing to undo"
                 raise CommandError(NOT_FOUND, text_)

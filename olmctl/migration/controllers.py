@@ -1,40 +1,33 @@
 """The controllers of OLM v0: they have to be stopped while a package is migrated.
 
 While they run, they install again what is taken from a ClusterServiceVersion, and delete what one that is gone had; with a
-conversion webhook they reset the CustomResourceDefinition. A stopped one has its number of replicas in an annotation.
+conversion webhook they reset the CustomResourceDefinition. A stopped one has its number of replicas in an annotation, and the
+migrations that have begun in another one.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 
 import click
 
-from olmctl.commands import REFUSED, TIMED_OUT, CommandError
+from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
 from olmctl.migration.marks import MARK
-from olmctl.migration.v0 import (
-    SERVICE_VERSIONS,
-    SUBSCRIPTIONS,
-    at,
-    full_name,
-    is_copy,
-    items,
-    name_of,
-    namespace_of,
-    text,
-)
-from olmctl.questions.install import operator_name
+from olmctl.migration.v0 import SERVICE_VERSIONS, at, full_name, name_of, namespace_of, text
 from olmctl.questions.session import Session
-from olmkit.api import operators
 from olmkit.api.meta import Kind, Object, unchanged_precondition
-from olmkit.api.operators import REPLICAS_ANNOTATION
+from olmkit.api.operators import MIGRATIONS_ANNOTATION, REPLICAS_ANNOTATION
+from olmkit.errors import Conflict, Forbidden
+from olmkit.runtime.access_reviews import review
 
 DEPLOYMENTS = Kind("apps", "v1", "Deployment", "deployments", namespaced=True)
 NAMES = ("olm-operator", "catalog-operator")
-CLUSTER_ROLE = "system:controller:operator-lifecycle-manager"
-"""The ClusterRole of OLM v0's controllers. It permits everything: only who may do everything can bind it."""
-_CLUSTER_ROLE_BINDINGS = Kind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings")
+MAX_PATCHES = 20
+"""Times that an object is read again because others have changed it."""
 POLL_SECONDS = 0.5
+_REVIEWS = Kind("authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews")
 
 
 async def controllers(session: Session) -> list[Object]:
@@ -45,21 +38,28 @@ async def controllers(session: Session) -> list[Object]:
 
 async def _named_like_controllers(session: Session) -> tuple[list[Object], list[Object]]:
     """The Deployments of OLM v0's controllers, and others of their names. Name and label are data of whoever may create a
-    Deployment: OLM v0's are in the namespace of a service account that a ClusterRoleBinding gives the rights of OLM v0."""
+    Deployment: the account of OLM v0's may update the ClusterServiceVersions of all namespaces, by whatever binding."""
     listed, _ = await session.client.list(DEPLOYMENTS, label_selector=f"app in ({','.join(NAMES)})")
-    found = [each for each in listed if name_of(each) in NAMES]
-    if not found:
-        return [], []
-    bindings, _ = await session.client.list(_CLUSTER_ROLE_BINDINGS)
-    namespaces = {
-        text(subject, "namespace")
-        for each in bindings
-        if (text(each, "roleRef", "kind"), text(each, "roleRef", "name")) == ("ClusterRole", CLUSTER_ROLE)
-        for subject in items(each, "subjects")
-        if text(subject, "kind") == "ServiceAccount"
-    }
-    own = [each for each in found if namespace_of(each) in namespaces]
-    return own, [each for each in found if namespace_of(each) not in namespaces]
+    own: list[Object] = []
+    others: list[Object] = []
+    for each in listed:
+        if name_of(each) in NAMES:
+            (own if await _may_update_versions(session, each) else others).append(each)
+    return own, others
+
+
+async def _may_update_versions(session: Session, deployment: Object) -> bool:
+    """Report whether the service account of a Deployment may do what OLM v0's controllers do. Raises CommandError."""
+    namespace = namespace_of(deployment)
+    account = text(deployment, "spec", "template", "spec", "serviceAccountName") or "default"
+    attributes = {"group": SERVICE_VERSIONS.group, "resource": SERVICE_VERSIONS.plural, "verb": "update"}
+    groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]
+    spec = {"user": f"system:serviceaccount:{namespace}:{account}", "groups": groups, "resourceAttributes": attributes}
+    try:
+        return bool((await review(session.client, _REVIEWS, spec)).get("allowed"))
+    except Forbidden as error:
+        why = f"to tell the controllers of OLM v0 from other Deployments of their names ({full_name(deployment)})"
+        raise CommandError(REFUSED, f"the permission to create {_REVIEWS.plural} is needed, {why}") from error
 
 
 def is_running(deployment: Object) -> bool:
@@ -77,9 +77,18 @@ async def require_stopped(session: Session) -> None:
         click.echo(
             f"note: no Deployments {names} are found: the controllers of OLM v0 must not run meanwhile", err=True
         )
+    doubtful = sorted(
+        full_name(each) for each in others if is_running(each) and name_of(each) not in map(name_of, found)
+    )
+    if doubtful:
+        why = "its service account may not update ClusterServiceVersions at the moment, and no other Deployment does its work"
+        text_ = f"Deployment {doubtful[0]} runs, and may be a controller of OLM v0: {why}"
+        raise CommandError(
+            REFUSED, f"{text_}; if it is one, its permissions may come back: scale it to 0, or delete it"
+        )
     if others:
         names = ", ".join(sorted(map(full_name, others)))
-        why = f"no ClusterRoleBinding of ClusterRole {CLUSTER_ROLE} names a service account of the namespace"
+        why = "its service account may not update ClusterServiceVersions"
         click.echo(f"note: not of OLM v0, and left as it is: Deployment {names}: {why}", err=True)
     if running:
         why = "they would install again, or delete, what is taken from OLM v0"
@@ -93,7 +102,8 @@ async def stop(session: Session, seconds: float) -> None:
     for each in await controllers(session):
         replicas = at(each, "spec", "replicas")
         if replicas != 0:
-            metadata = {**unchanged_precondition(each), "annotations": {REPLICAS_ANNOTATION: str(replicas or 1)}}
+            annotations = {REPLICAS_ANNOTATION: str(replicas or 1), MIGRATIONS_ANNOTATION: ""}
+            metadata = {**unchanged_precondition(each), "annotations": annotations}
             change = {"metadata": metadata, "spec": {"replicas": 0}}
             await session.client.patch(DEPLOYMENTS, name_of(each), change, namespace_of(each))
             click.echo(f"Deployment {full_name(each)} is stopped")
@@ -109,14 +119,17 @@ async def start(session: Session) -> None:
     stopped = [each for each in await controllers(session) if _replicas_before(each)]
     if not stopped:
         return
-    held = await packages_between(session)
+    held = await packages_between(session, stopped)
     if held:
         names = ", ".join(held)
         click.echo(f"The controllers of OLM v0 stay stopped: {names}; --undo gives a package back", err=True)
         return
     for each in stopped:
         change = {
-            "metadata": {**unchanged_precondition(each), "annotations": {REPLICAS_ANNOTATION: None}},
+            "metadata": {
+                **unchanged_precondition(each),
+                "annotations": {REPLICAS_ANNOTATION: None, MIGRATIONS_ANNOTATION: None},
+            },
             "spec": {"replicas": _replicas_before(each)},
         }
         await session.client.patch(DEPLOYMENTS, name_of(each), change, namespace_of(each))
@@ -128,22 +141,51 @@ def _replicas_before(deployment: Object) -> int:
     return int(written) if written.isdecimal() and len(written) < 4 else 0
 
 
-async def packages_between(session: Session) -> list[str]:
-    """The packages whose migration has begun and not ended, each with its ClusterServiceVersion, which is marked. The label is
-    data of whoever may change one: it counts when a Subscription or an Operator of its namespace is of the package."""
-    marked, _ = await session.client.list(SERVICE_VERSIONS, label_selector=MARK, metadata_only=True)
-    if not marked:
+async def note_begun(session: Session, version: Object) -> None:
+    """Note on the stopped controllers that the migration of this ClusterServiceVersion has begun. Only who may change them can:
+    the label of a ClusterServiceVersion is data of the users of its namespace."""
+    await _note(session, lambda uids: {*uids, version["metadata"]["uid"]})
+
+
+async def note_ended(session: Session, version: Object) -> None:
+    """Note that the ClusterServiceVersion belongs to OLM v0 again."""
+    await _note(session, lambda uids: uids - {version["metadata"]["uid"]})
+
+
+async def is_noted(session: Session, version: Object) -> bool:
+    """Report whether the stopped controllers have the note that its migration has begun."""
+    return any(version["metadata"]["uid"] in _begun(each) for each in await controllers(session))
+
+
+async def _note(session: Session, change: Callable[[AbstractSet[str]], AbstractSet[str]]) -> None:
+    for _ in range(MAX_PATCHES):
+        try:
+            for each in await controllers(session):
+                before = _begun(each)
+                after = change(before)
+                if _replicas_before(each) and after != before:
+                    annotations = {MIGRATIONS_ANNOTATION: ",".join(sorted(after))}
+                    patch = {"metadata": {**unchanged_precondition(each), "annotations": annotations}}
+                    await session.client.patch(DEPLOYMENTS, name_of(each), patch, namespace_of(each))
+        except Conflict:
+            continue
+        return
+    raise CommandError(FAILED, "the Deployments of the controllers of OLM v0 are changed by others again and again")
+
+
+def _begun(deployment: Object) -> AbstractSet[str]:
+    return frozenset(text(deployment, "metadata", "annotations", MIGRATIONS_ANNOTATION).split(",")) - {""}
+
+
+async def packages_between(session: Session, stopped: Sequence[Object]) -> list[str]:
+    """The packages whose migration has begun and not ended, each with its ClusterServiceVersion, which is marked, and noted on
+    the stopped controllers."""
+    begun = frozenset[str]().union(*map(_begun, stopped))
+    if not begun:
         return []
-    subscriptions, _ = await session.client.list(SUBSCRIPTIONS)
-    installed = {
-        (namespace_of(each), text(each, "spec", "name"), text(each, "status", "installedCSV")) for each in subscriptions
-    }
-    listed, _ = await session.client.list(operators.KIND)
-    taken_over = {(text(each, "spec", "install", "namespace"), name_of(each)) for each in listed}
-    between: set[str] = set()
-    for each in marked:
-        package, namespace = text(each, "metadata", "labels", MARK), namespace_of(each)
-        is_begun = (namespace, package, name_of(each)) in installed or (namespace, operator_name(package)) in taken_over
-        if is_begun and not is_copy(each):
-            between.add(f"{package} is not finished (ClusterServiceVersion {full_name(each)})")
-    return sorted(between)
+    marked, _ = await session.client.list(SERVICE_VERSIONS, label_selector=MARK, metadata_only=True)
+    return sorted(
+        f"{text(each, 'metadata', 'labels', MARK)} is not finished (ClusterServiceVersion {full_name(each)})"
+        for each in marked
+        if each["metadata"]["uid"] in begun
+    )

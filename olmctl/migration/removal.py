@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import click
 
 from olmctl.commands import FAILED, TIMED_OUT, CommandError
-from olmctl.migration.controllers import require_stopped
+from olmctl.migration.controllers import DEPLOYMENTS, is_noted, note_begun, require_stopped
 from olmctl.migration.marks import MARK, OWNER, OWNER_KIND, OWNER_NAMESPACE, Installation, record_of, unmarked
 from olmctl.migration.packages import version_of
 from olmctl.migration.read import Found, component_list, installation_of, owned_objects
@@ -36,6 +36,7 @@ from olmctl.migration.v0 import (
     at,
     full_name,
     is_copy,
+    items,
     name_of,
     namespace_of,
     text,
@@ -43,12 +44,14 @@ from olmctl.migration.v0 import (
 )
 from olmctl.operators.follow import wait_for_operator
 from olmctl.questions.install import operator_name
+from olmctl.questions.installed_objects import bundle_deployment_of
 from olmctl.questions.operator_state import is_observed, is_true
 from olmctl.questions.session import Session
 from olmkit.api import operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object, unchanged_precondition
 from olmkit.errors import NotFound
+from olmkit.gocompat.versions import BadVersion, parse_version
 
 REMOVING = "removing"
 """The beginning of the annotation of a ClusterServiceVersion of which nothing is given back any more. The CatalogSource follows,
@@ -93,7 +96,8 @@ class Removal:
         """Delete everything. Raises CommandError."""
         await require_stopped(self.session)
         namespace = namespace_of(self.version)
-        await self._require_ready(await self._require_operator(namespace))
+        await self.require_ready(await self._require_operator(namespace))
+        await note_begun(self.session, self.version)
         installation = installation_of(self.found, self.package, namespace, name_of(self.version))
         installation, objects = await owned_objects(self.session, self.found, installation)
         for owned in objects:  # nothing, unless the controllers of OLM v0 ran meanwhile
@@ -260,20 +264,57 @@ class Removal:
             raise CommandError(FAILED, f"Operator {name} {where}: nothing of OLM v0 is deleted for it")
         return operator
 
-    async def _require_ready(self, operator: Object) -> None:
+    async def require_ready(self, operator: Object) -> None:
         """Wait until the Operator is Ready with the version of the ClusterServiceVersion. Raises CommandError if it is not:
-        a mark that somebody else has written would skip the migration."""
+        a mark that somebody else has written would skip the migration. Since an interrupted deletion it may have been upgraded:
+        then it must have the Deployments of the ClusterServiceVersion."""
         name, wanted = name_of(operator), version_of(self.version)
+        is_continued = is_being_removed(self.version) and await self._has_begun(operator)
         if not (is_observed(operator) and is_true(operator, "Ready")):
-            await wait_for_operator(self.session, name, self.seconds, wanted)
-        elif wanted and (installed := text(operator, "status", "installed", "version")) != wanted:
-            what = f"has version {installed}, and ClusterServiceVersion {full_name(self.version)} is version {wanted}"
-            raise CommandError(FAILED, f"Operator {name} {what}: nothing of OLM v0 is deleted for it")
+            await wait_for_operator(self.session, name, self.seconds, "" if is_continued else wanted)
+            operator = await self._require_operator(namespace_of(self.version))
+        installed = text(operator, "status", "installed", "version")
+        if not wanted or installed == wanted:
+            return
+        what = f"has version {installed}, and ClusterServiceVersion {full_name(self.version)} is version {wanted}"
+        if is_continued and is_later_version(installed, wanted):
+            left = await self._left_deployments(operator)
+            if not left:
+                return
+            what += f", whose Deployment {left[0]} it has not taken over"
+        raise CommandError(FAILED, f"Operator {name} {what}: nothing of OLM v0 is deleted for it")
+
+    async def _has_begun(self, operator: Object) -> bool:
+        """Report whether an administrator has begun the migration: the mark of the ClusterServiceVersion alone proves nothing."""
+        is_marked = text(operator, "metadata", "labels", MARK) == self.package
+        return is_marked or await is_noted(self.session, self.version)
+
+    async def _left_deployments(self, operator: Object) -> list[str]:
+        """The Deployments that the ClusterServiceVersion names and that are not the Operator's."""
+        deployment = await bundle_deployment_of(self.session, operator)
+        uid = deployment["metadata"]["uid"] if deployment is not None else ""
+        left: list[str] = []
+        for each in items(self.version, "spec", "install", "spec", "deployments"):
+            try:
+                live = await self.session.client.get(DEPLOYMENTS, text(each, "name"), namespace_of(self.version))
+            except NotFound:
+                continue
+            if not uid or text(live, "metadata", "labels", OWNER_UID_LABEL) != uid:
+                left.append(full_name(live))
+        return left
 
 
 def _unmarked(obj: Object) -> Object | None:
     is_marked = MARK in {**(at(obj, "metadata", "labels") or {}), **(at(obj, "metadata", "annotations") or {})}
     return unmarked(obj) if is_marked else None
+
+
+def is_later_version(installed: str, before: str) -> bool:
+    """Report whether the first of two versions is the later one."""
+    try:
+        return parse_version(installed) > parse_version(before)
+    except BadVersion:
+        return False
 
 
 def _source_of(subscription: Object) -> str:

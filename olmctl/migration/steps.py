@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import click
 
 from olmctl.commands import FAILED, REFUSED, CommandError
-from olmctl.migration.controllers import DEPLOYMENTS
+from olmctl.migration.controllers import DEPLOYMENTS, MAX_PATCHES, note_begun
 from olmctl.migration.marks import DEPLOYMENT, MARK, Installation, detached, record_of, template_digest
 from olmctl.migration.packages import PackagePlan, version_of
 from olmctl.migration.read import Found, installation_of, owned_objects
@@ -36,8 +36,6 @@ from olmkit.errors import Conflict, NotFound
 
 PatchOf = Callable[[Object], Object | None]
 """The patch for an object as it is; None if there is nothing to change."""
-MAX_PATCHES = 20
-"""Times that an object is read again because others have changed it."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +57,7 @@ class Move:
         """Do all but the deletion of the objects of OLM v0. Raises CommandError with what is in the way."""
         operator = await self._own_operator()
         await self._provide_catalog()
+        await note_begun(self.session, self.plan.version or {})
         await change(self.session, SERVICE_VERSIONS, self.plan.version or {}, self._marked)
         installation, objects = await owned_objects(self.session, self.found, self.installation)
         click.echo(f"{self.plan.package}: {len(objects)} objects are taken from OLM v0")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import click
 
 from olmctl.commands import REFUSED, CommandError
-from olmctl.migration.controllers import require_stopped
+from olmctl.migration.controllers import note_ended, require_stopped
 from olmctl.migration.marks import MARK, marked_new, record_of, restored
 from olmctl.migration.packages import PackagePlan
 from olmctl.migration.read import Found, installation_of, owned_objects
@@ -34,6 +34,12 @@ ORPHAN = "Orphan"
 _NEVER_DELETED = frozenset({("", "Namespace"), customresourcedefinitions.KIND.group_kind})
 
 
+def too_late(package: str) -> CommandError:
+    """The error for a package of which objects of OLM v0 are deleted already."""
+    text_ = f"what OLM v0 has of package {package} is being deleted: it cannot be given back"
+    return CommandError(REFUSED, f"{text_}; `olm migrate v0 {package}` continues")
+
+
 @dataclass(frozen=True)
 class Undo:
     """Gives one package back."""
@@ -47,8 +53,7 @@ class Undo:
         """Give it back. Raises CommandError if it is too late."""
         version = self.plan.version or {}
         if is_being_removed(version):
-            text_ = f"what OLM v0 has of package {self.plan.package} is being deleted: it cannot be given back"
-            raise CommandError(REFUSED, f"{text_}; `olm migrate v0 {self.plan.package}` continues")
+            raise too_late(self.plan.package)
         await require_stopped(self.session)
         await self._delete_operator()
         installation = installation_of(self.found, self.plan.package, self.plan.namespace, name_of(version))
@@ -57,6 +62,7 @@ class Undo:
         for each in objects:
             await self._give_back(each, uids)
         await change(self.session, SERVICE_VERSIONS, version, _without_label)
+        await note_ended(self.session, version)
         click.echo(f"{self.plan.package}: OLM v0 has {len(objects)} objects again")
 
     async def _delete_operator(self) -> None:

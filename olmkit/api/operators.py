@@ -41,6 +41,9 @@ MIGRATION_LABEL = "operators.operatorframework.io/migrated-from-olm-v0"
 was taken from each of them."""
 REPLICAS_ANNOTATION = "operators.operatorframework.io/replicas-before-migration"
 """Annotation of a Deployment of OLM v0 that `olm migrate v0` has stopped: its number of replicas before."""
+MIGRATIONS_ANNOTATION = "operators.operatorframework.io/begun-migrations"
+"""Annotation of a Deployment of OLM v0 that `olm migrate v0` has stopped: the uids of the ClusterServiceVersions whose migration
+has begun, separated by commas."""
 INSTALLED_FOR_LABEL = "operators.operatorframework.io/installed-for"
 """The label of an Operator that was created because another one requires its package. Nobody has taken it over."""
 MAX_DEPENDENCIES = 100

@@ -9,21 +9,32 @@ from typing import Any, cast
 import pytest
 
 from olmctl.commands import CommandError
-from olmctl.migration.controllers import DEPLOYMENTS, require_stopped, start, stop
+from olmctl.migration.controllers import (
+    DEPLOYMENTS,
+    is_noted,
+    note_begun,
+    note_ended,
+    require_stopped,
+    start,
+    stop,
+)
 from olmctl.migration.marks import MARK
-from olmctl.migration.v0 import SERVICE_VERSIONS, SUBSCRIPTIONS
+from olmctl.migration.v0 import SERVICE_VERSIONS
 from olmctl.questions.session import Session
-from olmkit.api import operators
 from olmkit.api.meta import Kind
-from olmkit.api.operators import REPLICAS_ANNOTATION
-from tests.unit.olmctl.migration.v0_objects import Object, subscription, version
+from olmkit.api.operators import MIGRATIONS_ANNOTATION, REPLICAS_ANNOTATION
+from tests.unit.olmctl.migration.v0_objects import Object, version
+
+ACCOUNT = "olm/controllers"
 
 
 class Cluster:
-    """A client, and the session that has it, of a cluster with these objects; patches are applied to the replicas."""
+    """A client, and the session that has it, of a cluster with these objects, in which these service accounts may update
+    ClusterServiceVersions; patches are applied to the replicas and the annotations."""
 
-    def __init__(self, objects: Mapping[Kind, list[Object]]) -> None:
+    def __init__(self, objects: Mapping[Kind, list[Object]], *accounts: str) -> None:
         self._objects = objects
+        self._users = {f"system:serviceaccount:{each.replace('/', ':')}" for each in accounts or (ACCOUNT,)}
 
     @property
     def client(self) -> Cluster:
@@ -37,74 +48,101 @@ class Cluster:
     async def list(self, kind: Kind, *_: Any, **__: Any) -> tuple[list[Object], str]:
         return self._objects.get(kind, []), ""
 
+    async def create(self, kind: Kind, body: Object) -> Object:
+        assert kind.kind == "SubjectAccessReview"
+        attributes = {"group": "operators.coreos.com", "resource": "clusterserviceversions", "verb": "update"}
+        assert body["spec"]["resourceAttributes"] == attributes
+        return {"status": {"allowed": body["spec"]["user"] in self._users}}
+
     async def patch(self, kind: Kind, name: str, patch: Object, namespace: str) -> None:
         for each in self._objects[kind]:
             if (each["metadata"]["name"], each["metadata"]["namespace"]) == (name, namespace):
-                each["spec"]["replicas"] = patch["spec"]["replicas"]
+                each["spec"].update(patch.get("spec") or {})
+                each["metadata"]["annotations"].update(patch["metadata"]["annotations"])
 
 
 def deployment(namespace: str, name: str = "olm-operator", replicas: int = 1, **annotations: str) -> Object:
     metadata = {"name": name, "namespace": namespace, "uid": "uid", "resourceVersion": "1", "labels": {"app": name}}
-    return {"metadata": {**metadata, "annotations": annotations}, "spec": {"replicas": replicas}}
+    template = {"spec": {"serviceAccountName": "controllers"}}
+    return {"metadata": {**metadata, "annotations": annotations}, "spec": {"replicas": replicas, "template": template}}
 
 
-BINDINGS = Kind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings")
-
-
-def binding(namespace: str, role: str = "system:controller:operator-lifecycle-manager") -> Object:
-    account = {"kind": "ServiceAccount", "name": "olm-operator-serviceaccount", "namespace": namespace}
-    return {"metadata": {"name": "any"}, "roleRef": {"kind": "ClusterRole", "name": role}, "subjects": [account]}
-
-
-OPERATOR = {"metadata": {"name": "lamp"}, "spec": {"install": {"namespace": "lamps"}}}
-COPY = version(labels={MARK: "lamp", "olm.copiedFrom": "other"})
+COPY = {**version(labels={MARK: "lamp", "olm.copiedFrom": "other"})}
+COPY["metadata"] = {**COPY["metadata"], "uid": "uid-copy"}
 MARKED = version(labels={MARK: "lamp"})
-OTHER = subscription(status={"installedCSV": "lamp.v2.0.0"})
 
 
 @pytest.mark.parametrize(
-    ("marked", "subscriptions", "suite", "is_started"),
+    ("found", "begun", "is_started"),
     [
-        pytest.param(MARKED, [subscription()], [], False, id="its Subscription is there"),
-        pytest.param(MARKED, [], [OPERATOR], False, id="its Operator is there"),
-        pytest.param(MARKED, [], [], True, id="neither is there"),
-        pytest.param(MARKED, [subscription(namespace="b")], [], True, id="a Subscription of another namespace"),
-        pytest.param(MARKED, [subscription("b")], [], True, id="a Subscription of another package"),
-        pytest.param(MARKED, [OTHER], [], True, id="a Subscription of another ClusterServiceVersion"),
-        pytest.param(version(namespace="b", labels={MARK: "lamp"}), [], [OPERATOR], True, id="an Operator elsewhere"),
-        pytest.param(COPY, [subscription()], [], True, id="a copy"),
+        pytest.param(MARKED, "uid-lamp", False, id="its migration has begun"),
+        pytest.param(MARKED, "uid-a,uid-lamp", False, id="another one has begun too"),
+        pytest.param(MARKED, "uid-a", True, id="only another one has begun, and is gone"),
+        pytest.param(MARKED, "", True, id="none has begun"),
+        pytest.param(COPY, "uid-lamp", True, id="a copy"),
     ],
 )
 def test_a_mark_that_anybody_has_written_does_not_keep_the_controllers_stopped(
-    marked: Object,
-    subscriptions: list[Object],
-    suite: list[Object],
-    is_started: bool,
-    capsys: pytest.CaptureFixture[str],
+    found: Object, begun: str, is_started: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stopped = deployment("olm", replicas=0, **{REPLICAS_ANNOTATION: "2"})
-    objects = {
-        DEPLOYMENTS: [stopped],
-        BINDINGS: [binding("olm")],
-        SERVICE_VERSIONS: [marked],
-        SUBSCRIPTIONS: subscriptions,
-        operators.KIND: suite,
-    }
-    asyncio.run(start(cast(Session, Cluster(objects))))
+    stopped = deployment("olm", replicas=0, **{REPLICAS_ANNOTATION: "2", MIGRATIONS_ANNOTATION: begun})
+    asyncio.run(start(cast(Session, Cluster({DEPLOYMENTS: [stopped], SERVICE_VERSIONS: [found]}))))
     assert stopped["spec"]["replicas"] == (2 if is_started else 0)
+    assert (stopped["metadata"]["annotations"][MIGRATIONS_ANNOTATION] is None) == is_started
     is_named = "lamp is not finished (ClusterServiceVersion lamps/lamp.v1.0.0)" in capsys.readouterr().err
     assert is_named != is_started
+
+
+def test_what_has_begun_and_ended_is_noted_on_the_controllers_that_were_stopped() -> None:
+    own, by_hand = deployment("olm"), deployment("olm", "catalog-operator", 0)
+    session = cast(Session, Cluster({DEPLOYMENTS: [own, by_hand]}))
+    asyncio.run(stop(session, 1))
+    asyncio.run(note_begun(session, MARKED))
+    assert own["metadata"]["annotations"] == {REPLICAS_ANNOTATION: "1", MIGRATIONS_ANNOTATION: "uid-lamp"}
+    assert asyncio.run(is_noted(session, MARKED))
+    asyncio.run(note_ended(session, MARKED))
+    assert own["metadata"]["annotations"] == {REPLICAS_ANNOTATION: "1", MIGRATIONS_ANNOTATION: ""}
+    assert by_hand["metadata"]["annotations"] == {}
 
 
 def test_a_deployment_of_a_tenant_that_has_the_name_of_a_controller_is_left_as_it_is(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     own, foreign = deployment("olm"), deployment("tenant", replicas=3)
-    bindings = [binding("olm"), binding("tenant", "view")]
-    session = cast(Session, Cluster({DEPLOYMENTS: [own, foreign], BINDINGS: bindings}))
+    session = cast(Session, Cluster({DEPLOYMENTS: [own, foreign]}))
     with pytest.raises(CommandError, match=r"the controllers of OLM v0 run \(olm/olm-operator\)"):
         asyncio.run(require_stopped(session))
     asyncio.run(stop(session, 1))
     assert (own["spec"]["replicas"], foreign["spec"]["replicas"]) == (0, 3)
     asyncio.run(require_stopped(session))
     assert "not of OLM v0, and left as it is: Deployment tenant/olm-operator" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("deployments", "accounts", "words"),
+    [
+        pytest.param(
+            [deployment("olm")], ["other/any"], "Deployment olm/olm-operator runs, and may be", id="all are missing"
+        ),
+        pytest.param(
+            [deployment("olm"), deployment("other", "catalog-operator")],
+            [ACCOUNT],
+            "Deployment other/catalog-operator runs, and may be",
+            id="that of one of the two is missing",
+        ),
+        pytest.param([deployment("olm", replicas=0)], ["other/any"], "", id="it is stopped"),
+    ],
+)
+def test_a_controller_whose_permissions_are_missing_is_not_taken_for_one_of_a_tenant(
+    deployments: list[Object], accounts: list[str], words: str
+) -> None:
+    own = [each for each in deployments if each["metadata"]["namespace"] == "olm"]
+    session = cast(Session, Cluster({DEPLOYMENTS: deployments}, *accounts))
+    if accounts == [ACCOUNT]:
+        for each in own:
+            each["spec"]["replicas"] = 0
+    if not words:
+        return asyncio.run(require_stopped(session))
+    with pytest.raises(CommandError, match=words):
+        asyncio.run(require_stopped(session))
+    return None

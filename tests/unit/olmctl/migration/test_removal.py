@@ -13,6 +13,7 @@ from olmctl.migration.marks import MARK
 from olmctl.migration.removal import REMOVING, Removal
 from olmctl.questions.session import Session
 from olmkit.api import operators
+from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.errors import NotFound
 from tests.unit.olmctl.migration.v0_objects import Object, olm, version
 
@@ -82,3 +83,48 @@ def test_a_mark_that_anybody_has_written_deletes_nothing(operator: Object | None
     removal = Removal(cast(Session, ReadOnly(operator)), olm(versions=[marked]), "lamp", marked, 1)
     with pytest.raises(CommandError, match=words):
         asyncio.run(removal.run())
+
+
+BUNDLE_DEPLOYMENT = {
+    "metadata": {"name": "lamp", "uid": "uid-deployment", "ownerReferences": [{"uid": "uid-operator"}]}
+}
+
+
+class Continued(ReadOnly):
+    """The same of a cluster with the BundleDeployment of the Operator, and a Deployment that has this owner."""
+
+    def __init__(self, operator: Object, owner: str) -> None:
+        super().__init__(operator)
+        self._owner = owner
+
+    async def get(self, kind: Any, *_: Any) -> Object:
+        if kind.kind == "BundleDeployment":
+            return BUNDLE_DEPLOYMENT
+        if kind.kind == "Deployment":
+            return {"metadata": {"name": "lamp", "namespace": "tenant", "labels": {OWNER_UID_LABEL: self._owner}}}
+        return await super().get(kind)
+
+
+@pytest.mark.parametrize(
+    ("mark", "installed", "owner", "words"),
+    [
+        pytest.param("lamp", "1.1.0", "uid-deployment", "", id="it was upgraded since the deletion was interrupted"),
+        pytest.param(
+            "lamp", "1.1.0", "uid-other", "whose Deployment tenant/lamp it has not taken over", id="others' pods"
+        ),
+        pytest.param("lamp", "0.9.0", "uid-deployment", "has version 0.9.0", id="an older version"),
+        pytest.param("", "1.1.0", "uid-deployment", "has version 1.1.0", id="nobody has begun a migration"),
+    ],
+)
+def test_an_interrupted_deletion_continues_after_an_upgrade(mark: str, installed: str, owner: str, words: str) -> None:
+    deployments = {"install": {"spec": {"deployments": [{"name": "lamp"}]}}}
+    marked = version("lamp", "tenant", labels={MARK: "lamp"}, **deployments)
+    marked["metadata"]["annotations"][MARK] = f"{REMOVING} olm/community"
+    operator = operator_of(installed, "True")
+    operator["metadata"] |= {"uid": "uid-operator", "labels": {MARK: mark} if mark else {}}
+    removal = Removal(cast(Session, Continued(operator, owner)), olm(versions=[marked]), "lamp", marked, 1)
+    if not words:
+        return asyncio.run(removal.require_ready(operator))
+    with pytest.raises(CommandError, match=words):
+        asyncio.run(removal.require_ready(operator))
+    return None
