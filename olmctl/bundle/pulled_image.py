@@ -17,7 +17,7 @@ Content = TypeVar("Content")
 def pulled(image: str, options: Mapping[str, Any], read: Callable[[Path], Content]) -> Content:
     """The result of `read` for the directory with the files of the image. Raises CommandError, OlmError, and what it raises."""
     try:
-        with unpacked(image, *(options[key] for key in OPTIONS)) as found:
+        with unpacked(image, *(options[key] for key in OPTIONS), only_bundles=True) as found:
             if found.is_catalog:
                 raise CommandError(FAILED, f"{image} is the image of a catalog")
             return read(found.root)

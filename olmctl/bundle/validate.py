@@ -206,7 +206,8 @@ def _pulled(job: _Job) -> Result:
     if problem:
         return _failure(job.bundle, f"there is no such directory, and it is no reference of an image: {problem}")
     try:
-        with unpacked(job.bundle, job.registries_conf, job.pull_cas_dir, job.allow_source_cidr) as image:
+        access = (job.registries_conf, job.pull_cas_dir, job.allow_source_cidr)
+        with unpacked(job.bundle, *access, only_bundles=True) as image:
             if image.is_catalog:
                 return _failure(job.bundle, "the image is one of a catalog: `olm catalog validate` checks catalogs")
             return _checked(image.root, job)

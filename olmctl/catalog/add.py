@@ -101,7 +101,7 @@ def _add(given: str, request: Request) -> None:
         raise CommandError(WRONG_USAGE, f"{given}: there is no such directory, and it is no image: {why}")
     access = (request.registries_conf, request.pull_cas_dir, request.allow_source_cidr)
     try:
-        with unpacked(given, *access) as found:
+        with unpacked(given, *access, only_bundles=True) as found:
             if found.is_catalog or found.is_plain:
                 kind = "a catalog" if found.is_catalog else "a plain bundle, which has no package and version"
                 raise CommandError(FAILED, f"{given} is the image of {kind}: only registry+v1 bundles can be added")

@@ -58,16 +58,23 @@ class NoDirectory(ValueError):
 
 @contextmanager
 def unpacked(
-    reference: str, registries_conf: Path | None, ca_directory: Path | None, allowed: Sequence[str]
+    reference: str,
+    registries_conf: Path | None,
+    ca_directory: Path | None,
+    allowed: Sequence[str],
+    *,
+    only_bundles: bool = False,
 ) -> Iterator[Unpacked]:
-    """The image's files, which are removed at the end of the block. For the other arguments see Access.
+    """The image's files, which are removed at the end of the block. `only_bundles`: those of a catalog, which may have gigabytes,
+    are left out. For the other arguments see Access.
 
     Raises Blocked, Waiting, NoDirectory.
     """
     access = Access(registries_conf, ca_directory, tuple(allowed))
     with tempfile.TemporaryDirectory(prefix="olm-render-") as directory:
         try:
-            found = asyncio.run(_unpack(reference, Path(directory), reached_registries([reference], access)))
+            registries = reached_registries([reference], access)
+            found = asyncio.run(_unpack(reference, Path(directory), registries, only_bundles=only_bundles))
         except OlmError as error:
             if error.reason in UNREACHABLE and (meant := _with_registry(reference)):
                 raise NoDirectory(meant, error.message) from error
@@ -78,9 +85,11 @@ def unpacked(
         yield found
 
 
-async def _unpack(reference: str, into: Path, registries: Registries) -> Unpacked:
+async def _unpack(reference: str, into: Path, registries: Registries, *, only_bundles: bool) -> Unpacked:
     found = await image.resolve(reference, registries)
     labels = await image.labels(found.ref_by_digest, registries)
+    if CONFIGS_LABEL in labels and only_bundles:
+        return Unpacked(into, is_catalog=True, reference=found.ref_by_digest)
     if CONFIGS_LABEL in labels:
         only = image.FromLabel(CONFIGS_LABEL)
         pulled = await image.pull(found.ref_by_digest, into, registries, only=only)

@@ -9,7 +9,7 @@ import http.client
 import io
 import json
 import tarfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 from urllib.parse import urlsplit
@@ -97,9 +97,18 @@ def blob(schema: str, **fields: Any) -> bytes:
     return json.dumps({"schema": schema, **fields}).encode() + b"\n"
 
 
-def push(registry: str, repository: str, layers: Sequence[bytes], directory: str = "/configs", repeat: int = 1) -> str:
-    """Push an image of these layers as they are, all of them `repeat` times; returns its reference by digest."""
-    config = _json({"architecture": "amd64", "os": "linux", "config": {"Labels": {CONFIGS_LABEL: directory}}})
+def push(
+    registry: str,
+    repository: str,
+    layers: Sequence[bytes],
+    directory: str = "/configs",
+    repeat: int = 1,
+    labels: Mapping[str, str] | None = None,
+) -> str:
+    """Push an image of these layers as they are, all of them `repeat` times; returns its reference by digest. `labels` are
+    those of an image that is none of a catalog."""
+    given = {CONFIGS_LABEL: directory} if labels is None else dict(labels)
+    config = _json({"architecture": "amd64", "os": "linux", "config": {"Labels": given}})
     descriptors = [_upload(registry, repository, layer, _LAYER) for layer in layers] * repeat
     manifest = {
         "schemaVersion": 2,
