@@ -1,8 +1,8 @@
 """Twenty packages in two versions, and the rounds of changes that a run makes to them.
 
 Together they have what installing is made of: CRDs with and without custom resources, some of which leave the bundle; permissions
-whose names change with the version; webhooks and their certificates; shared namespaces, namespaces of others; workloads; objects
-that are kept or orphaned.
+whose names change with the version; webhooks and their certificates; OperatorConditions; shared namespaces, namespaces of others;
+workloads; objects that are kept or orphaned.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from devcluster.cluster import Cluster, ClusterOptions, start
 from devcluster.images import Registry
 from olmkit.api import bundledeployments, bundles
+from olmkit.api.crd import operator_condition_definition
 from olmkit.api.meta import Object
 from olmkit.api.provisioner_classes import PLAIN
 from olmkit.runtime.informer import Informer
@@ -148,10 +150,19 @@ async def running(cluster: Cluster, directory: Path) -> AsyncIterator[Run]:
             yield run
 
 
+def serve_operator_conditions(cluster: Cluster) -> None:
+    """Apply the CRD of OperatorConditions, so that each bundle with a ClusterServiceVersion has one."""
+    definition = operator_condition_definition()
+    cluster.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(definition))
+    name = f"crd/{definition['metadata']['name']}"
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", name)
+
+
 async def end_of(name: str, directory: Path, cycles: int, points: list[list[KillPoint]]) -> tuple[dict[str, Any], Run]:
     """The objects at the end of a run in a cluster of its own. `points` are those of each round."""
     with start(ClusterOptions(f"crash-{name}-{os.getpid()}"), print) as cluster:
         serve_definitions(cluster)
+        serve_operator_conditions(cluster)
         async with running(cluster, directory) as run:
             await run.client.create(NAMESPACES, namespace(FOREIGN_NAMESPACE))
             before = await read_objects(run.client)
@@ -180,3 +191,5 @@ async def test_the_end_does_not_depend_on_kills(
     assert not different, "\n".join([f"SEED={SEED} KILLS={KILLS}", *different])
     assert run.process.kills == KILLS
     assert len(expected) > 100
+    conditions = [key for key in expected if key.startswith("operators.coreos.com OperatorCondition ")]
+    assert conditions, "the operators with a ClusterServiceVersion have one each"
