@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from olmctl.commands import FAILED, WRONG_USAGE, CommandError
@@ -32,14 +33,20 @@ from olmctl.terminal_output import ProgressLine
 from olmctl.validation.file_tree import TooLarge, read_tree
 from olmctl.validation.load_faults import LoadFault
 from olmctl.validation.loaded_bundle import LoadedBundle
+from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, OlmError
 
 if TYPE_CHECKING:
     from olmctl.catalog.images import Unpacked
+    from olmctl.scorecard.storage import Packer
+    from olmkit.runtime.client import Client
 
 BUILTIN_IMAGE = "quay.io/operator-framework/scorecard-test:v1.42.3"
 """The image that the built-in tests name in a configuration."""
 _OLM_TESTS = "olm-"
+DEFAULT_OUTPUT = Path("test-output")
+"""The directory for the files that tests store, if none is named; operator-sdk's."""
+_DEPLOYMENTS = Kind("apps", "v1", "Deployment", "deployments", namespaced=True)
 _TOPS = ("manifests", "metadata", "tests")
 """The directories of a bundle that its tests get."""
 
@@ -57,6 +64,7 @@ class Request:
     seconds: float
     skip_cleanup: bool
     test_output: Path | None
+    storage_image: str
     pod_security: str
     registries_conf: Path | None
     pull_cas_dir: Path | None
@@ -77,13 +85,36 @@ def scorecard(bundle: str, **given: Any) -> int:
         if not chosen.tests:
             print("0 tests selected")
             return 0
-        outcomes = [Outcome(each) for each in chosen.tests] if request.list_only else _outcomes(loaded, chosen, request)
-    print(FORMATS[request.output](outcomes))
-    if request.list_only:
-        return 0
-    if request.test_output is not None:
-        _write(outcomes, request.test_output)
+        if request.list_only:
+            print(FORMATS[request.output]([Outcome(each) for each in chosen.tests]))
+            return 0
+        return _run(loaded, chosen, request)
+
+
+def _run(bundle: LoadedBundle, chosen: Configuration, request: Request) -> int:
+    """Run the tests, print their results, and write what is wanted. The files that tests store are written in any case."""
+    output = request.test_output or (DEFAULT_OUTPUT if _stores_files(chosen) else None)
+    with _scratch(output if _stores_files(chosen) else None) as scratch:
+        outcomes = _outcomes(bundle, chosen, request, scratch)
+        print(FORMATS[request.output](outcomes))
+        if output is not None:
+            _write(outcomes, output, with_results=request.test_output is not None)
     return 0 if all(each.passed for each in outcomes) else FAILED
+
+
+def _stores_files(chosen: Configuration) -> bool:
+    return any(not _is_builtin(each) and (each.mount_path or chosen.mount_path) for each in chosen.tests)
+
+
+@contextmanager
+def _scratch(output: Path | None) -> Iterator[Path]:
+    """A directory beside the output for files of pods, which is removed; without an output it is not used. Raises OSError."""
+    if output is None:
+        yield Path()
+        return
+    output.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".storage-", dir=output) as directory:
+        yield Path(directory)
 
 
 def _directory(bundle: str, request: Request) -> AbstractContextManager[Path]:
@@ -105,15 +136,19 @@ class _Pulled(AbstractContextManager[Path]):
 
         access = (request.registries_conf, request.pull_cas_dir, request.allow_source_cidr)
         self._reference = reference
-        self._opened: AbstractContextManager[Unpacked] = unpacked(reference, *access)
+        self._opened: AbstractContextManager[Unpacked] = unpacked(reference, *access, only_bundles=True)
 
     def __enter__(self) -> Path:
         from olmctl.catalog.images import NoDirectory
 
         try:
-            return self._opened.__enter__().root
+            found = self._opened.__enter__()
         except NoDirectory as error:
             raise CommandError(FAILED, f"{self._reference}: {error}") from None
+        if found.is_catalog:
+            self._opened.__exit__(None, None, None)
+            raise CommandError(FAILED, f"{self._reference} is the image of a catalog")
+        return found.root
 
     def __exit__(self, *error: Any) -> None:
         self._opened.__exit__(*error)
@@ -153,10 +188,10 @@ def _builtin_configuration() -> Configuration:
     return Configuration((Stage(tests, is_parallel=True),))
 
 
-def _outcomes(bundle: LoadedBundle, chosen: Configuration, request: Request) -> list[Outcome]:
+def _outcomes(bundle: LoadedBundle, chosen: Configuration, request: Request, scratch: Path) -> list[Outcome]:
     if all(_is_builtin(each) for each in chosen.tests):
         return [_own(each, bundle) for each in chosen.tests]
-    return asyncio.run(_on_cluster(bundle, chosen, request))
+    return asyncio.run(_on_cluster(bundle, chosen, request, scratch))
 
 
 def _is_builtin(spec: TestSpec) -> bool:
@@ -172,10 +207,10 @@ def _own(spec: TestSpec, bundle: LoadedBundle) -> Outcome:
     return Outcome(spec, (result,), time.perf_counter() - begin)
 
 
-async def _on_cluster(bundle: LoadedBundle, chosen: Configuration, request: Request) -> list[Outcome]:
+async def _on_cluster(bundle: LoadedBundle, chosen: Configuration, request: Request, scratch: Path) -> list[Outcome]:
     """All outcomes, stage after stage; tests that need a cluster are errors if there is none."""
     from olmctl.operators.session import client_of
-    from olmctl.scorecard.cluster import PodRunner, new_run
+    from olmctl.scorecard.cluster import PodRunner, StorageCopy, new_run
 
     connection = {key: value for key, value in request.connection.items() if key != "system_namespace"}
     async with client_of(connection) as client:
@@ -188,10 +223,11 @@ async def _on_cluster(bundle: LoadedBundle, chosen: Configuration, request: Requ
             chosen.service_account or request.service_account,
             restricted=request.pod_security == "restricted",
         )
+        storage = None
+        if _stores_files(chosen):
+            storage = StorageCopy(await _packer(client, request), scratch, chosen.mount_path)
         line = ProgressLine()
-        runner = PodRunner(
-            client, run, _files(bundle), request.seconds, chosen.mount_path, request.skip_cleanup, line.show
-        )
+        runner = PodRunner(client, run, _files(bundle), request.seconds, request.skip_cleanup, line.show, storage)
         try:
             async with runner:
                 return [
@@ -207,6 +243,28 @@ async def _on_cluster(bundle: LoadedBundle, chosen: Configuration, request: Requ
             line.end()
             if request.skip_cleanup:
                 print(f"kept in namespace {run.namespace}: pods and ConfigMaps {run.name}-*", file=sys.stderr)
+
+
+async def _packer(client: Client, request: Request) -> Packer:
+    """The image that packs the files which tests store: the one that is named, else that of the suite. Raises CommandError."""
+    from olmctl.scorecard.storage import Packer
+    from olmctl.suite.manifests import image_of
+    from olmkit.tls.service import RUKPAK_SERVICE
+
+    if request.storage_image:
+        return Packer(request.storage_image)
+    namespace, name = request.connection["system_namespace"], RUKPAK_SERVICE.labels["app.kubernetes.io/name"]
+    try:
+        found = image_of(await client.get(_DEPLOYMENTS, name, namespace))
+        why = f"Deployment {namespace}/{name} has no container of its name"
+    except ApiError as error:
+        found, why = "", error.message
+    if not found:
+        text = (
+            "a test stores files, and an image is needed that packs them: name one with sh and tar with --storage-image"
+        )
+        raise CommandError(FAILED, f"{text} (that of the suite cannot be used: {why})")
+    return Packer(found, is_suite=True)
 
 
 def _without_cluster(bundle: LoadedBundle, chosen: Configuration, why: str) -> list[Outcome]:
@@ -225,12 +283,21 @@ def _files(bundle: LoadedBundle) -> dict[str, bytes]:
     }
 
 
-def _write(outcomes: Sequence[Outcome], directory: Path) -> None:
-    """Write the results and the log of each test to <directory>/<suite>/<test>."""
+def _write(outcomes: Sequence[Outcome], directory: Path, *, with_results: bool) -> None:
+    """Write the files that each test has stored, its results and its log to <directory>/<suite>/<test>."""
     for number, outcome in enumerate(outcomes, start=1):
         labels = outcome.spec.labels
         place = directory / _part(labels.get("suite", "")) / _part(labels.get("test") or f"test-{number}")
+        if outcome.files is not None:
+            from olmctl.scorecard.storage import move_files
+
+            move_files(outcome.files, place)
+        if not with_results:
+            continue
         place.mkdir(parents=True, exist_ok=True)
+        for name in ("results.json", "log.txt"):  # never through a link
+            if (place / name).is_symlink():
+                (place / name).unlink()
         (place / "results.json").write_text(FORMATS["json"]([outcome]) + "\n")
         (place / "log.txt").write_text("".join(f"{each.log}\n" for each in outcome.results if each.log))
 

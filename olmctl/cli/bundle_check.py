@@ -126,7 +126,13 @@ def validate(**given: Any) -> int:
     "--test-output",
     type=file_path(),
     metavar="DIR",
-    help="Write the results and the log of each test to DIR/SUITE/TEST.",
+    help="Write the results, the log and the stored files of each test to DIR/SUITE/TEST.",
+)
+@click.option(
+    "--storage-image",
+    default="",
+    metavar="IMAGE",
+    help="The image of the container that packs the files which tests store: one with sh and tar. [default: that of the suite]",
 )
 @click.option(
     "--pod-security",

@@ -9,19 +9,22 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from olmctl.scorecard.configuration import Stage, TestSpec
 from olmctl.scorecard.pods import CONTAINER, RUN_LABEL, BundleVolume, PodState, Run, bundle_volume, pod_of, state_of
 from olmctl.scorecard.results import Outcome, Result, State, failed, results_of
+from olmctl.scorecard.storage import PODS, NotCopied, Packer, copy_out
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 
-PODS = Kind("", "v1", "Pod", "pods", namespaced=True)
 CONFIG_MAPS = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
 POLL_SECONDS = 0.5
 MAX_LOG_BYTES = 1024**2
+MIN_COPY_SECONDS = 60.0
+"""The time for the files of one test, if its own time is shorter."""
 MAX_PODS = 32
 """Pods that run at a time."""
 
@@ -31,6 +34,20 @@ Progress = Callable[[str], None]
 def new_run(namespace: str, service_account: str, *, restricted: bool) -> Run:
     """A run with a name of its own."""
     return Run(f"scorecard-{secrets.token_hex(4)}", namespace, service_account, restricted)
+
+
+@dataclass(frozen=True)
+class StorageCopy:
+    """How the files that tests store are copied. `directory` has one directory for each pod; `mount_path` is the place in pods of
+    tests that name none."""
+
+    packer: Packer
+    directory: Path
+    mount_path: str = ""
+
+    def path_of(self, spec: TestSpec) -> str:
+        """The place where a test stores files; "" if it stores none."""
+        return spec.mount_path or self.mount_path
 
 
 @dataclass
@@ -43,9 +60,10 @@ class PodRunner:
     files: Mapping[str, bytes]
     seconds: float
     """The time that one test has."""
-    mount_path: str = ""
     keeps_all: bool = False
     progress: Progress = lambda text: None
+    storage: StorageCopy | None = None
+    """How the files of tests are copied; None: no test stores any."""
     _count: int = 0
     _bundle: BundleVolume | None = None
 
@@ -82,14 +100,30 @@ class PodRunner:
         begin, name = loop.time(), f"{self.run.name}-{self._count}"
         self._count += 1
         self.progress(f"{spec.name}: pod {name}")
-        pod = pod_of(self.run, name, spec, self.mount_path, self._bundle, self.seconds)
+        path = self.storage.path_of(spec) if self.storage is not None else ""
+        storage = self.storage.packer.storage(path) if self.storage is not None and path else None
+        pod = pod_of(self.run, name, spec, self._bundle, self.seconds, storage)
         try:
             await self.client.create(PODS, pod)
             state = await self._wait(name, begin + self.seconds)
             log, problem = await self._log(name) if state.has_run else ("", "")
         except ApiError as error:
             return failed(spec, error.message, state=State.ERROR, seconds=loop.time() - begin)
-        return _outcome(spec, state, log, problem, self.seconds, loop.time() - begin)
+        outcome = _outcome(spec, state, log, problem, self.seconds, loop.time() - begin)
+        return await self._with_files(outcome, name, path) if path and state.has_run else outcome
+
+    async def _with_files(self, outcome: Outcome, pod: str, path: str) -> Outcome:
+        """The outcome with the files that the test has stored; with an error if they cannot be copied."""
+        assert self.storage is not None
+        self.progress(f"{outcome.spec.name}: copying the files in {path}")
+        files = self.storage.directory / pod
+        try:
+            async with asyncio.timeout(max(self.seconds, MIN_COPY_SECONDS)):
+                await copy_out(self.client, self.run.namespace, pod, self.storage.packer.packing(path), files)
+        except (NotCopied, TimeoutError) as error:
+            text = f"its files in {path} are not copied: {str(error) or 'not in time'}"
+            return replace(outcome, results=(*outcome.results, Result(outcome.spec.name, State.ERROR, [text])))
+        return replace(outcome, files=files)
 
     async def _wait(self, name: str, deadline: float) -> PodState:
         """The state of the pod when it has ended, or when its time is over. Raises ApiError."""

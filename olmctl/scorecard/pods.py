@@ -20,7 +20,8 @@ MAX_CONFIG_MAP_BYTES = 900_000
 """Bytes of the files in one ConfigMap; the API server takes 1 MiB with everything else of it."""
 RUN_LABEL = "olm.operatorframework.io/scorecard"
 """The label of the pods and ConfigMaps of `olm bundle scorecard`, with the name of the run as its value."""
-CONTAINER = "scorecard-test"
+CONTAINER, GATHER = "scorecard-test", "scorecard-gather"
+"""The container of a test, and the one that packs the files that it stores."""
 BUNDLE_PATH = "/bundle"
 _CREATED_BY = {"app.kubernetes.io/managed-by": "olm", "app.kubernetes.io/component": "scorecard"}
 _FATAL_REASONS = frozenset(
@@ -98,15 +99,43 @@ def _groups(files: Mapping[str, bytes]) -> Iterator[list[str]]:
         yield group
 
 
-def pod_of(run: Run, name: str, spec: TestSpec, mount_path: str, bundle: BundleVolume, seconds: float) -> Object:
+@dataclass(frozen=True)
+class Storage:
+    """A directory in which a test stores files, and the container that packs them: an image and the command that waits."""
+
+    path: str
+    image: str
+    command: Sequence[str]
+
+    def container(self, name: str, run: Run) -> Object:
+        """The container. It reads files of any user, unless the namespace forbids that."""
+        security: Object = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+        if not run.restricted:
+            security = {"runAsUser": 0, "capabilities": {"drop": ["ALL"], "add": ["DAC_OVERRIDE"]}}
+        return {
+            "name": name,
+            "image": self.image,
+            "command": list(self.command),
+            "volumeMounts": [self.mount],
+            "securityContext": security,
+        }
+
+    @property
+    def mount(self) -> Object:
+        """Where the volume of the files is."""
+        return {"name": "storage", "mountPath": self.path}
+
+
+def pod_of(
+    run: Run, name: str, spec: TestSpec, bundle: BundleVolume, seconds: float, storage: Storage | None = None
+) -> Object:
     """The pod of a test, which is ended after `seconds` also if nobody watches it."""
-    storage = spec.mount_path or mount_path
     env = [{"name": "SCORECARD_NAMESPACE", "value": run.namespace}]
     volumes, mounts = [bundle.volume], list(bundle.mounts)
-    if storage:
-        env.append({"name": "SCORECARD_STORAGE", "value": storage})
+    if storage is not None:
+        env.append({"name": "SCORECARD_STORAGE", "value": storage.path})
         volumes.append({"name": "storage", "emptyDir": {}})
-        mounts.append({"name": "storage", "mountPath": storage})
+        mounts.append(storage.mount)
     container: Object = {
         "name": CONTAINER,
         "image": spec.image,
@@ -130,7 +159,7 @@ def pod_of(run: Run, name: str, spec: TestSpec, mount_path: str, bundle: BundleV
             "activeDeadlineSeconds": max(1, int(seconds)) + 60,
             "terminationGracePeriodSeconds": 1,
             "securityContext": security,
-            "containers": [container],
+            "containers": [container, *([storage.container(GATHER, run)] if storage is not None else [])],
             "volumes": volumes,
         },
     }
@@ -147,15 +176,17 @@ class PodState:
 
 
 def state_of(pod: Object) -> PodState:
-    """The state of a pod of one container."""
+    """The state of a pod of one test: that of its container, because the one that packs files never ends."""
     status = mapping(pod.get("status"))
-    container = next(iter(mappings(status.get("containerStatuses"))), {})
-    state = mapping(container.get("state"))
+    containers = mappings(status.get("containerStatuses"))
+    state = next((mapping(each.get("state")) for each in containers if each.get("name") == CONTAINER), {})
     ended = mapping(state.get("terminated"))
-    if status.get("phase") == "Succeeded":
+    if status.get("phase") == "Succeeded" or (ended and ended.get("exitCode") == 0):
         return PodState(is_ended=True, has_run=True)
+    if ended:
+        return PodState(is_ended=True, has_run=True, failure=_failure(status, ended))
     if status.get("phase") == "Failed":
-        return PodState(is_ended=True, has_run=bool(ended), failure=_failure(status, ended))
+        return PodState(is_ended=True, has_run=False, failure=_failure(status, ended))
     if waiting := mapping(state.get("waiting")):
         reason = str(waiting.get("reason") or "")
         text = f"its container waits: {_sentence(reason, waiting.get('message'))}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -38,6 +39,8 @@ class Outcome:
     spec: TestSpec
     results: Sequence[Result] = ()
     seconds: float = 0.0
+    files: Path | None = None
+    """A directory with the files that the test has stored."""
 
     @property
     def passed(self) -> bool:

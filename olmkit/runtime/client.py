@@ -12,7 +12,7 @@ import copy
 import io
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
@@ -28,7 +28,7 @@ from olmkit.runtime.kubeconfig import ApiCredentials, load, load_address, load_k
 
 __all__ = ["Client", "Discovery", "DiscoveryCache"]
 
-Query = Mapping[str, str | int | None]
+Query = Mapping[str, str | int | Sequence[str] | None]
 
 MAX_CONNECTIONS = 1000
 """Concurrent connections to the API server: each watch holds one."""
@@ -392,7 +392,7 @@ class Client:
         return {**self._impersonation, **await self._shared.credentials.headers()}
 
     def _url(self, path: str, query: Query) -> str:
-        encoded = urlencode({key: value for key, value in query.items() if value is not None})
+        encoded = urlencode({key: value for key, value in query.items() if value is not None}, doseq=True)
         return f"{path}?{encoded}" if encoded else path
 
     @asynccontextmanager

@@ -9,6 +9,7 @@ import pytest
 
 from olmctl.scorecard.configuration import TestSpec
 from olmctl.scorecard.pods import MAX_CONFIG_MAP_BYTES, FileTooLarge, Run, bundle_volume, pod_of, state_of
+from olmctl.scorecard.storage import Packer
 
 RUN = Run("scorecard-1", "ns", "tester")
 
@@ -38,8 +39,14 @@ def test_a_file_that_fits_into_no_configmap_is_named() -> None:
 
 def test_a_pod() -> None:
     bundle = bundle_volume(RUN, {"manifests/a.yaml": b"a"})
-    pod = pod_of(RUN, "p", TestSpec("i:v1", ("run", "a")), "/files", bundle, 30)
-    container = pod["spec"]["containers"][0]
+    files = Packer("tools:v1").storage("/files")
+    pod = pod_of(RUN, "p", TestSpec("i:v1", ("run", "a")), bundle, 30, files)
+    container, packer = pod["spec"]["containers"]
+    assert (packer["name"], packer["image"]) == ("scorecard-gather", "tools:v1")
+    assert [each["volumeMounts"][-1] for each in (container, packer)] == [
+        {"name": "storage", "mountPath": "/files"}
+    ] * 2
+    assert packer["securityContext"]["runAsUser"] == 0, "files of any user are read"
     assert (container["image"], container["command"]) == ("i:v1", ["run", "a"])
     assert {each["name"]: each["value"] for each in container["env"]} == {
         "SCORECARD_NAMESPACE": "ns",
@@ -47,14 +54,18 @@ def test_a_pod() -> None:
     }
     assert (pod["spec"]["serviceAccountName"], pod["spec"]["activeDeadlineSeconds"]) == ("tester", 90)
     assert "runAsNonRoot" not in pod["spec"]["securityContext"]
-    plain = pod_of(Run("r", "ns", "s", restricted=True), "p", TestSpec("i"), "", bundle, 30)["spec"]
+    restricted = Run("r", "ns", "s", restricted=True)
+    limited = pod_of(restricted, "p", TestSpec("i"), bundle, 30, Packer("i", is_suite=True).storage("/a"))["spec"]
+    assert "runAsUser" not in limited["containers"][1]["securityContext"]
+    plain = pod_of(restricted, "p", TestSpec("i"), bundle, 30)["spec"]
     assert plain["securityContext"]["runAsNonRoot"] is True
     assert [each["name"] for each in plain["volumes"]] == ["bundle"]
     assert "command" not in plain["containers"][0]
 
 
 def pod(phase: str, state: dict[str, Any] | None = None, **status: Any) -> dict[str, Any]:
-    containers = [{"name": "c", "state": state}] if state else []
+    others = [{"name": "scorecard-gather", "state": {"running": {}}}]
+    containers = [*others, {"name": "scorecard-test", "state": state}] if state else []
     return {"status": {"phase": phase, "containerStatuses": containers, **status}}
 
 
@@ -72,6 +83,16 @@ UNSCHEDULED = [{"type": "PodScheduled", "status": "False", "reason": "Unschedula
             True,
             "its container ended with exit code 2 (Error): no",
             id="it has failed",
+        ),
+        pytest.param(
+            pod("Running", {"terminated": {"exitCode": 0}}), True, True, "", id="it has ended, and its files are packed"
+        ),
+        pytest.param(
+            pod("Running", {"terminated": {"exitCode": 2, "reason": "Error"}}),
+            True,
+            True,
+            "its container ended with exit code 2 (Error)",
+            id="it has failed, and its files are packed",
         ),
         pytest.param(
             pod("Failed", reason="DeadlineExceeded", message="too long"),
