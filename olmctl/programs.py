@@ -1,7 +1,7 @@
 """Runs another program of this machine, such as a credential helper or kustomize, with limits on its time and on its output.
 
-What a program prints beyond the limit is not read, and it is ended. The output is not complete until the program has ended: what
-it has started, and what keeps the pipes open, is not waited for. Never uses a shell, and never prints what it reads.
+A program that prints more than the limit is ended. Other processes that it has started, and that keep its pipes open, are not
+waited for. Never uses a shell, and never prints what it reads.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ class _Streams:
 
     @property
     def output(self) -> bytes:
-        """What was read of the standard output."""
+        """The part of the standard output that was read."""
         return bytes(self._read[self._process.stdout])
 
     @property
     def errors(self) -> bytes:
-        """What was read of the standard error output."""
+        """The part of the standard error output that was read."""
         return bytes(self._read[self._process.stderr]) if self._process.stderr is not None else b""
 
     def transfer(self, deadline: float) -> None:

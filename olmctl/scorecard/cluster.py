@@ -38,7 +38,7 @@ def new_run(namespace: str, service_account: str, *, restricted: bool) -> Run:
 
 @dataclass(frozen=True)
 class StorageCopy:
-    """How the files that tests store are copied. `directory` has one directory for each pod; `mount_path` is the place in pods of
+    """The way in which the files of tests are copied. `directory` has one directory for each pod; `mount_path` is the place in pods of
     tests that name none."""
 
     packer: Packer
@@ -63,7 +63,7 @@ class PodRunner:
     keeps_all: bool = False
     progress: Progress = lambda text: None
     storage: StorageCopy | None = None
-    """How the files of tests are copied; None: no test stores any."""
+    """The way in which the files of tests are copied; None: no test stores any."""
     _count: int = 0
     _bundle: BundleVolume | None = None
 

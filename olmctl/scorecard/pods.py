@@ -122,7 +122,7 @@ class Storage:
 
     @property
     def mount(self) -> Object:
-        """Where the volume of the files is."""
+        """The mount of the volume of the files."""
         return {"name": "storage", "mountPath": self.path}
 
 
