@@ -38,8 +38,8 @@ def new_run(namespace: str, service_account: str, *, restricted: bool) -> Run:
 
 @dataclass(frozen=True)
 class StorageCopy:
-    """The way in which the files of tests are copied. `directory` has one directory for each pod; `mount_path` is the place in pods of
-    tests that name none."""
+    """The way in which the files of tests are copied. `directory` has one directory for each pod; `mount_path` is the place in
+    pods of tests that name none."""
 
     packer: Packer
     directory: Path

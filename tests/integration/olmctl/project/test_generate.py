@@ -305,9 +305,9 @@ def test_definitions_of_another_directory_come_in_place_of_those_of_the_input(pr
         ),
         pytest.param(
             {"a.yaml": operator()},
-            ("--channels", "a\nRUN b"),
-            "operators.operatorframework.io.bundle.channels.v1 would be 'a\\nRUN b': its value has a line break",
-            id="a channel of two lines",
+            ("--default-channel", "a\nRUN b"),
+            "operators.operatorframework.io.bundle.channel.default.v1 would be 'a\\nRUN b': its value has a line break",
+            id="a default channel of two lines",
         ),
         pytest.param(
             {"a.yaml": operator()},
