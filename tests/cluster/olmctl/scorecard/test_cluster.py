@@ -16,9 +16,10 @@ import pytest_asyncio
 from devcluster.cluster import Cluster
 from devcluster.demo.sample_catalog import SAMPLES
 from olmctl.main import main
-from olmctl.scorecard.cluster import CONFIG_MAPS, PODS, PodRunner, new_run
+from olmctl.scorecard.cluster import CONFIG_MAPS, PodRunner, new_run
 from olmctl.scorecard.configuration import Stage, TestSpec
 from olmctl.scorecard.pods import RUN_LABEL
+from olmctl.scorecard.storage import PODS
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client

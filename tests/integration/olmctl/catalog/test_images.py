@@ -47,7 +47,7 @@ class Ended:
 def run(command: str, image: str, registry: LocalRegistry, directory: Path) -> Ended:
     """Run the command in a process of its own."""
     options = ("--registries-conf", str(registry.registries_conf), "--allow-source-cidr", "127.0.0.0/8")
-    arguments = ("catalog", "add", image, "--catalog", str(directory / "catalog"))
+    arguments: tuple[str, ...] = ("catalog", "add", image, "--catalog", str(directory / "catalog"))
     if command != "add":
         arguments = ("bundle", command, image)
     ended = subprocess.run(
