@@ -24,7 +24,7 @@ from typing import Any
 
 import yaml
 
-from olmctl.operators.output import as_yaml
+from olmctl.object_text import as_yaml
 from olmctl.suite.manifests import SYSTEM_NAMESPACE, Manifests
 from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.api.meta import Object

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from olmctl.operators.output import as_yaml
+from olmctl.object_text import as_yaml
 from release.kustomization import objects_of
 from release.suite import CONFIG
 

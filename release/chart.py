@@ -15,7 +15,7 @@ import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from olmctl.operators.output import as_yaml
+from olmctl.object_text import as_yaml
 from olmctl.suite.manifests import (
     KEYS_NAMESPACE,
     NAME_LABEL,

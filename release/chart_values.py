@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from olmctl.operators.output import as_yaml
+from olmctl.object_text import as_yaml
 from olmctl.suite.manifests import KEYS_NAMESPACE, Manifests
 from olmkit.api.meta import Object
 from olmkit.api.patterns import DIGEST, DNS_LABEL, IMAGE_HOST, IMAGE_REPOSITORY, IMAGE_TAG

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from olmctl.operators.output import as_yaml
+from olmctl.object_text import as_yaml
 from olmkit.api.meta import Object
 
 Lines = Callable[[str], list[str]]

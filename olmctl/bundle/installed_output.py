@@ -10,7 +10,7 @@ import click
 from olmctl.bundle.example import Example, first_example
 from olmctl.bundle.facts import BundleFacts
 from olmctl.bundle.source import BundleSource
-from olmctl.operators.output import as_yaml
+from olmctl.object_text import as_yaml
 from olmctl.questions.installed_objects import InstalledObjects, installed_objects
 from olmctl.questions.operator_state import part, text_at
 from olmctl.questions.session import Session

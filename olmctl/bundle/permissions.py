@@ -15,8 +15,8 @@ from olmctl.bundle.directory import read_directory
 from olmctl.bundle.install_options import account_of
 from olmctl.bundle.pulled_image import OPTIONS, pulled
 from olmctl.commands import FAILED, CommandError
+from olmctl.object_text import as_json, as_yaml, object_list
 from olmctl.operators.bundle_reader import bundle_reader
-from olmctl.operators.output import as_json, as_yaml, object_list
 from olmctl.operators.session import on_cluster
 from olmctl.questions.permissions import bundle_roles, installed_roles
 from olmctl.questions.session import Session

@@ -10,7 +10,8 @@ import click
 from olmctl.migration.catalog_sources import CatalogPlan
 from olmctl.migration.packages import MigrationPlan, PackagePlan, version_of
 from olmctl.migration.v0 import at, full_name, name_of, text, texts
-from olmctl.operators.output import Column, as_yaml, object_list, print_object, print_table
+from olmctl.object_text import as_yaml, object_list
+from olmctl.operators.output import Column, print_object, print_table
 from olmctl.terminal import clean
 from olmkit.api.meta import Object
 

@@ -15,7 +15,7 @@ from olmctl.diff.definitions import ConcernedObject, DefinitionChange
 from olmctl.diff.objects import Change, ObjectChange
 from olmctl.diff.permissions import Permission, sentences
 from olmctl.diff.problem_groups import problem_groups
-from olmctl.operators.output import as_yaml
+from olmctl.object_text import as_yaml
 from olmctl.questions.difference import Difference
 from olmctl.terminal import clean
 from olmctl.terminal_output import coloured

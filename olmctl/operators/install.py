@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from olmctl.commands import FAILED, REFUSED, CommandError
+from olmctl.object_text import without_managed_fields
 from olmctl.operators.field_options import check_fields
 from olmctl.operators.follow import ended_by, wait_for_operator, wait_until_gone
 from olmctl.operators.list import RESOURCE
-from olmctl.operators.output import print_object, without_managed_fields
+from olmctl.operators.output import print_object
 from olmctl.operators.session import on_cluster
 from olmctl.questions.adoption import adoption_of
 from olmctl.questions.install import InstallRequest, existing_operator, install_check, install_request

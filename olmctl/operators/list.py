@@ -5,15 +5,9 @@ from __future__ import annotations
 import click
 
 from olmctl.commands import warn
+from olmctl.object_text import object_list, without_managed_fields
 from olmctl.operators.installation_output import print_installations, report_left_installations
-from olmctl.operators.output import (
-    Column,
-    age,
-    object_list,
-    print_object,
-    print_table,
-    without_managed_fields,
-)
+from olmctl.operators.output import Column, age, print_object, print_table
 from olmctl.operators.session import on_cluster
 from olmctl.questions.operators import OperatorRow, all_operators
 from olmctl.questions.session import Session

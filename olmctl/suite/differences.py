@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from olmctl.questions.session import FIELD_MANAGER
-from olmctl.suite.kept_settings import pull_secrets_of
-from olmctl.suite.manifests import set_image, set_pull_secrets
+from olmctl.suite.manifests import pull_secrets_of, set_image, set_pull_secrets
 from olmctl.suite.objects import DIFFERS, MAX_CONCURRENT_REQUESTS, ObjectState, kind_of
 from olmkit.api.meta import Object
 from olmkit.errors import ApiError, Unavailable

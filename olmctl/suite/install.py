@@ -10,16 +10,22 @@ from typing import Any
 
 import click
 
-from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
+from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError, warn
 from olmctl.operators.follow import RETRY_DELAY_SECONDS, versions_of
 from olmctl.operators.session import on_cluster
 from olmctl.questions.operator_state import is_terminating
 from olmctl.questions.port_forward import POD
 from olmctl.questions.session import FIELD_MANAGER, Session
 from olmctl.suite.helm_release import warn_of_helm_release
-from olmctl.suite.installed import check_installed, delete_leftovers, find_controllers, find_leftovers
-from olmctl.suite.kept_settings import kept_image, pull_secrets_of
-from olmctl.suite.manifests import PART_OF, PART_OF_LABEL, Manifests, documents, load_manifests
+from olmctl.suite.installed import (
+    check_installed,
+    check_system_namespace,
+    delete_leftovers,
+    find_controllers,
+    find_leftovers,
+)
+from olmctl.suite.kept_settings import kept_image
+from olmctl.suite.manifests import PART_OF, PART_OF_LABEL, Manifests, documents, load_manifests, pull_secrets_of
 from olmctl.suite.objects import (
     ObjectState,
     deletion_text,
@@ -30,7 +36,7 @@ from olmctl.suite.objects import (
     place_of,
     states,
 )
-from olmctl.suite.operator_conditions import with_definition, with_own_definition
+from olmctl.suite.operator_conditions import foreign_definition, with_definition, with_own_definition
 from olmctl.suite.preflight import check_permissions, check_version, install_permissions
 from olmctl.suite.running import with_leaders
 from olmctl.suite.status import exit_status, print_states
@@ -46,6 +52,7 @@ from olmkit.runtime.election import LeaseDurations
 async def install(session: Session, image: str, export: bool, **options: Any) -> int:
     """Install the suite, or change the one that is installed to this version and this image."""
     namespace, pull_secrets = session.system_namespace, options["pull_secrets"]
+    check_system_namespace(namespace)
     manifests, has_conditions = (
         load_manifests(image, namespace, pull_secrets=pull_secrets),
         options["operator_conditions"],
@@ -61,7 +68,7 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
     controllers = await find_controllers(client, manifests, namespace)
     image, pull_secrets = image or kept_image(manifests, controllers), pull_secrets or pull_secrets_of(controllers)
     manifests = load_manifests(image, namespace, pull_secrets=pull_secrets)
-    manifests = await with_own_definition(client, manifests, is_wanted=has_conditions)
+    manifests = await _with_conditions(client, manifests, is_wanted=has_conditions)
     await _wait_for_deletions(client, manifests, deadline, seconds)
     is_forced, is_dry_run, is_waiting = options["is_forced"], bool(options["dry_run"]), not options["no_wait"]
     await check_installed(client, manifests, controllers, is_forced=is_forced)
@@ -82,13 +89,25 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
     return 0
 
 
+async def _with_conditions(client: Client, manifests: Manifests, *, is_wanted: bool) -> Manifests:
+    """The manifests with the CRD of OperatorConditions, as with_own_definition() has it; warns if it is not the suite's."""
+    found = await with_own_definition(client, manifests, is_wanted=is_wanted)
+    if is_wanted and (text := foreign_definition(found)):
+        warn(text)
+    return found
+
+
 async def _finish(session: Session, manifests: Manifests, leftovers: Sequence[Object]) -> int:
     """Delete what no controller needs, and print the state with the leaders, which have a time of their own. Returns the exit
     status."""
     session.time.lift()
     await delete_leftovers(session.client, leftovers)
     now = await states(session.client, manifests.all)
-    found = await with_leaders(session.client, session.system_namespace, now, LeaseDurations.duration)
+    line = ProgressLine(is_for_terminal=True)
+    try:
+        found = await with_leaders(session.client, session.system_namespace, now, line.show, LeaseDurations.duration)
+    finally:
+        line.end()
     print_states(found)
     return exit_status(found)
 

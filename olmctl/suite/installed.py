@@ -19,18 +19,23 @@ from olmctl.suite.manifests import (
     Manifests,
     image_of,
 )
-from olmctl.suite.objects import DEPLOYMENT, KINDS, find_all, is_own, kind_of, name_of
+from olmctl.suite.objects import DEPLOYMENT, KINDS, find_all, is_newer, is_own, kind_of, name_of
 from olmctl.terminal import clean
 from olmkit.api.meta import Object
 from olmkit.api.ownership import has_applied
 from olmkit.errors import NotFound
-from olmkit.gocompat.versions import BadVersion, parse_tolerant_version
 from olmkit.runtime.client import Client
 
 _DEFAULT_NAMESPACES = (SYSTEM_NAMESPACE, KEYS_NAMESPACE)
 """Whoever has made these has made them for the suite."""
 KEPT_KINDS = ("CustomResourceDefinition", "Namespace")
 """Kinds that an upgrade never deletes: everything in them would be deleted too."""
+
+
+def check_system_namespace(name: str) -> None:
+    """Raises UsageError for the namespace of the keys."""
+    if name == KEYS_NAMESPACE:
+        raise click.UsageError(f"--system-namespace is {name}, the namespace of the keys: choose another one")
 
 
 async def check_installed(
@@ -77,14 +82,6 @@ async def _check_namespaces(client: Client, manifests: Manifests, *, is_forced: 
             text = f"namespace/{name} exists and is not olm-suite's: choose another one with --system-namespace"
             more = "" if is_cluster_namespace else ", or use --force"
             raise CommandError(REFUSED, text + more)
-
-
-def is_newer(version: str, other: str) -> bool:
-    """Report whether a version is above another one; no other text is."""
-    try:
-        return parse_tolerant_version(version) > parse_tolerant_version(other)
-    except BadVersion:
-        return False
 
 
 def _check_stored_versions(wanted: Sequence[Object], found: Iterable[Object | None]) -> None:

@@ -1,15 +1,15 @@
-"""The image of the controllers that are installed, and the Secrets to pull it: an installation that names none keeps them.
+"""The image of the controllers that are installed: an installation that names none keeps it.
 
 Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import click
 
-from olmctl.questions.operator_state import part, text_at
+from olmctl.questions.operator_state import text_at
 from olmctl.suite.manifests import PART_OF, VERSION_LABEL, Manifests, image_of
 from olmctl.terminal import clean
 from olmkit.api.meta import Object
@@ -39,12 +39,6 @@ def kept_image(manifests: Manifests, controllers: Sequence[Object]) -> str:
     installed = sorted({f"{clean(image_of(each))} ({each['metadata']['name']})" for each in controllers})
     text = f"--image is missing: it does not follow from what is installed, {', '.join(installed)}"
     raise click.UsageError(f"{text}. Name the image of {version}, such as --image {EXAMPLE}:{version}")
-
-
-def pull_secrets_of(controllers: Iterable[Object]) -> tuple[str, ...]:
-    """The names of the Secrets with which the image of the controllers is pulled."""
-    listed = (part(each, "spec", "template", "spec", "imagePullSecrets") or () for each in controllers)
-    return tuple(dict.fromkeys(each["name"] for secrets in listed for each in secrets))
 
 
 def _image_for(version: str, controller: Object) -> str:

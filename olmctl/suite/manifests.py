@@ -12,12 +12,13 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import click
 import yaml
 
-from olmctl.operators.output import as_yaml
+from olmctl.object_text import as_yaml
+from olmctl.questions.operator_state import part
 from olmkit.api.crd import CRD_DEFINITIONS, custom_resource_definition
 from olmkit.api.meta import Object
+from olmkit.errors import OlmError
 from olmkit.runtime.flags import Settings
 
 FILE_NAME = "manifests.yaml"
@@ -73,10 +74,11 @@ def load_manifests(
     """The manifests of this version, with `image` for all controllers if it is not empty, with these Secrets to pull it, and in
     these namespaces.
 
-    Raises UsageError if they are one namespace: who may create Secrets there could create tokens of all its ServiceAccounts.
+    Raises OlmError if they are one namespace: who may create Secrets there could create tokens of all its ServiceAccounts.
     """
     if system_namespace == keys_namespace:
-        raise click.UsageError(f"--system-namespace is {keys_namespace}, the namespace of the keys: choose another one")
+        text = f"--system-namespace is {keys_namespace}, the namespace of the keys: choose another one"
+        raise OlmError("SameNamespace", text)
     objects = [copy.deepcopy(each) for each in _bundled()]
     if image:
         set_image(objects, image)
@@ -114,6 +116,12 @@ def set_pull_secrets(objects: Iterable[Object], names: Sequence[str]) -> None:
     for each in objects:
         if names and each["kind"] == "Deployment":
             each["spec"]["template"]["spec"]["imagePullSecrets"] = [{"name": name} for name in names]
+
+
+def pull_secrets_of(controllers: Iterable[Object]) -> tuple[str, ...]:
+    """The names of the Secrets with which the image of the controllers is pulled."""
+    listed = (part(each, "spec", "template", "spec", "imagePullSecrets") or () for each in controllers)
+    return tuple(dict.fromkeys(each["name"] for secrets in listed for each in secrets))
 
 
 def image_of(deployment: Object) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from olmctl.commands import warn
 from olmctl.suite.manifests import Manifests
 from olmctl.suite.objects import find, is_own, name_of
 from olmkit.api.crd import operator_condition_definition
@@ -21,12 +20,14 @@ def with_definition(manifests: Manifests) -> Manifests:
 
 async def with_own_definition(client: Client, manifests: Manifests, *, is_wanted: bool = False) -> Manifests:
     """The manifests with the CRD if the suite has it on the cluster, or if it is wanted and nobody has it."""
+    found = await find(client, operator_condition_definition())
+    has_it = is_wanted if found is None else is_own(found)
+    return with_definition(manifests) if has_it else manifests
+
+
+def foreign_definition(manifests: Manifests) -> str:
+    """The sentence about the CRD if it is wanted and these manifests, of with_own_definition(), lack it; "" if they have it."""
     definition = operator_condition_definition()
-    found = await find(client, definition)
-    if found is None:
-        return with_definition(manifests) if is_wanted else manifests
-    if is_own(found):
-        return with_definition(manifests)
-    if is_wanted:
-        warn(f"{name_of(definition)} stays as it is: it is not olm-suite's, and rukpak uses it")
-    return manifests
+    if definition in manifests.crds:
+        return ""
+    return f"{name_of(definition)} stays as it is: it is not olm-suite's, and rukpak uses it"

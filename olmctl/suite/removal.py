@@ -15,6 +15,7 @@ from typing import Self
 
 from olmctl.commands import REFUSED, TIMED_OUT, CommandError, warn
 from olmctl.questions.operator_state import is_terminating
+from olmctl.suite.controller_stop import check_stopped, stop
 from olmctl.suite.controllers import Controllers
 from olmctl.suite.finalizers import controllers_of, held_text, remove_own_finalizers
 from olmctl.suite.manifests import PART_OF, PART_OF_LABEL
@@ -98,7 +99,10 @@ class Removal:
             if uids & {each["metadata"]["uid"], *owner_uids(each)}
             for name in controllers_of(each)
         }
-        stopped = await self._controllers.find_stopped(names, self._line)
+        try:
+            stopped = await self._controllers.find_stopped(names, self._line.show)
+        finally:
+            self._line.end()
         if stopped and not self._is_forced:
             raise CommandError(REFUSED, _stopped_text(stopped))
         await self._stop(stopped, self._deadline)
@@ -119,7 +123,7 @@ class Removal:
 
     async def _stop(self, names: Iterable[str], until: float) -> None:
         for name in names:
-            await self._controllers.stop(name, until)
+            await stop(self._client, self._controllers, self._watched, name, until)
             self._stopped.add(name)
 
     async def delete_custom_resources(self, kind: Kind, is_chosen: Choice) -> None:
@@ -221,7 +225,7 @@ class Removal:
         """Remove the suite's finalizers from objects that are being deleted and whose controllers this command has stopped."""
         chosen = [obj for obj in found if is_terminating(obj) and self._has_stopped(controllers_of(obj))]
         for name in sorted({name for obj in chosen for name in controllers_of(obj)}):
-            await self._controllers.check_stopped(name)
+            await check_stopped(self._controllers, name)
         for obj in chosen:
             with suppress(NotFound, Conflict), self._repeated():  # it has changed: a change follows
                 await remove_own_finalizers(self._client, kind, obj)

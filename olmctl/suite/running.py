@@ -6,29 +6,32 @@ Pods without a leader do nothing, whatever their probes say.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from olmctl.suite.controllers import SUCCESSION_SECONDS, Controllers
 from olmctl.suite.objects import DIFFERS, ObjectState
 from olmctl.suite.watched import Watched
-from olmctl.terminal_output import ProgressLine
 from olmkit.runtime.client import Client
 
 NO_LEADER = "no replica leads: none renews its lease"
 
 
 async def with_leaders(
-    client: Client, namespace: str, states: Sequence[ObjectState], start_seconds: float = SUCCESSION_SECONDS
+    client: Client,
+    namespace: str,
+    states: Sequence[ObjectState],
+    show: Callable[[str], None],
+    start_seconds: float = SUCCESSION_SECONDS,
 ) -> list[ObjectState]:
     """The states, those of available controllers with their leaders: it waits until each has renewed its Lease, or cannot any
-    more. A Lease that nobody holds is acquired within `start_seconds`. Raises Unavailable."""
+    more. A Lease that nobody holds is acquired within `start_seconds`. `show` gets a text about each wait. Raises Unavailable."""
     names = [each.name for each in states if _is_available(each)]
     if not names:
         return list(states)
     async with Watched(client) as watched:
         controllers = await Controllers.open(client, namespace, watched)
-        await controllers.find_stopped(names, ProgressLine(is_for_terminal=True), start_seconds)
+        await controllers.find_stopped(names, show, start_seconds)
         leaders = {name: controllers.leader(name) for name in names}
     return [_with_leader(each, leaders[each.name]) if _is_available(each) else each for each in states]
 

@@ -8,14 +8,10 @@ from olmctl.commands import FAILED, NOT_FOUND, fail, warn
 from olmctl.operators.output import Column, print_object, print_table
 from olmctl.operators.session import on_cluster
 from olmctl.questions.session import Session
-from olmctl.suite.differences import compare
-from olmctl.suite.installed import is_newer
-from olmctl.suite.label_guard import LabelGuard, label_guard
-from olmctl.suite.manifests import load_manifests
-from olmctl.suite.objects import ObjectState, name_of, states
-from olmctl.suite.operator_conditions import with_own_definition
-from olmctl.suite.running import with_image_differences, with_leaders
-from olmctl.terminal import clean
+from olmctl.questions.suite_status import suite_status
+from olmctl.suite.installed import check_system_namespace
+from olmctl.suite.objects import ObjectState
+from olmctl.terminal_output import ProgressLine
 from olmkit.api.meta import Object
 
 _COLUMNS = (
@@ -34,38 +30,20 @@ _COLUMNS = (
 @on_cluster
 async def status(session: Session, output: str | None, no_headers: bool) -> int:
     """Show the objects of the suite, whether they are there, and the versions of the controllers."""
-    manifests = load_manifests(system_namespace=session.system_namespace)
-    manifests = await with_own_definition(session.client, manifests)
-    found = await states(session.client, manifests.all)
-    found = await with_leaders(session.client, session.system_namespace, with_image_differences(found))
-    versions = sorted({each.version for each in found if each.version})
-    unknown = ""
-    if versions == [manifests.version]:
-        compared = await compare(session.client, found)
-        found, unknown = compared.states, compared.unknown
-    is_installed = any(each.found for each in found)
-    guard = await label_guard(session.client) if is_installed else LabelGuard()
+    check_system_namespace(session.system_namespace)
+    line = ProgressLine(is_for_terminal=True)
+    try:
+        found = await suite_status(session, line.show)
+    finally:
+        line.end()
+    shown = [*found.objects, *found.guard.states]
     if output in ("json", "yaml"):
-        print_object(_document([*found, *guard.states]), output)
-    elif is_installed:
-        print_states([*found, *guard.states], is_wide=output == "wide", headers=not no_headers)
-    _warn(found, versions, manifests.version, unknown)
-    if guard.problem:
-        warn(guard.problem)
-    return exit_status(found)
-
-
-def _warn(found: Sequence[ObjectState], versions: Sequence[str], version: str, unknown: str) -> None:
-    """Say what differs and may differ, and what could not be compared."""
-    if versions and versions != [version]:
-        is_old = any(is_newer(each, version) for each in versions)
-        advice = "use the command olm of the newest version" if is_old else "`olm suite install` upgrades it"
-        warn(f"the cluster has {', '.join(versions)}, this command is of {version}: {advice}")
-    if unknown:
-        warn(f"not all objects could be compared with those of {version}: {clean(unknown)}")
-    for each in found:
-        if each.is_good and each.differences:
-            warn(f"{name_of(each.expected)} was changed on this cluster: {each.differences}")
+        print_object(_document(shown), output)
+    elif found.is_installed:
+        print_states(shown, is_wide=output == "wide", headers=not no_headers)
+    for each in found.warnings:
+        warn(each)
+    return exit_status(found.objects)
 
 
 def print_states(found: Sequence[ObjectState], *, is_wide: bool = False, headers: bool = True) -> None:

@@ -14,7 +14,7 @@ from olmctl.questions.installed_objects import InstalledObject, is_applied, owne
 from olmctl.questions.installed_objects import custom_resources as custom_resources_of
 from olmctl.questions.operator_state import is_protected
 from olmctl.questions.session import Session
-from olmctl.suite.installed import find_controllers
+from olmctl.suite.installed import check_system_namespace, find_controllers
 from olmctl.suite.manifests import Manifests, load_manifests
 from olmctl.suite.namespaces import Contents, kept_namespaces
 from olmctl.suite.objects import CRD, find_all, is_own
@@ -35,6 +35,7 @@ async def uninstall(session: Session, is_orphan: bool, is_removal: bool, **optio
     """Remove the suite from the cluster, in one of two ways: --orphan or --remove."""
     if is_orphan == is_removal:
         raise click.UsageError("choose one of --orphan and --remove")
+    check_system_namespace(session.system_namespace)
     client, manifests = session.client, load_manifests(system_namespace=session.system_namespace)
     await check_permissions(client, uninstall_permissions(manifests))
     await find_controllers(client, manifests, session.system_namespace)

@@ -26,6 +26,7 @@ DECLARATIONS = {
         "olmctl.cli.catalog",
         "olmctl.cli.cluster",
         "olmctl.cli.completion",
+        "olmctl.cli.console",
         "olmctl.cli.migrate",
     ),
     *("olmctl.cli.options", "olmctl.cli.resolve", "olmctl.cli.suite"),

@@ -1,21 +1,14 @@
-"""Tables, JSON and YAML of the commands that use a cluster."""
+"""Tables and ages of the commands that use a cluster."""
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
-import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
-from olmctl.operators.output import Column, age, as_json, as_yaml, print_table
+from olmctl.operators.output import Column, age, print_table
 
 COLUMNS = (Column("NAME"), Column("STATUS", is_status=True), Column("MESSAGE", is_wide=True))
-TEXTS = st.text(st.characters(codec="utf-8"))
-VALUES: st.SearchStrategy[Any] = st.dictionaries(TEXTS, TEXTS | st.booleans() | st.integers(-(10**9), 10**9))
 
 
 def test_a_table_is_aligned_and_empty_cells_are_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,18 +24,6 @@ def test_a_wide_table_without_headers(capsys: pytest.CaptureFixture[str]) -> Non
 def test_nothing_is_printed_for_no_rows_without_headers(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(COLUMNS, [], headers=False)
     assert capsys.readouterr().out == ""
-
-
-@given(VALUES)
-def test_json_is_printable_and_reads_as_the_same_value(value: Any) -> None:
-    text = as_json(value)
-    assert (json.loads(text), text.replace("\n", "").isprintable()) == (value, True)
-
-
-@given(VALUES)
-def test_yaml_is_printable_and_reads_as_the_same_value(value: Any) -> None:
-    text = as_yaml(value)
-    assert (yaml.safe_load(text), text.replace("\n", "").isprintable()) == (value, True)
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-import click
 import pytest
 
 from olmctl.suite.manifests import KEYS_NAMESPACE, SYSTEM_NAMESPACE, load_manifests
+from olmkit.errors import OlmError
 
 
 def test_the_version_is_that_of_the_distribution() -> None:
@@ -27,5 +27,5 @@ def test_another_namespace_replaces_the_usual_one_everywhere() -> None:
 
 
 def test_keys_have_a_namespace_of_their_own() -> None:
-    with pytest.raises(click.UsageError, match=f"--system-namespace is {KEYS_NAMESPACE}, the namespace of the keys"):
+    with pytest.raises(OlmError, match=f"--system-namespace is {KEYS_NAMESPACE}, the namespace of the keys"):
         load_manifests(system_namespace=KEYS_NAMESPACE)

@@ -1,0 +1,67 @@
+"""The objects of the suite on the cluster: whether they are there, as they have to be, and the versions of the controllers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from olmctl.questions.session import Session
+from olmctl.suite.differences import compare
+from olmctl.suite.label_guard import LabelGuard, label_guard
+from olmctl.suite.manifests import load_manifests
+from olmctl.suite.objects import ObjectState, is_newer, name_of, states
+from olmctl.suite.operator_conditions import with_own_definition
+from olmctl.suite.running import with_image_differences, with_leaders
+from olmctl.terminal import clean
+
+
+@dataclass(frozen=True)
+class SuiteStatus:
+    """The state of the suite."""
+
+    objects: tuple[ObjectState, ...]
+    """The objects of the manifests."""
+    guard: LabelGuard
+    """The guard of rukpak's labels."""
+    version: str
+    """The version of this program."""
+    versions: tuple[str, ...]
+    """The versions of the controllers."""
+    unknown: str
+    """The reason why objects could not be compared with the manifests; "" if all could be."""
+
+    @property
+    def is_installed(self) -> bool:
+        """True if any object is there."""
+        return any(each.found for each in self.objects)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences about what differs and may differ, and what could not be compared."""
+        found = []
+        if self.versions and self.versions != (self.version,):
+            is_old = any(is_newer(each, self.version) for each in self.versions)
+            advice = "use the command olm of the newest version" if is_old else "`olm suite install` upgrades it"
+            found.append(f"the cluster has {', '.join(self.versions)}, this command is of {self.version}: {advice}")
+        if self.unknown:
+            found.append(f"not all objects could be compared with those of {self.version}: {clean(self.unknown)}")
+        for each in self.objects:
+            if each.is_good and each.differences:
+                found.append(f"{name_of(each.expected)} was changed on this cluster: {each.differences}")
+        return (*found, *filter(None, [self.guard.problem]))
+
+
+async def suite_status(session: Session, show: Callable[[str], None]) -> SuiteStatus:
+    """Read it, with the leaders of the controllers, for which it waits for some seconds; `show` gets a text about each wait.
+    Raises ApiError; OlmError for the namespace of the keys."""
+    manifests = load_manifests(system_namespace=session.system_namespace)
+    manifests = await with_own_definition(session.client, manifests)
+    found = await states(session.client, manifests.all)
+    found = await with_leaders(session.client, session.system_namespace, with_image_differences(found), show)
+    versions, unknown = sorted({each.version for each in found if each.version}), ""
+    if versions == [manifests.version]:
+        compared = await compare(session.client, found)
+        found, unknown = compared.states, compared.unknown
+    is_installed = any(each.found for each in found)
+    guard = await label_guard(session.client) if is_installed else LabelGuard()
+    return SuiteStatus(tuple(found), guard, manifests.version, tuple(versions), unknown)
