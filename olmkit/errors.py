@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import timedelta
+from typing import NamedTuple
 
 
 def encodable(text: str) -> str:
@@ -63,13 +64,22 @@ class Waiting(OlmError):
         return type(self), (self.reason, self.message, self.after, self.subject)
 
 
+class FieldCause(NamedTuple):
+    """A cause in metav1.Status.details: a field, such as `spec.size`, and what is wrong with it, or who manages it."""
+
+    field: str
+    message: str
+
+
 class ApiError(Exception):
     """The answer of the API server to a request that failed. `status` is the HTTP code, 0 when there was no answer; `reason` is
     metav1.Status.reason; `retry_after` are the seconds of the header Retry-After, None without it; `is_about_fields` is True if
-    each cause in metav1.Status.details names a field, as validation does and no admission policy."""
+    each cause in metav1.Status.details names a field, as validation does and no admission policy; `causes` are those with a
+    field."""
 
     retry_after: int | None = None
     is_about_fields: bool = False
+    causes: tuple[FieldCause, ...] = ()
 
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(message or reason)

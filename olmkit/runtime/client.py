@@ -12,7 +12,7 @@ import copy
 import io
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
@@ -21,7 +21,7 @@ import aiohttp
 import orjson
 
 from olmkit.api.meta import Kind, Object
-from olmkit.errors import ApiError, Unavailable, api_error
+from olmkit.errors import ApiError, FieldCause, Unavailable, api_error
 from olmkit.runtime import metrics
 from olmkit.runtime.discovery import Discovery, DiscoveryCache, parse_discovery
 from olmkit.runtime.kubeconfig import ApiCredentials, load, load_address, load_kubernetes_asyncio
@@ -479,10 +479,16 @@ def parse_failure(code: int, phrase: str, raw: bytes, retry_after: str = "") -> 
     return error
 
 
-def _names_fields(status: Mapping[str, Any]) -> bool:
+def _causes(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     details = status.get("details")
-    causes = (details.get("causes") if isinstance(details, dict) else None) or []
-    return bool(causes) and all(isinstance(each, dict) and each.get("field") for each in causes)
+    causes = details.get("causes") if isinstance(details, dict) else None
+    return [each if isinstance(each, dict) else {} for each in causes] if isinstance(causes, list) else []
+
+
+def _field_causes(causes: Iterable[Mapping[str, Any]]) -> Iterator[FieldCause]:
+    for each in causes:
+        if isinstance(field := each.get("field"), str) and field:
+            yield FieldCause(field, str(each.get("message") or ""))
 
 
 def _parse_status(code: int, phrase: str, raw: bytes) -> ApiError:
@@ -493,7 +499,9 @@ def _parse_status(code: int, phrase: str, raw: bytes) -> ApiError:
     if isinstance(status, dict) and status.get("kind") == "Status":
         message = status.get("message") or ""
         error = api_error(422 if message.startswith(_UNDECLARED) else code, status.get("reason") or "", message)
-        error.is_about_fields = _names_fields(status)
+        causes = _causes(status)
+        error.is_about_fields = bool(causes) and all(each.get("field") for each in causes)
+        error.causes = tuple(_field_causes(causes))
         return error
     text = raw[:_MAX_QUOTED_CHARACTERS].decode(errors="replace").strip()
     return api_error(code, phrase, text or f"HTTP {code}")

@@ -1,0 +1,402 @@
+"""The actions on an Operator: approve a version, refuse it, pause, resume, another version, uninstall.
+
+Each has a page that shows the consequences and the command first. A write names the object as the page saw it, so nothing that
+somebody changed meanwhile is overwritten.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from console import commands
+from console.access import Ask
+from console.commands import Command
+from console.page import Answer, BadInput, Page, PageRequest, Redirect
+from console.pages.previews import permission_sections
+from console.routes import Route
+from console.views.changes import Button, ChangeView, Notice, Section
+from olmctl.questions.operator_state import (
+    available_version,
+    awaits_approval,
+    installed,
+    is_protected,
+    is_terminating,
+    part,
+    text_at,
+)
+from olmctl.questions.removal import CASCADE, Removal, removal_of
+from olmkit.api import operators
+from olmkit.api.meta import Object, unchanged_precondition
+from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
+from olmkit.errors import Conflict, Invalid
+
+SECTION: Final = "Operators"
+_KIND: Final = operators.KIND
+ATTEMPTS: Final = 5
+"""Writes of a status between the read and the write are tried again."""
+EXCLUDED: Final = "excludedVersions"
+_CHANGED: Final = "The Operator was changed meanwhile. Nothing was written: see what it is like, and decide again."
+
+
+async def _read(request: PageRequest) -> Object:
+    return await request.session.client.get(_KIND, request.path["name"])
+
+
+async def _button(request: PageRequest, label: str, verb: str = "patch", kind: str = "primary") -> Button:
+    verdict = await request.access.may(Ask(verb, _KIND, name=request.path["name"]))
+    return Button(label, verdict.reason, verdict.command, kind)
+
+
+def _crumbs(name: str, last: str) -> tuple[tuple[str, str], ...]:
+    return ("/operators", "Operators"), (f"/operators/{name}", name), ("", last)
+
+
+def _seen(found: Object, *more: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+    """The hidden fields that say which Operator, in which state, the page is about."""
+    return ("uid", text_at(found, "metadata", "uid")), ("generation", str(part(found, "metadata", "generation"))), *more
+
+
+def _page(view: ChangeView) -> Page:
+    return Page("change.html", view, view.heading, SECTION)
+
+
+async def _patch(request: PageRequest, body: dict[str, Any], done: str) -> Answer:
+    """Change the Operator as the page saw it."""
+    name = request.path["name"]
+    try:
+        await _patch_seen(request, name, body)
+    except Conflict:
+        return Redirect(f"/operators/{name}", _CHANGED, "warn")
+    except Invalid as error:
+        return Redirect(f"/operators/{name}", f"The API server refuses this: {error.message}"[:500], "bad")
+    return Redirect(f"/operators/{name}", done)
+
+
+async def _patch_seen(request: PageRequest, name: str, body: dict[str, Any]) -> None:
+    """Patch it unless its spec differs from what the page showed; its status may. Raises Conflict."""
+    seen = request.form.one("uid"), request.form.one("generation")
+    for attempt in range(ATTEMPTS):
+        found = await _read(request)
+        metadata = found["metadata"]
+        if (metadata["uid"], str(metadata["generation"])) != seen:
+            raise Conflict(409, "Conflict", _CHANGED)
+        patch = {**body, "metadata": {**body.get("metadata", {}), **unchanged_precondition(found)}}
+        try:
+            await request.session.client.patch(_KIND, name, patch)
+        except Conflict:
+            if attempt == ATTEMPTS - 1:
+                raise
+        else:
+            return
+
+
+# --- versions
+
+
+async def upgrade(request: PageRequest) -> Answer:
+    """The review of the version that waits, or of another one that is asked for."""
+    found = await _read(request)
+    name, wanted = request.path["name"], request.query.one("version")
+    waiting = available_version(found) if awaits_approval(found) else ""
+    version = wanted or waiting or available_version(found)
+    if wanted and wanted != waiting:
+        return await _other_version(request, found, wanted)
+    if not version:
+        sections = (
+            Section("Nothing waits", (f"{name} has {installed(found) or 'nothing'}, and no other version waits.",)),
+        )
+        view = ChangeView(
+            f"Upgrade {name}", "", _crumbs(name, "Upgrade"), f"/operators/{name}/approve",
+            Button("Approve", "No version waits for approval."), f"/operators/{name}", sections=sections,
+        )  # fmt: skip
+        return _page(view)
+    return await _approval(request, found, version, is_waiting=bool(waiting))
+
+
+async def _approval(request: PageRequest, found: Object, version: str, *, is_waiting: bool) -> Answer:
+    name = request.path["name"]
+    available = part(found, "status", "available") or {}
+    preview = await permission_sections(
+        request.session,
+        text_at(available, "catalog"),
+        text_at(found, "spec", "packageName"),
+        text_at(available, "bundle"),
+    )
+    button = await _button(request, f"Approve {version}" if preview.is_known else f"Approve {version} without preview")
+    if not is_waiting:
+        button = Button(
+            f"Approve {version}",
+            f"It does not wait for approval: {text_at(available, 'message') or 'no version waits'}",
+        )
+    origin = [text_at(available, key) for key in ("channel", "catalog")]
+    facts = (
+        ("Runs", installed(found) or "nothing"),
+        ("Waits", f"{version} from channel {origin[0]} of catalog {origin[1]}"),
+    )
+    state = Section("The version", (text_at(available, "message"),), facts)
+    view = ChangeView(
+        f"{'Upgrade' if installed(found) else 'Install'} {name} to {version}",
+        "Approving writes the version into the annotation of the Operator; nothing else is changed by this page.",
+        _crumbs(name, f"Upgrade to {version}"),
+        f"/operators/{name}/approve",
+        button,
+        f"/operators/{name}",
+        notices=preview.notices,
+        sections=(state, *preview.sections),
+        commands=commands.approve(name, version),
+        hidden=_seen(found, ("version", version)),
+        agreement="" if preview.is_known else "I approve it without having seen what changes.",
+        others=_not_this(found, name, version, button),
+    )
+    return _page(view)
+
+
+def _not_this(found: Object, name: str, version: str, approve: Button) -> tuple[Button, ...]:
+    if EXCLUDED not in _fields() or not installed(found):
+        return ()
+    del name
+    return (
+        Button("Not this version", approve.reason if approve.command else "", approve.command, "", "exclude", version),
+    )
+
+
+def _fields() -> frozenset[str]:
+    """The fields of spec that this version of the suite has."""
+    return frozenset(each.alias or name for name, each in operators.OperatorSpec.model_fields.items())
+
+
+async def approve(request: PageRequest) -> Answer:
+    """Write the approval of a version, or its refusal."""
+    if excluded := request.form.one("exclude"):
+        return await _exclude(request, excluded)
+    version = request.form.one("version")
+    found = await _read(request)
+    if not version or version != available_version(found):
+        text = f"Version {version} does not wait for approval: {available_version(found) or 'no version'} does."
+        return Redirect(f"/operators/{request.path['name']}", text, "warn")
+    available = part(found, "status", "available") or {}
+    preview = await permission_sections(
+        request.session,
+        text_at(available, "catalog"),
+        text_at(found, "spec", "packageName"),
+        text_at(available, "bundle"),
+    )
+    if not preview.is_known and request.form.one("agree") != "yes":
+        return Redirect(
+            f"/operators/{request.path['name']}/upgrade", "Tick that you approve it without a preview.", "warn"
+        )
+    body = {"metadata": {"annotations": {APPROVED_VERSION_ANNOTATION: version}}}
+    return await _patch(request, body, f"Version {version} was approved.")
+
+
+async def _exclude(request: PageRequest, version: str) -> Answer:
+    found = await _read(request)
+    listed = [each for each in part(found, "spec", EXCLUDED) or () if isinstance(each, str)]
+    if EXCLUDED not in _fields():
+        raise BadInput("exclude", "this version of the suite cannot exclude versions")
+    body = {"spec": {EXCLUDED: [*(each for each in listed if each != version), version]}}
+    return await _patch(request, body, f"Version {version} is excluded.")
+
+
+async def ask_exclude(request: PageRequest) -> Answer:
+    """The review of refusing one version."""
+    found = await _read(request)
+    name, version = request.path["name"], request.query.one("version") or available_version(found)
+    listed = [each for each in part(found, "spec", EXCLUDED) or () if isinstance(each, str)]
+    view = ChangeView(
+        f"Not version {version}",
+        "This version is never chosen. What runs stays, and later versions are offered.",
+        _crumbs(name, "Not this version"),
+        f"/operators/{name}/exclude",
+        await _button(request, f"Exclude {version}"),
+        f"/operators/{name}",
+        sections=(Section("Excluded already", (", ".join(listed) or "none",)),),
+        commands=commands.exclude(name, version),
+        hidden=_seen(found, ("version", version)),
+    )
+    return _page(view)
+
+
+async def exclude(request: PageRequest) -> Answer:
+    """Refuse one version."""
+    return await _exclude(request, request.form.one("version"))
+
+
+async def _other_version(request: PageRequest, found: Object, version: str) -> Answer:
+    name = request.path["name"]
+    view = ChangeView(
+        f"Follow version {version} only",
+        f"Operator {name} is pinned to {version}: it is not upgraded until its version is changed.",
+        _crumbs(name, f"Version {version}"),
+        f"/operators/{name}/version",
+        await _button(request, f"Pin to {version}"),
+        f"/operators/{name}",
+        sections=(Section("The version", facts=(("Runs", installed(found) or "nothing"), ("Wanted", version))),),
+        commands=(Command("olm", commands.line("olm", "upgrade", name, "--version", version)),),
+        hidden=_seen(found, ("version", version)),
+    )
+    return _page(view)
+
+
+async def ask_rollback(request: PageRequest) -> Answer:
+    """The review of an older version."""
+    found = await _read(request)
+    name, version = request.path["name"], request.query.one("version")
+    if not version:
+        raise BadInput("version", "name the version to bring back")
+    fields = f'{{"spec":{{"version":"{version}","upgradeConstraintPolicy":"Ignore"}}}}'
+    command = commands.line("kubectl", "patch", f"operator.{_KIND.group}", name, "--type=merge", "-p", fields)
+    view = ChangeView(
+        f"Roll {name} back to {version}",
+        "The older version is installed whatever the upgrade edges say, and stays until its version is changed.",
+        _crumbs(name, "Roll back"),
+        f"/operators/{name}/rollback",
+        await _button(request, f"Roll back to {version}", kind="danger"),
+        f"/operators/{name}",
+        notices=(
+            Notice(
+                "warn",
+                "CustomResourceDefinitions may not go back.",
+                "A definition that would lose a stored version is refused.",
+            ),
+        ),
+        sections=(Section("The version", facts=(("Runs", installed(found) or "nothing"), ("Then", version))),),
+        commands=(Command("kubectl", command),),
+        hidden=_seen(found, ("version", version)),
+    )
+    return _page(view)
+
+
+async def rollback(request: PageRequest) -> Answer:
+    """Ask for an older version, without upgrade edges."""
+    version = _version(request)
+    body = {"spec": {"version": version, "upgradeConstraintPolicy": "Ignore"}}
+    return await _patch(request, body, f"{request.path['name']} goes back to {version}.")
+
+
+async def pin(request: PageRequest) -> Answer:
+    """Ask for one version."""
+    version = _version(request)
+    return await _patch(request, {"spec": {"version": version}}, f"{request.path['name']} is pinned to {version}.")
+
+
+def _version(request: PageRequest) -> str:
+    version = request.form.one("version")
+    if not version or len(version) > operators.MAX_VERSION_LENGTH:
+        raise BadInput("version", "name one version, such as 1.2.3")
+    return version
+
+
+# --- pause, resume
+
+
+async def ask_pause(request: PageRequest) -> Answer:
+    """The review of a pause."""
+    return await _ask_paused(request, is_paused=True)
+
+
+async def ask_resume(request: PageRequest) -> Answer:
+    """The review of the end of a pause."""
+    return await _ask_paused(request, is_paused=False)
+
+
+async def _ask_paused(request: PageRequest, *, is_paused: bool) -> Answer:
+    found = await _read(request)
+    name, word = request.path["name"], "Pause" if is_paused else "Resume"
+    text = "Nothing of it is changed until it is resumed. An installation that has begun continues."
+    if not is_paused:
+        waiting = available_version(found)
+        text = f"What its spec asks for is installed{f': {waiting} waits' if waiting else ''}."
+    view = ChangeView(
+        f"{word} {name}", text, _crumbs(name, word), f"/operators/{name}/{word.lower()}", await _button(request, word),
+        f"/operators/{name}", commands=commands.pause(name, is_paused=is_paused), hidden=_seen(found),
+    )  # fmt: skip
+    return _page(view)
+
+
+async def pause(request: PageRequest) -> Answer:
+    """Set spec.paused."""
+    return await _patch(request, {"spec": {"paused": True}}, f"{request.path['name']} is paused.")
+
+
+async def resume(request: PageRequest) -> Answer:
+    """Remove spec.paused."""
+    return await _patch(request, {"spec": {"paused": None}}, f"{request.path['name']} is resumed.")
+
+
+# --- uninstall
+
+
+async def ask_uninstall(request: PageRequest) -> Answer:
+    """The page of what goes with the Operator."""
+    return await _uninstall_page(request)
+
+
+async def _uninstall_page(request: PageRequest, problem: str = "") -> Page:
+    found = await _read(request)
+    name = request.path["name"]
+    removal = await removal_of(request.session, found)
+    button = await _button(request, "Uninstall", "delete", "danger")
+    notices = []
+    if is_terminating(found):
+        button = Button("Uninstall", "It is being deleted already.", "", "danger")
+    elif is_protected(found) and removal.is_refused:
+        button = Button("Uninstall", "It is protected, and there are custom resources.", "", "danger")
+    elif removal.requiring.holding:
+        names = ", ".join(removal.requiring.holding)
+        notices.append(Notice("warn", f"{names} requires it.", "It stays, and waits, until these are uninstalled."))
+    if _takes_instances(removal):
+        notices.insert(0, Notice("bad", "Custom resources are deleted with it.", "This cannot be undone."))
+    view = ChangeView(
+        f"Uninstall {name}",
+        removal.lines[0] if removal.lines else "",
+        _crumbs(name, "Uninstall"),
+        f"/operators/{name}/uninstall",
+        button,
+        f"/operators/{name}",
+        notices=tuple(notices),
+        sections=(Section("What becomes of it", tuple(removal.lines[1:201])),),
+        commands=commands.uninstall(name),
+        hidden=(("uid", text_at(found, "metadata", "uid")),),
+        confirm=name if _takes_instances(removal) else "",
+        problem=problem,
+    )
+    page = _page(view)
+    return Page(page.template, view, page.title, SECTION, status=422 if problem else 200)
+
+
+def _takes_instances(removal: Removal) -> bool:
+    """Report whether custom resources go with the Operator, or that is not known."""
+    going = (removal.contents[each] for each in (removal.name, *removal.dependencies) if each in removal.contents)
+    return any(each.policy == CASCADE and bool(each.in_use) for each in going)
+
+
+async def uninstall(request: PageRequest) -> Answer:
+    """Delete the Operator that the page was about, if its name was typed where custom resources go with it."""
+    found = await _read(request)
+    name = request.path["name"]
+    removal = await removal_of(request.session, found)
+    if _takes_instances(removal) and request.form.one("confirm").strip() != name:
+        return await _uninstall_page(request, f"Type {name} to confirm that custom resources are deleted.")
+    left = await request.session.client.delete(_KIND, name, uid=request.form.one("uid") or None)
+    if left is None:
+        return Redirect("/operators", f"Operator {name} was uninstalled.")
+    return Redirect(f"/operators/{name}", f"Operator {name} is being uninstalled.")
+
+
+_PATH: Final = "/operators/{name}"
+ROUTES = (
+    Route("GET", f"{_PATH}/upgrade", upgrade),
+    Route("POST", f"{_PATH}/approve", approve),
+    Route("GET", f"{_PATH}/exclude", ask_exclude),
+    Route("POST", f"{_PATH}/exclude", exclude),
+    Route("POST", f"{_PATH}/version", pin),
+    Route("GET", f"{_PATH}/rollback", ask_rollback),
+    Route("POST", f"{_PATH}/rollback", rollback),
+    Route("GET", f"{_PATH}/pause", ask_pause),
+    Route("POST", f"{_PATH}/pause", pause),
+    Route("GET", f"{_PATH}/resume", ask_resume),
+    Route("POST", f"{_PATH}/resume", resume),
+    Route("GET", f"{_PATH}/uninstall", ask_uninstall),
+    Route("POST", f"{_PATH}/uninstall", uninstall),
+)

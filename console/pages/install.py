@@ -1,0 +1,387 @@
+"""The form of an Operator, the review of what it installs, and its creation; and the form of one that exists.
+
+Nothing is written before the review was shown, and the API server checks the Operator by a dry run before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from console.access import Ask
+from console.commands import Command, install_commands
+from console.commands import apply as apply_command
+from console.forms import operator_form
+from console.forms.changes import changes, editable
+from console.forms.operator_form import Read
+from console.page import FIELD_MANAGER, Answer, Page, PageRequest, Redirect
+from console.pages.offers import Offer, preview, read_offer
+from console.pages.previews import permission_sections
+from console.pages.saving import save
+from console.routes import Route
+from console.views.changes import Button, ChangeView, Notice, Section
+from console.views.install import OperatorFormView
+from olmctl.questions.install import operator_name
+from olmctl.questions.operator_state import is_terminating, text_at
+from olmctl.questions.packages import installed_packages
+from olmkit.api import operators
+from olmkit.api.meta import Object, apply_precondition
+from olmkit.errors import ApiError, Conflict, Forbidden, Invalid
+
+CATALOG, OPERATORS = "Catalog", "Operators"
+AGREEMENT: Final = "Install without preview"
+_KIND: Final = operators.KIND
+
+
+def _texts(request: PageRequest) -> dict[str, str]:
+    """The texts of the form, of a POST or of a link."""
+    fields = request.form if request.form.one("sent") else request.query
+    return {name: fields.one(name) for name in operator_form.NAMES if name in fields}
+
+
+def _before(package: str) -> Object:
+    return {"spec": {"packageName": package}}
+
+
+async def _offer(request: PageRequest, texts: Mapping[str, str]) -> Offer:
+    channel = texts.get("channel", "")
+    version = texts.get("version", "") if texts.get("follow") == operator_form.PINNED else ""
+    return await read_offer(request.session, request.path["package"], request.path["catalog"], channel, version)
+
+
+async def show(request: PageRequest) -> Answer:
+    """The form."""
+    texts = _texts(request)
+    if texts.get("version") and "follow" not in texts:
+        texts["follow"] = operator_form.PINNED
+    offer = await _offer(request, texts)
+    start = {
+        "name": operator_name(offer.package),
+        "watch": operator_form.default_mode(offer.modes),
+        "approval": "Manual",
+        **texts,
+    }
+    return await _form_page(request, offer, start, {})
+
+
+async def _form_page(
+    request: PageRequest, offer: Offer, texts: Mapping[str, str], problems: Mapping[str, str], status: int = 200
+) -> Page:
+    known = operator_form.texts_of(_before(offer.package))
+    shown = {**known, **texts}
+    operator = operator_form.read(shown, _before(offer.package)).operator
+    notices = await _managers(request, offer.package)
+    if offer.problem:
+        notices += (Notice("info", "Some of this is not known.", offer.problem),)
+    view = OperatorFormView(
+        f"Install {offer.package}",
+        "Nothing is changed until you have seen what comes.",
+        (("/catalog", "Catalog"), (f"/catalog/{offer.catalog}/{offer.package}", offer.package), ("", "Install")),
+        f"/catalog/{offer.catalog}/{offer.package}/install/review",
+        f"/catalog/{offer.catalog}/{offer.package}",
+        shown,
+        problems,
+        offer.channels,
+        tuple((name, f"{name} (priority {priority})") for name, priority in offer.catalogs),
+        offer.modes,
+        offer.newest(shown["channel"]),
+        offer.suggested_namespace,
+        True,
+        Button("Review"),
+        notices,
+        install_commands(operator),
+        (("sent", "1"),),
+    )
+    return Page("install.html", view, f"Install {offer.package}", CATALOG, status=status, scripts=("form.js",))
+
+
+async def _managers(request: PageRequest, package: str) -> tuple[Notice, ...]:
+    """The Operators that manage the package already."""
+    found = (await installed_packages(request.session)).get(package, ())
+    names = [text_at(each, "metadata", "name") for each in found if not is_terminating(each)]
+    if not names:
+        return ()
+    text = f"Operator {names[0]} manages it. Change that one; a second Operator for one package is not resolved."
+    return (Notice("warn", f"Package {package} is installed already.", text),)
+
+
+async def review(request: PageRequest) -> Answer:
+    """The page of what the Operator of the form would install; the form again if something is wrong with it."""
+    texts = _texts(request)
+    offer = await _offer(request, texts)
+    read = operator_form.read(texts, _before(offer.package), offer.modes)
+    if read.problems or request.form.one("back"):
+        return await _form_page(request, offer, texts, read.problems, 422 if read.problems else 200)
+    problems, button, notices = await _dry_run(request, read.operator)
+    if problems:
+        return await _form_page(request, offer, texts, problems, 422)
+    installed = await _installed(request)
+    sections = [_summary(read, offer), await preview(request.session, offer, read.operator, installed)]
+    version = _chosen_version(read, offer)
+    found = await permission_sections(request.session, offer.catalog, offer.package, _bundle_of(offer, version))
+    view = ChangeView(
+        f"Install {offer.package}",
+        f"Version {version or 'not known yet'} of catalog {offer.catalog}, by Operator {read.operator['metadata']['name']}.",
+        (("/catalog", "Catalog"), (f"/catalog/{offer.catalog}/{offer.package}", offer.package), ("", "Review")),
+        f"/catalog/{offer.catalog}/{offer.package}/install",
+        replace(button, label="Install" if found.is_known else AGREEMENT),
+        f"/catalog/{offer.catalog}/{offer.package}",
+        notices=(*await _managers(request, offer.package), *notices, *found.notices),
+        sections=(*sections, *found.sections),
+        commands=install_commands(read.operator),
+        hidden=(("sent", "1"), *((name, texts[name]) for name in operator_form.NAMES if name in texts)),
+        agreement="" if found.is_known else "I install it without having seen its permissions.",
+    )
+    return Page("change.html", view, f"Review {offer.package}", CATALOG)
+
+
+def _summary(read: Read, offer: Offer) -> Section:
+    spec, install = read.operator["spec"], read.operator["spec"].get("install") or {}
+    watched = install.get("watchNamespaces")
+    facts = [
+        (
+            "Follows",
+            spec.get("version")
+            or f"the newest version of {spec.get('channel') or offer.default_channel or 'its channel'}",
+        ),
+        ("Upgrades", "after approval" if spec.get("approval") == "Manual" else "as soon as the catalog has them"),
+        (
+            "Installs into",
+            install.get("namespace") or offer.suggested_namespace or "the namespace that the bundle suggests",
+        ),
+        ("Watches", ", ".join(watched) if watched else "all namespaces, if the version supports it"),
+    ]
+    account = install.get("serviceAccount") or {}
+    if account:
+        facts.append(
+            ("Installed as", f"ServiceAccount {account.get('namespace') or install.get('namespace')}/{account['name']}")
+        )
+    return Section("What you ask for", facts=tuple(facts))
+
+
+def _chosen_version(read: Read, offer: Offer) -> str:
+    spec = read.operator["spec"]
+    if spec.get("version") and _bundle_of(offer, spec["version"]):
+        return str(spec["version"])
+    return "" if spec.get("version") else offer.newest(spec.get("channel", ""))
+
+
+def _bundle_of(offer: Offer, version: str) -> str:
+    bundles = offer.content.bundles.values() if offer.content is not None else ()
+    return next((each.name for each in bundles if each.version is not None and str(each.version) == version), "")
+
+
+async def _installed(request: PageRequest) -> dict[str, str]:
+    by_package = await installed_packages(request.session)
+    found = {name: text_at(each[0], "status", "installed", "version") for name, each in by_package.items() if each}
+    return {name: version for name, version in found.items() if version}
+
+
+async def _dry_run(request: PageRequest, operator: Object) -> tuple[dict[str, str], Button, tuple[Notice, ...]]:
+    """The answer of the API server about the Operator: problems by field, the button, and sentences."""
+    verdict = await request.access.may(Ask("create", _KIND))
+    button = Button("Install", verdict.reason, verdict.command)
+    try:
+        await _create(request, operator, is_dry_run=True)
+    except Conflict:
+        return {"name": "an Operator of this name exists already"}, button, ()
+    except Invalid as error:
+        problems = _problems(error)
+        return problems, button, () if problems else (Notice("bad", "The API server refuses this.", error.message),)
+    except Forbidden as error:
+        if error.status == 401:
+            raise
+        return {}, Button("Install", error.message, verdict.command), ()
+    return {}, button, ()
+
+
+def _problems(error: ApiError) -> dict[str, str]:
+    found = {operator_form.field_of(each.field): each.message for each in error.causes}
+    return {name: text for name, text in found.items() if name}
+
+
+async def _create(request: PageRequest, operator: Object, *, is_dry_run: bool = False) -> Object:
+    """Create the Operator by a server-side apply that creates only."""
+    body = {**operator, "metadata": {**operator["metadata"], **apply_precondition(None)}}
+    return await request.session.client.apply(_KIND, body, FIELD_MANAGER, force=False, dry_run=is_dry_run)
+
+
+async def create(request: PageRequest) -> Answer:
+    """Create the Operator of the review."""
+    texts = _texts(request)
+    offer = await _offer(request, texts)
+    read = operator_form.read(texts, _before(offer.package), offer.modes)
+    if read.problems:
+        return await _form_page(request, offer, texts, read.problems, 422)
+    found = await permission_sections(
+        request.session, offer.catalog, offer.package, _bundle_of(offer, _chosen_version(read, offer))
+    )
+    if not found.is_known and request.form.one("agree") != "yes":
+        return await review(request)
+    try:
+        made = await _create(request, read.operator)
+    except Conflict:
+        return await _form_page(request, offer, texts, {"name": "an Operator of this name exists already"}, 409)
+    except Invalid as error:
+        if not (problems := _problems(error)):
+            raise
+        return await _form_page(request, offer, texts, problems, 422)
+    name = made["metadata"]["name"]
+    return Redirect(f"/operators/{name}", f"Operator {name} was created: {offer.package} is being installed.")
+
+
+# --- an Operator that exists
+
+
+async def edit(request: PageRequest) -> Answer:
+    """The form of an Operator as it is."""
+    found = await request.session.client.get(_KIND, request.path["name"])
+    return await _edit_page(request, found, operator_form.texts_of(found), {})
+
+
+async def _edit_page(
+    request: PageRequest, found: Object, texts: Mapping[str, str], problems: Mapping[str, str], status: int = 200
+) -> Page:
+    name = str(found["metadata"]["name"])
+    offer = await _offer_of(request, found, texts)
+    verdict = await request.access.may(Ask("patch", _KIND, name=name))
+    view = OperatorFormView(
+        f"Change {name}",
+        "Only fields that you change are written, after a review.",
+        (("/operators", "Operators"), (f"/operators/{name}", name), ("", "Change")),
+        f"/operators/{name}/edit/review",
+        f"/operators/{name}",
+        {**operator_form.texts_of(found), **texts},
+        problems,
+        offer.channels,
+        tuple((each, f"{each} (priority {priority})") for each, priority in offer.catalogs),
+        offer.modes,
+        offer.newest(texts.get("channel", "")),
+        offer.suggested_namespace,
+        False,
+        Button("Review", verdict.reason, verdict.command),
+        (Notice("info", "Some of this is not known.", offer.problem),) if offer.problem else (),
+        hidden=(("sent", "1"), ("generation", _generation(found))),
+    )
+    return Page("install.html", view, f"Change {name}", OPERATORS, status=status, scripts=("form.js",))
+
+
+async def _offer_of(request: PageRequest, found: Object, texts: Mapping[str, str]) -> Offer:
+    """The offer of the package of an Operator; nothing is known of one that no catalog has."""
+    package = text_at(found, "spec", "packageName")
+    catalog = texts.get("catalog") or text_at(found, "status", "installed", "catalog")
+    try:
+        return await read_offer(request.session, package, catalog, texts.get("channel", ""))
+    except Exception as error:  # the form works without it, and says why
+        if isinstance(error, ApiError):
+            raise
+        return Offer(package, catalog, (), (), "", problem=str(error))
+
+
+async def review_edit(request: PageRequest) -> Answer:
+    """The fields that the form changes."""
+    found = await request.session.client.get(_KIND, request.path["name"])
+    texts, name = _texts(request), request.path["name"]
+    offer = await _offer_of(request, found, texts)
+    before = editable(found)
+    read = operator_form.read({**texts, "name": name}, before, offer.modes)
+    if read.problems or request.form.one("back"):
+        return await _edit_page(request, found, texts, read.problems, 422 if read.problems else 200)
+    if request.form.one("generation") != _generation(found):
+        notice = Notice("warn", "The Operator was changed meanwhile.", "This is the change to it as it is.")
+    else:
+        notice = None
+    saved = await save(request.session, _KIND, before, read.operator, is_dry_run=True, is_forced=True)
+    if saved.causes and (
+        problems := {field: each.why for each in saved.causes if (field := operator_form.field_of(each.field))}
+    ):
+        return await _edit_page(request, found, texts, problems, 422)
+    verdict = await request.access.may(Ask("patch", _KIND, name=name))
+    rows = tuple((each.field, each.before or "not set", each.mine or "removed") for each in saved.changes)
+    view = ChangeView(
+        f"Change {name}",
+        "These fields are written, and no others." if rows else "Nothing would be changed.",
+        (("/operators", "Operators"), (f"/operators/{name}", name), ("", "Review")),
+        f"/operators/{name}/edit",
+        Button("Change", verdict.reason or ("" if rows else "Nothing would be changed."), verdict.command),
+        f"/operators/{name}",
+        notices=tuple(filter(None, (notice, *_foreign(found, read.operator)))),
+        sections=(Section("Fields", columns=("Field", "Before", "After"), rows=rows),),
+        commands=(Command("kubectl", apply_command(_manifest(read.operator), "--server-side")),) if rows else (),
+        hidden=(
+            ("sent", "1"),
+            ("generation", _generation(found)),
+            *((each, texts[each]) for each in operator_form.NAMES if each in texts),
+        ),
+        problem=saved.problem if rows else "",
+    )
+    return Page("change.html", view, f"Review the change of {name}", OPERATORS)
+
+
+def _generation(found: Object) -> str:
+    return str(found["metadata"].get("generation", ""))
+
+
+def _manifest(operator: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **{key: operator[key] for key in ("apiVersion", "kind", "spec")},
+        "metadata": {"name": operator["metadata"]["name"]},
+    }
+
+
+def _foreign(found: Object, wanted: Object) -> tuple[Notice, ...]:
+    """The managers of fields that the change takes over."""
+    changed = {
+        each.place[1] for each in changes(editable(found), wanted) if len(each.place) > 1 and each.place[0] == "spec"
+    }
+    managers = sorted(
+        {
+            str(entry.get("manager"))
+            for entry in found["metadata"].get("managedFields") or ()
+            if entry.get("manager") not in (FIELD_MANAGER, None)
+            and not entry.get("subresource")
+            and any(f"f:{name}" in ((entry.get("fieldsV1") or {}).get("f:spec") or {}) for name in changed)
+        }
+    )
+    if not managers:
+        return ()
+    return (
+        Notice(
+            "warn",
+            f"{', '.join(managers)} set some of these fields, and may set them again.",
+            "Change them there if it is a tool.",
+        ),
+    )
+
+
+async def apply_edit(request: PageRequest) -> Answer:
+    """Write the changed fields, to the Operator that the review was about."""
+    name = request.path["name"]
+    found = await request.session.client.get(_KIND, name)
+    if request.form.one("generation") != _generation(found):
+        return await review_edit(request)
+    before = editable(found)
+    read = operator_form.read({**_texts(request), "name": name}, before)
+    if read.problems:
+        return await _edit_page(request, found, _texts(request), read.problems, 422)
+    saved = await save(request.session, _KIND, before, read.operator, is_forced=True)
+    if saved.causes and (
+        problems := {field: each.why for each in saved.causes if (field := operator_form.field_of(each.field))}
+    ):
+        return await _edit_page(request, found, _texts(request), problems, 422)
+    flash = "" if saved.is_written else saved.problem or "; ".join(f"{each.field}: {each.why}" for each in saved.causes)
+    return Redirect(
+        f"/operators/{name}", flash or f"Operator {name} was changed.", "ok" if saved.is_written else "warn"
+    )
+
+
+_INSTALL: Final = "/catalog/{catalog}/{package}/install"
+ROUTES = (
+    Route("GET", _INSTALL, show),
+    Route("POST", f"{_INSTALL}/review", review),
+    Route("POST", _INSTALL, create),
+    Route("GET", "/operators/{name}/edit", edit),
+    Route("POST", "/operators/{name}/edit/review", review_edit),
+    Route("POST", "/operators/{name}/edit", apply_edit),
+)

@@ -1,0 +1,205 @@
+"""The values of the pages of instances. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from console.commands import Command
+from console.forms.field import Form
+from console.views.changes import Button, Notice
+
+
+@dataclass(frozen=True)
+class KindName:
+    """A kind as it stands in paths and titles."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    title: str
+    is_namespaced: bool
+
+    @property
+    def path(self) -> str:
+        """The path of its list."""
+        return f"/instances/{self.group}/{self.version}/{self.plural}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a list. `path` leads to the instance."""
+
+    name: str
+    namespace: str
+    path: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class InstanceTable:
+    """The instances of one kind. `problem`: why there are none; `more`: how many are not shown, -1 if that is not known."""
+
+    kind: KindName
+    operator: str
+    columns: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+    problem: str = ""
+    more: int = 0
+    new: Button | None = None
+
+
+@dataclass(frozen=True)
+class OverviewView:
+    """The kinds of all installed Operators with their instances."""
+
+    tables: tuple[InstanceTable, ...]
+    namespace: str
+    is_live: bool
+    notices: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True)
+class ListView:
+    """The instances of one kind."""
+
+    table: InstanceTable
+    namespace: str
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A value of the instance: `form` is text, link, badge, secret, conditions, pods or object."""
+
+    title: str
+    description: str
+    form: str
+    text: str = ""
+    href: str = ""
+    kind: str = ""
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Happening:
+    """An Event."""
+
+    time: str
+    is_warning: bool
+    reason: str
+    message: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Child:
+    """An object that the instance owns."""
+
+    kind: str
+    name: str
+    namespace: str
+    created: str
+    is_deleting: bool
+    children: tuple[Child, ...] = ()
+
+
+@dataclass(frozen=True)
+class InstanceView:
+    """One instance. `tab` is overview, yaml, events or objects."""
+
+    kind: KindName
+    name: str
+    namespace: str
+    tab: str
+    state: tuple[str, str]
+    sub: str
+    edit: Button
+    save: Button
+    delete: Button
+    facts: tuple[Fact, ...] = ()
+    conditions: tuple[tuple[str, str, str, str, str], ...] = ()
+    events: tuple[Happening, ...] = ()
+    children: tuple[Child, ...] = ()
+    problems: tuple[str, ...] = ()
+    yaml: str = ""
+    origin: str = ""
+    editor: EditorView | None = None
+
+    @property
+    def path(self) -> str:
+        """Its path."""
+        return instance_path(self.kind.path, self.namespace, self.name)
+
+
+@dataclass(frozen=True)
+class FieldConflict:
+    """A field that cannot be changed as it is: who manages it, and the values."""
+
+    field: str
+    why: str
+    before: str = ""
+    now: str = ""
+    mine: str = ""
+
+
+@dataclass(frozen=True)
+class EditorView:
+    """The text of the editor, and what came of it. `line`: the line of the error, 0 for none."""
+
+    text: str
+    origin: str
+    problem: str = ""
+    line: int = 0
+    causes: tuple[FieldConflict, ...] = ()
+    conflicts: tuple[FieldConflict, ...] = ()
+    moved: tuple[FieldConflict, ...] = ()
+    changes: tuple[FieldConflict, ...] = ()
+    is_checked: bool = False
+
+
+@dataclass(frozen=True)
+class StartChoice:
+    """A document to begin with."""
+
+    number: int
+    title: str
+    text: str
+    is_chosen: bool
+    is_first: bool
+
+
+@dataclass(frozen=True)
+class InstanceFormView:
+    """The form or the YAML of an instance that is created or changed."""
+
+    kind: KindName
+    heading: str
+    sub: str
+    action: str
+    back: str
+    name: str
+    namespace: str
+    is_new: bool
+    form: Form | None
+    yaml: str
+    base: str
+    origin: str
+    rows: tuple[tuple[str, int], ...]
+    names: dict[str, tuple[str, ...] | None]
+    """The names to choose from, by the field's reference as text; None if they may not be listed."""
+    namespaces: tuple[str, ...] | None
+    button: Button
+    starts: tuple[StartChoice, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    problems: tuple[tuple[str, str, str], ...] = ()
+    """(id of the field, its title, what is wrong)."""
+    name_problem: str = ""
+    namespace_problem: str = ""
+    yaml_problem: str = ""
+    commands: tuple[Command, ...] = ()
+
+
+def instance_path(kind_path: str, namespace: str, name: str) -> str:
+    """The path of an instance; `_` stands for no namespace."""
+    return f"{kind_path}/{namespace or '_'}/{name}"
