@@ -12,10 +12,11 @@ import click
 
 from olmctl.bundle.installing import NOT_SEEN
 from olmctl.bundle.run_installations import run_installation
-from olmctl.commands import NOT_FOUND, CommandError, fail
+from olmctl.commands import NOT_FOUND, CommandError, fail, warn
 from olmctl.operators.follow import DeletedKind, wait_until_gone
 from olmctl.operators.session import on_cluster
 from olmctl.operators.uninstall import confirm_deletion
+from olmctl.questions.controller_state import RUKPAK, not_running
 from olmctl.questions.installed_objects import NAMESPACE, InstalledObjects, custom_resources, installed_objects
 from olmctl.questions.left_installations import DEPLOYMENT_RESOURCE, LeftInstallation
 from olmctl.questions.operator_state import is_protected, is_terminating, part, text_at
@@ -62,16 +63,24 @@ async def cleanup(
         confirm_deletion(session, found.name)
     if not is_terminating(found.deployment):
         await session.client.delete(bundledeployments.KIND, found.name, uid=found.deployment["metadata"]["uid"])
-    deleted = DeletedKind(bundledeployments.KIND, DEPLOYMENT_RESOURCE, NOT_SEEN)
+    await _wait(session, found.name, seconds)
+    return 0
+
+
+async def _wait(session: Session, name: str, seconds: float) -> None:
+    """Wait until the BundleDeployment is gone. Raises CommandError with what is waited for."""
+    problem = await not_running(session, RUKPAK)
+    if problem:
+        warn(f"{problem}: BundleDeployment {name} is deleted when it runs again (olm suite status)")
+    deleted = DeletedKind(bundledeployments.KIND, DEPLOYMENT_RESOURCE, problem or NOT_SEEN)
     try:
-        await wait_until_gone(session, [found.name], seconds, deleted)
+        await wait_until_gone(session, [name], seconds, deleted)
     except CommandError as error:
-        raise CommandError(error.status, f"{error}\n{_HINT}") from error
+        raise CommandError(error.status, str(error) if problem else f"{error}\n{_HINT}") from error
     except asyncio.CancelledError:
         if not session.time.limits.expired():
-            fail(f"interrupted: the cluster continues to delete BundleDeployment {found.name}")
+            fail(f"interrupted: the cluster continues to delete BundleDeployment {name}")
         raise
-    return 0
 
 
 def _protection(found: LeftInstallation, is_in_use: bool) -> Iterator[str]:

@@ -19,6 +19,7 @@ from olmctl.bundle.source import BundleSource
 from olmctl.bundle.upload import sent
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError, fail, warn
 from olmctl.operators.follow import follow, objects_of
+from olmctl.questions.controller_state import RUKPAK, not_running
 from olmctl.questions.left_installations import (
     DEPLOYMENT_RESOURCE,
     LeftInstallation,
@@ -35,7 +36,7 @@ from olmkit.api.bundledeployments import OWNER_NAME_LABEL
 from olmkit.api.content import Phase
 from olmkit.api.meta import Object
 from olmkit.api.provisioner_classes import PLAIN
-from olmkit.errors import Conflict, Forbidden, NotFound
+from olmkit.errors import ApiError, Conflict, Forbidden, NotFound
 
 NOT_SEEN = "waiting for rukpak"
 _OTHER_NAME = "choose another name with --name"
@@ -86,8 +87,19 @@ async def install(session: Session, request: Request) -> Object:
     except _Changed:
         raise
     except CommandError as error:
-        lines = (f"{error} {hint}", *options_for(str(error)))
+        await _check_unchanged(session, applied)
+        is_unseen = error.status == TIMED_OUT and str(error).endswith(NOT_SEEN)
+        problem = await not_running(session, RUKPAK) if is_unseen else ""
+        lines = (f"{error}{f', but {problem}' if problem else ''} {hint}", *options_for(str(error)))
         raise CommandError(error.status, "\n".join(lines)) from error
+
+
+async def _check_unchanged(session: Session, applied: Object) -> None:
+    """Raises CommandError if the BundleDeployment has another bundle by now, so that what failed is not about it."""
+    try:
+        check_unchanged(applied, await session.client.get(bundledeployments.KIND, applied["metadata"]["name"]))
+    except ApiError:
+        return
 
 
 async def _check_requirements(session: Session, request: Request) -> None:

@@ -1,6 +1,6 @@
-"""Checks whether the status of Operators is kept up to date: sentences for those who see it, if no controller does.
+"""Checks whether a controller runs, and whether the status of Operators is kept up to date: sentences for those who wait for it.
 
-Reads the Lease of operator-controller, which its leader renews. What the caller may not read is not known, and nothing is said
+Reads the Lease of the controller, which its leader renews. What the caller may not read is not known, and nothing is said
 about it.
 """
 
@@ -17,8 +17,8 @@ from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.lease_holder import LEASE
 from operator_controller.resolve.formatting import first_names
 
-CONTROLLER = "operator-controller"
-"""The controller of Operators, which is also the name of its Lease."""
+CONTROLLER, RUKPAK = "operator-controller", "rukpak"
+"""The controllers of Operators and of BundleDeployments, which are also the names of their Leases."""
 MAX_CLOCK_DIFFERENCE = timedelta(minutes=2)
 """The difference of the clocks of this machine and of the controller, before a Lease that is renewed counts as left."""
 _HINT = "(olm suite status)"
@@ -29,22 +29,26 @@ async def out_of_date(session: Session, operators: Sequence[Object]) -> tuple[st
     if not operators:
         return ()
     found = []
-    try:
-        problem = lease_problem(await _lease(session), datetime.now(UTC))
-    except ApiError:
-        problem = ""
-    if problem:
-        place = f"in namespace {session.system_namespace}"
-        found.append(f"{CONTROLLER} does not run, {problem} {place}: what Operators report may be out of date {_HINT}")
+    if problem := await not_running(session):
+        found.append(f"{problem}: what Operators report may be out of date {_HINT}")
     names = sorted(text_at(each, "metadata", "name") for each in operators if not is_observed(each))
     if names:
         found.append(f"no controller has reported on {first_names(names)} yet {_HINT}")
     return tuple(found)
 
 
-async def _lease(session: Session) -> Object | None:
+async def not_running(session: Session, controller: str = CONTROLLER) -> str:
+    """Say that no process leads the controller; "" if one does, or if the caller may not know."""
     try:
-        return await session.client.get(LEASE, CONTROLLER, session.system_namespace)
+        problem = lease_problem(await _lease(session, controller), datetime.now(UTC))
+    except ApiError:
+        return ""
+    return f"{controller} does not run, {problem} in namespace {session.system_namespace}" if problem else ""
+
+
+async def _lease(session: Session, controller: str) -> Object | None:
+    try:
+        return await session.client.get(LEASE, controller, session.system_namespace)
     except NotFound:
         return None
 

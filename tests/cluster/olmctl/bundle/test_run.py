@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 
 from olmkit.api import bundledeployments
 from olmkit.errors import NotFound
 from rukpak.bundledeployment.cluster.rest_mapper import NAMESPACES
 from tests.cluster.olmctl.bundle.conftest import Workshop
-from tests.cluster.rukpak.harness import CONFIG_MAPS, config_map, data, namespace
+from tests.cluster.rukpak.harness import CONFIG_MAPS, config_map, data, gone, namespace
 
 RESOURCE = "bundledeployments.core.rukpak.io"
 INTERRUPTIBLE = """
@@ -87,10 +89,13 @@ async def _lines(output: asyncio.StreamReader, errors: Awaitable[bytes], start: 
 
 
 @asynccontextmanager
-async def running(workshop: Workshop, *options: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """`olm bundle run`, which has ended when the block ends."""
+async def running(
+    workshop: Workshop, *options: str, directory: Path | None = None
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """`olm bundle run` of a directory, which has ended when the block ends."""
     kubeconfig = f"--kubeconfig={workshop.desk.cluster.kubeconfig}"
-    command = [sys.executable, "-c", INTERRUPTIBLE, "bundle", "run", str(workshop.directory), *options, kubeconfig]
+    given = str(directory or workshop.directory)
+    command = [sys.executable, "-c", INTERRUPTIBLE, "bundle", "run", given, *options, kubeconfig]
     process = await asyncio.create_subprocess_exec(
         *command,
         f"--system-namespace={workshop.place.system}",
@@ -152,6 +157,43 @@ async def test_an_interrupted_wait_says_what_stays(workshop: Workshop) -> None:
         text = f"interrupted: BundleDeployment {name} stays, and the cluster continues to install it {ways}"
         assert (await errors).decode().splitlines()[-1] == text
     await workshop.place.at.remove()
+
+
+async def run_at_once(workshop: Workshop, *runs: tuple[Path, str]) -> list[tuple[int, str]]:
+    """Exit status and stderr of runs of these directories under these names."""
+
+    async def one(directory: Path, name: str) -> tuple[int, str]:
+        async with running(workshop, f"--name={name}", "--timeout=20s", directory=directory) as process:
+            _, errors = await process.communicate()
+            assert process.returncode is not None
+            return process.returncode, errors.decode()
+
+    return await asyncio.gather(*(one(*each) for each in runs))
+
+
+async def test_of_two_runs_at_once_each_says_truly_what_became_of_its_bundle(workshop: Workshop) -> None:
+    name, other = workshop.name, workshop.directory.parent / "other"
+    shutil.copytree(workshop.directory, other)
+    workshop.save("2")
+    directories = {"2": workshop.directory, "1": other}
+    ended = await run_at_once(workshop, *((each, name) for each in directories.values()))
+    versions = dict(zip(directories, ended, strict=True))
+    assert versions[await installed(workshop)][0] == 0, ended
+    for status, errors in ended:
+        assert status == 0 or f"{name} was changed by somebody else while waiting: its bundle is sha256:" in errors, (
+            ended
+        )
+    assert "Traceback" not in str(ended)
+
+    twice = [(workshop.directory, f"{name}-{each}") for each in "ab"]
+    await workshop.place.at.remove()
+    await workshop.place.at.until(gone)
+    ended = await run_at_once(workshop, *twice)
+    assert sorted(status for status, _ in ended) in ([0, 1], [0, 4]), ended
+    (refused,) = (errors for status, errors in ended if status)
+    assert f"BundleDeployment {name}-" in refused, "it names the one that has the objects"
+    for _, each in twice:
+        await workshop.place.at.remove(each)
 
 
 async def test_the_deployment_of_an_operator_is_left_alone(workshop: Workshop) -> None:
