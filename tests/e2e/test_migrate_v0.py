@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from olmctl.commands import NOT_FOUND, CommandError
 from olmctl.main import main
 from olmctl.migration.command import migrate_v0
 from olmctl.migration.marks import MARK
+from olmctl.migration.removal import is_being_removed
 from olmctl.operators.retrying_client import RetryingClient
 from olmctl.questions.session import Session
 from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION
@@ -175,7 +176,9 @@ class DyingClient(RetryingClient):
         return answer
 
 
-def killed_again_and_again(site: Site, seen: set[str], **options: Any) -> int:
+def killed_again_and_again(
+    site: Site, seen: set[str], on_kill: Callable[[], None] = lambda: None, **options: Any
+) -> int:
     """Run the command until it ends by itself; returns how often it was killed, each time after one write."""
     usual = {"packages": (site.name,), "is_all": False, "dry_run": False, "output": None, "catalogs": (), "stops": True}
     more = {"is_held": False, "is_undo": False, "removes_sources": False, "is_confirmed": True, "seconds": 60.0}
@@ -189,6 +192,7 @@ def killed_again_and_again(site: Site, seen: set[str], **options: Any) -> int:
         try:
             asyncio.run(once())
         except Killed:
+            on_kill()
             continue
         except CommandError as error:
             if (error.status, "is_undo" in options) != (NOT_FOUND, True):
@@ -340,9 +344,25 @@ def test_a_migration_to_objects_from_git_that_is_killed_after_each_write_is_comp
     stage.cluster.kubectl("apply", "-f", "-", input=capsys.readouterr().out)
     stage.operator_when(site.name, "is blocked", lambda found: "OLM v0" in json.dumps(found["status"]["conditions"]))
     before, pods, seen = site.things(), site.pods(), set[str]()
+    refused: list[int] = []
+
+    def ask_for_everything_back() -> None:
+        """From the first deletion on, this is refused, and changes nothing."""
+        versions = site.get("clusterserviceversions.operators.coreos.com")["items"]
+        if not any(is_being_removed(each) for each in versions):
+            return
+        then = state(site)
+        capsys.readouterr()
+        refused.append(site.run(site.name, "--undo"))
+        assert "is being deleted: it cannot be given back; `olm migrate v0" in capsys.readouterr().err
+        assert state(site) == then
+        assert replicas_of_controllers(stage) == [0, 0]
+
     try:
-        kills = killed_again_and_again(site, seen, removes_sources=True)
+        kills = killed_again_and_again(site, seen, ask_for_everything_back, removes_sources=True)
         assert kills > 20
+        assert len(refused) > 5
+        assert set(refused) == {5}
         assert (site.pods(), site.things()) == (pods, before)
         stage.ready_operator(site.name, "1.0.0")
         check_nothing_is_left(site)

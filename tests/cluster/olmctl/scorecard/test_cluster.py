@@ -148,3 +148,44 @@ async def test_the_command_says_what_a_test_waits_for(
     status = await asyncio.to_thread(main, [*arguments, *where, "-x", "-l", "suite=custom"])
     assert (status, "kept in namespace" in capsys.readouterr().err) == (1, True)
     assert len(await room.left()) == 2
+
+
+STORING = """\
+apiVersion: scorecard.operatorframework.io/v1alpha3
+kind: Configuration
+storage: {spec: {mountPath: {path: /files}}}
+stages:
+- tests: [{image: "quay.io/team/endless:v1", labels: {test: endless, suite: custom}}]
+"""
+
+
+async def test_files_that_cannot_be_copied_are_an_error_of_their_test(
+    room: Room, cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nodes are simulated: nothing can be executed in a pod."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.yaml").write_text(STORING)
+    arguments = [
+        "bundle",
+        "scorecard",
+        str(BUNDLE),
+        "-c",
+        "config.yaml",
+        "-n",
+        room.namespace,
+        "-w",
+        "1s",
+        "-o",
+        "json",
+    ]
+    where = ["--kubeconfig", str(cluster.kubeconfig), "--system-namespace", "no-suite"]
+    assert await asyncio.to_thread(main, [*arguments, *where]) == 1
+    assert (
+        "name one with sh and tar with --storage-image (that of the suite cannot be used: " in capsys.readouterr().err
+    )
+    status = await asyncio.to_thread(main, [*arguments, *where, "--storage-image", "quay.io/team/tools:v1"])
+    timed_out, not_copied = json.loads(capsys.readouterr().out)["items"][0]["status"]["results"]
+    assert (status, timed_out["state"], not_copied["state"]) == (1, "fail", "error")
+    assert not_copied["errors"][0].startswith("its files in /files are not copied: ")
+    assert list((tmp_path / "test-output").iterdir()) == [], "nothing is left of what was tried"
+    assert await room.left() == []
