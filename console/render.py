@@ -5,7 +5,6 @@ Only modules that make markup themselves return Markup: console.ui_icons, markdo
 
 from __future__ import annotations
 
-import hashlib
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
@@ -18,9 +17,12 @@ from urllib.parse import quote, urlencode
 import jinja2
 from markupsafe import Markup
 
+from console.ages import age
+from console.icons import hue
 from console.live.parts import ROOT, Parts, state_of
 from console.page import ConsoleOptions, Page, User
 from console.ui_icons import icon
+from olmctl.object_text import as_yaml
 
 TEMPLATES = Path(__file__).parent / "templates"
 CSRF_FIELD = "csrf"
@@ -29,7 +31,6 @@ _UNPRINTABLE = re.compile(
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 """Controls, marks of writing direction, characters that are not seen, and halves of characters."""
-HUES = 8
 REPLACEMENT = "\ufffd"
 
 
@@ -60,7 +61,7 @@ class Frame:
     @property
     def modules(self) -> tuple[str, ...]:
         """The ES modules of the page."""
-        return "frame.js", *(("live.js",) if self.is_live else ()), *self.scripts
+        return "frame.js", "keys.js", *(("live.js",) if self.is_live else ()), *self.scripts
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ class Renderer:
         self._templates.globals.update(
             live_state=lambda: _STATE_PLACE, part=_part, url=_url, csrf=_csrf, icon=icon, asset=asset
         )
-        self._templates.filters.update(hue=hue)
+        self._templates.filters.update(hue=hue, ago=age, yaml=as_yaml)
 
     def page(self, page: Page, frame: Frame) -> Rendered:
         """The page in its frame."""
@@ -118,11 +119,6 @@ class Renderer:
         state = state_of(digests)
         html = rendering.parts.whole(text).replace(_STATE_PLACE, state)
         return Rendered(html, rendering.parts, digests, state)
-
-
-def hue(name: str) -> int:
-    """The colour of the tile of a name, one of eight."""
-    return hashlib.sha256(name.encode("utf-8", "replace")).digest()[0] % HUES
 
 
 @contextmanager

@@ -28,7 +28,23 @@ from console.middlewares import (
     safe_path,
 )
 from console.page import Answer, BadInput, ConsoleOptions, Fields, NotThere, Page, PageRequest, Raw, Redirect
-from console.pages import actions, catalog_edit, editor, home, install, instance, instance_form, instances
+from console.pages import (
+    actions,
+    catalog,
+    catalog_edit,
+    catalogs,
+    editor,
+    icons,
+    install,
+    instance,
+    instance_form,
+    instances,
+    operator,
+    operators,
+    package,
+    setup_help,
+    suite,
+)
 from console.problems import problem_of
 from console.render import CSRF_FIELD, Frame, Rendered, Renderer
 from console.routes import Route, RouteTable
@@ -41,7 +57,23 @@ from olmkit.api.names import is_dns1123_label
 from olmkit.errors import Forbidden, NotFound
 from olmkit.runtime.listener.listener import connection_limit_middleware, connection_tracking_middleware
 
-PAGE_MODULES = (home, install, actions, instances, instance, instance_form, editor, catalog_edit)
+PAGE_MODULES = (
+    setup_help,
+    catalog,
+    package,
+    install,
+    operators,
+    operator,
+    actions,
+    instances,
+    instance,
+    instance_form,
+    editor,
+    catalogs,
+    catalog_edit,
+    suite,
+    icons,
+)
 """Each has ROUTES."""
 MAX_BODY_BYTES = 1024 * 1024
 MAX_FORM_FIELDS = 2000

@@ -65,11 +65,11 @@ export function say(text) {
 }
 
 // An age is <time datetime="…" data-age>: it is as `olm list` writes it.
-const UNITS = [["y", 31536000], ["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
+const UNITS = [["d", 86400], ["h", 3600], ["m", 60]];
 export function tick() {
   for (const element of document.querySelectorAll("time[data-age]")) {
     const seconds = Math.max(0, (Date.now() - Date.parse(element.dateTime)) / 1000);
-    const [unit, size] = UNITS.find(([, each]) => seconds >= each) ?? ["s", 1];
+    const [unit, size] = UNITS.find(([, each]) => seconds >= 2 * each) ?? ["s", 1];
     const text = `${Math.floor(seconds / size)}${unit}`;
     if (element.textContent !== text) element.textContent = text;
   }

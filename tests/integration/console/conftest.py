@@ -19,6 +19,7 @@ async def api(tmp_path: Path) -> AsyncIterator[ReviewingApi]:
     users = {ANNA: "anna", BEN: "ben", "the-token-of-the-kubeconfig": "admin"}
     async with reviewing_api(tmp_path, users) as running:
         running.objects["/api/v1/namespaces"] = {"metadata": {"resourceVersion": "1"}, "items": []}
+        running.objects |= {"/api": {"items": []}, "/apis": {"items": []}}
         yield running
 
 

@@ -1,0 +1,145 @@
+"""One package of one catalog."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+
+from markupsafe import Markup
+
+from console.access import Ask
+from console.markdown import MAX_TEXT_LENGTH, render
+from console.page import Answer, NotThere, Page, PageRequest
+from console.pages.setup_help import on_suite
+from console.routes import Handler, Route, Watch
+from console.views.description import Description, description
+from console.views.package import (
+    Cluster,
+    NoSuchVersion,
+    PackageInput,
+    chosen_version,
+    package_view,
+    version_rows,
+)
+from console.views.parts import Note
+from olmctl.questions.catalog_offers import offered_entries
+from olmctl.questions.catalogd import CatalogReadError, read_catalog
+from olmctl.questions.left_installations import left_installations, with_left
+from olmctl.questions.operator_state import text_at
+from olmctl.questions.packages import PackageEntry, installed_packages, package_objects, with_summary
+from olmkit.api import operators
+from olmkit.api.meta import Object
+from olmkit.errors import ApiError
+
+TEMPLATE = "package.html"
+MAX_RENDERED = 64
+"""Descriptions that are kept as HTML."""
+
+
+@functools.lru_cache(MAX_RENDERED)
+def _rendered(text: str) -> Markup:
+    return render(text)
+
+
+def tab(name: str) -> Handler:
+    """The handler of one tab."""
+
+    @on_suite
+    async def show(request: PageRequest) -> Answer:
+        return await _page(request, name)
+
+    return show
+
+
+async def _page(request: PageRequest, name: str) -> Answer:
+    session = request.session
+    catalog, package = request.path["catalog"], request.path["package"]
+    (entry, *_), installed, left, everywhere, verdict = await asyncio.gather(
+        offered_entries(session, package, catalog),
+        installed_packages(session),
+        left_installations(session),
+        package_objects(session, package),
+        request.access.may(Ask("create", operators.KIND)),
+    )
+    (entry, problem), document, notes = await _read(request, entry)
+    channel, version = request.query.one("channel"), request.query.one("version")
+    own = with_left(installed, left).get(package, [])
+    try:
+        chosen = chosen_version(version_rows(entry, document, own), entry, channel, version)
+        described, problem = await described_bundle(request, entry, chosen.bundle, problem)
+        about = await _about(described, entry)
+        given = PackageInput(
+            entry,
+            document,
+            described,
+            own,
+            await _cluster(request, frozenset(installed)),
+            [each.catalog for each in everywhere if each.catalog != catalog],
+            name,
+            channel,
+            version,
+            request.namespace or "",
+            "" if verdict else verdict.reason,
+            about,
+            (*notes, *([Note("warn", "The catalog cannot be read.", problem, "alert")] if problem else [])),
+        )
+        value = package_view(given)
+    except NoSuchVersion as error:
+        raise NotThere(f"{error}.") from error
+    return Page(TEMPLATE, value, value.title, "Catalog")
+
+
+async def _read(request: PageRequest, entry: PackageEntry) -> tuple[tuple[PackageEntry, str], Object, tuple[Note, ...]]:
+    """The package with its summary, and its resolution document; {} if catalogd cannot be read."""
+    summary = await with_summary(request.session, entry)
+    try:
+        found = await read_catalog(request.session, entry.catalog, "api/v1/resolution", {"package": entry.name})
+    except CatalogReadError:
+        return summary, {}, ()
+    return summary, found, ()
+
+
+async def described_bundle(
+    request: PageRequest, entry: PackageEntry, bundle: str, problem: str = ""
+) -> tuple[Description, str]:
+    """The description of a bundle by its publisher, and why it cannot be read."""
+    if not bundle or problem:
+        return Description(), problem
+    query = {"schema": "olm.bundle", "package": entry.name, "name": bundle}
+    try:
+        blob = await read_catalog(request.session, entry.catalog, "api/v1/metas", query)
+    except CatalogReadError as error:
+        return Description(), str(error)
+    return await asyncio.to_thread(description, blob), ""
+
+
+async def _about(described: Description, entry: PackageEntry) -> Markup:
+    text = described.text or text_at(entry.obj, "spec", "description") or entry.description
+    return await asyncio.to_thread(_rendered, text[: MAX_TEXT_LENGTH + 1])
+
+
+async def _cluster(request: PageRequest, packages: frozenset[str]) -> Cluster:
+    """The kinds that the cluster serves, as far as it may be read."""
+    try:
+        discovery = await request.session.client.discover()
+    except ApiError:
+        return Cluster(packages=packages, is_known=False)
+    return Cluster(await _version(request), frozenset(discovery.kinds), frozenset(discovery.served), packages)
+
+
+async def _version(request: PageRequest) -> str:
+    try:
+        return text_at(await request.session.client.request("GET", "/version"), "gitVersion")
+    except ApiError:
+        return ""
+
+
+_WATCHES = (Watch(operators.KIND),)
+_PATH = "/catalog/{catalog}/{package}"
+ROUTES = (
+    Route("GET", _PATH, tab(""), _WATCHES),
+    *(
+        Route("GET", f"{_PATH}/{each}", tab(each), _WATCHES)
+        for each in ("versions", "permissions", "requirements", "apis")
+    ),
+)

@@ -1,0 +1,468 @@
+"""One Operator: its state, what to do next, and the pages about its events, objects, versions, reasons and instances. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from markupsafe import Markup
+
+from console.graph_layout import Layout, Row
+from console.links import page_url
+from console.views.operators import provided, scope_text, state_badge
+from console.views.parts import Badge, Button, ConditionView, Note, Tab, Tile, joined, tile
+from olmctl.questions.operator_state import (
+    available_version,
+    awaits_approval,
+    conditions,
+    dependencies,
+    installed,
+    is_approved,
+    is_protected,
+    part,
+    refusal,
+    text_at,
+)
+from olmkit.api.meta import Kind, Object
+from olmkit.api.ownership import is_dependency
+from olmkit.errors import OlmError
+
+_KEYS = {"graph": "g", "objects": "o", "yaml": "y", "events": "e"}
+NEGATIVE = frozenset(
+    {"Stalled", "Reconciling", "Deprecated", "PackageDeprecated", "ChannelDeprecated", "BundleDeprecated"}
+)
+"""Conditions that are bad, or at work, while True."""
+MAX_EVENTS = 200
+OVERVIEW_OBJECTS, OVERVIEW_ROWS = 12, 12
+
+
+@dataclass(frozen=True)
+class EventRow:
+    """One Event about the Operator or what belongs to it."""
+
+    time: str
+    about: str
+    kind: str
+    reason: str
+    message: str
+    count: int
+
+
+@dataclass(frozen=True)
+class TreeNode:
+    """One object of the tree."""
+
+    kind: str
+    name: str
+    state: str
+    message: str
+    dot: str
+    children: tuple[TreeNode, ...] = ()
+
+
+@dataclass(frozen=True)
+class GraphRow:
+    """One version of the graph."""
+
+    id: str
+    version: str
+    href: str
+    lanes: str
+    badges: tuple[Badge, ...]
+    is_far: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class GraphView:
+    """The graph: rows, and the drawing beside them. `problem` says why there is none."""
+
+    svg: Markup
+    rows: tuple[GraphRow, ...]
+    followed: str
+    folded: int
+    problem: str = ""
+    others: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    all: str = ""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A name and a value."""
+
+    name: str
+    value: str
+    href: str = ""
+
+
+@dataclass(frozen=True)
+class InstanceTypeRow:
+    """A kind that the Operator provides. `href` is the page of its instances, `create` the form for a new one; "" if there is
+    none."""
+
+    title: str
+    text: str
+    href: str = ""
+    create: str = ""
+
+
+@dataclass(frozen=True)
+class OperatorView:
+    """The page."""
+
+    name: str
+    tile: Tile
+    badges: tuple[Badge, ...]
+    summary: str
+    notes: tuple[Note, ...]
+    waiting: Waiting | None
+    actions: tuple[Button, ...]
+    tabs: tuple[Tab, ...]
+    tab: str
+    resolution: str
+    conditions: tuple[ConditionView, ...]
+    facts: tuple[Fact, ...]
+    kinds: tuple[tuple[str, str], ...]
+    instance_types: tuple[InstanceTypeRow, ...]
+    events: tuple[EventRow, ...]
+    tree: TreeNode | None
+    tree_problems: tuple[str, ...]
+    object_count: int
+    graph: GraphView | None
+    yaml: str
+    trace: str
+    trace_problem: str
+    trace_href: str
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A version that waits, and what can be done about it."""
+
+    title: str
+    text: str
+    approve: Button | None
+    exclude: Button | None
+    broken: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class OperatorInput:
+    """The input of the page; what its tab does not show is empty."""
+
+    operator: Object
+    deployment: Object | None = None
+    tab: str = ""
+    ns: str = ""
+    modes: Sequence[str] = ()
+    events: Sequence[Object] = ()
+    tree: TreeNode | None = None
+    tree_problems: Sequence[str] = ()
+    object_count: int = 0
+    graph: GraphView | None = None
+    required_by: Sequence[str] = ()
+    refusal: str = ""
+    """The reason why the user may not change the Operator; "" if they may."""
+    delete_refusal: str = ""
+    yaml: str = ""
+    served: Mapping[tuple[str, str], Kind] = field(default_factory=dict)
+    """The kinds that the cluster serves, by group and kind."""
+    trace: str = ""
+    trace_problem: str = ""
+    notes: Sequence[Note] = field(default=())
+
+
+def operator_view(given: OperatorInput) -> OperatorView:
+    """The page."""
+    operator = given.operator
+    name, package = text_at(operator, "metadata", "name"), text_at(operator, "spec", "packageName")
+    catalog = text_at(operator, "status", "installed", "catalog")
+    waits = available_version(operator)
+    badges = [state_badge(operator)]
+    if waits:
+        badges.append(Badge("warn", "Upgrade waits" if installed(operator) else "Waits", "clock"))
+    if part(operator, "spec", "paused") is True:
+        badges.append(Badge("info", "Paused", "pause"))
+    if is_dependency(operator):
+        badges.append(Badge("", "Dependency"))
+    return OperatorView(
+        name=name,
+        tile=tile(package or name, catalog=catalog, package=package, has_icon=bool(catalog)),
+        badges=tuple(badges),
+        summary=_summary(given),
+        notes=(*given.notes, *_notes(operator)),
+        waiting=_waiting(given) if waits else None,
+        actions=tuple(_actions(given)),
+        tabs=_tabs(given),
+        tab=given.tab,
+        resolution=text_at(operator, "status", "resolution"),
+        conditions=tuple(condition_views(operator)),
+        facts=tuple(each for each in _facts(given) if each.value),
+        kinds=tuple(provided(operator, given.ns)),
+        instance_types=tuple(_instance_types(given)),
+        events=tuple(event_rows(given.events)),
+        tree=given.tree,
+        tree_problems=tuple(given.tree_problems),
+        object_count=given.object_count,
+        graph=given.graph,
+        yaml=given.yaml,
+        trace=given.trace,
+        trace_problem=given.trace_problem,
+        trace_href=page_url("operators", name, "why", ns=given.ns, trace="1"),
+    )
+
+
+def _summary(given: OperatorInput) -> str:
+    operator = given.operator
+    text = installed(operator) or "nothing is installed yet"
+    namespace = text_at(given.deployment, "status", "installNamespace") if given.deployment else ""
+    place = f" Installed in {namespace}," if namespace else " It is"
+    scope = scope_text(operator, given.modes)
+    return f"{text[:1].upper()}{text[1:]}.{place} available in {scope[:1].lower()}{scope[1:]}."
+
+
+def _notes(operator: Object) -> Iterable[Note]:
+    refused = refusal(operator)
+    if refused:
+        kind, _, message = refused.partition(": ")
+        title = (
+            "Nothing fits what is asked for."
+            if kind == "refused"
+            else "It goes on only when somebody changes something."
+        )
+        yield Note("bad", title, message, "alert")
+    if is_approved(operator):
+        yield Note(
+            "info", f"{available_version(operator)} is approved.", "operator-controller installs it now.", "clock"
+        )
+    for each in conditions(operator):
+        if text_at(each, "type") == "Deprecated" and text_at(each, "status") == "True":
+            yield Note("warn", "Its publisher has deprecated it.", text_at(each, "message"), "alert")
+
+
+def _waiting(given: OperatorInput) -> Waiting:
+    operator = given.operator
+    name, version = text_at(operator, "metadata", "name"), available_version(operator)
+    available = part(operator, "status", "available") or {}
+    can_approve = awaits_approval(operator)
+    review = page_url("operators", name, "upgrade", ns=given.ns, version=version)
+    commands = (f"olm approve {name}",)
+    approve = (
+        Button("Review and approve", review, kind="primary", reason=given.refusal, commands=commands, about=version)
+        if can_approve
+        else None
+    )
+    exclude = Button(
+        "Not this version",
+        page_url("operators", name, "exclude", ns=given.ns, version=version),
+        reason=given.refusal,
+        commands=(f"olm exclude {name} {version}",),
+        about=version,
+    )
+    title = f"{version} waits for your approval." if can_approve else f"{version} waits."
+    rules = part(available, "brokenCrdRules") or ()
+    broken = tuple(text_at(each, "message") or str(each) for each in rules if isinstance(each, (dict, str)))
+    return Waiting(title, text_at(available, "message"), approve, exclude, broken)
+
+
+def _actions(given: OperatorInput) -> Iterable[Button]:
+    name = text_at(given.operator, "metadata", "name")
+    is_paused = part(given.operator, "spec", "paused") is True
+    kind = "operators.operators.operatorframework.io"
+
+    def path(action: str) -> str:
+        return page_url("operators", name, action, ns=given.ns)
+
+    yield Button("Change version", path("edit"), reason=given.refusal, commands=(f"olm upgrade {name}",))
+    patch = f'{{"spec":{{"paused":{str(not is_paused).lower()}}}}}'
+    yield Button(
+        "Resume" if is_paused else "Pause",
+        path("resume" if is_paused else "pause"),
+        reason=given.refusal,
+        commands=(f"kubectl patch {kind} {name} --type=merge -p '{patch}'",),
+    )
+    yield Button(
+        "Uninstall",
+        path("uninstall"),
+        kind="danger",
+        reason=given.delete_refusal,
+        commands=(f"olm uninstall {name}",),
+    )
+
+
+def _instance_types(given: OperatorInput) -> Iterable[InstanceTypeRow]:
+    for each in part(given.operator, "status", "installed", "apis") or ():
+        group, version, kind = (text_at(each, key) for key in ("group", "version", "kind"))
+        title, text = text_at(each, "displayName") or kind, f"{kind} of {group}/{version}"
+        served = given.served.get((group, kind))
+        if served is None:
+            yield InstanceTypeRow(title, f"{text}; the cluster does not serve it")
+            continue
+        path = page_url("instances", group, served.version, served.plural, ns=given.ns)
+        create = page_url("instances", group, served.version, served.plural, "new", ns=given.ns)
+        yield InstanceTypeRow(title, text, path, create)
+
+
+def _tabs(given: OperatorInput) -> tuple[Tab, ...]:
+    name = text_at(given.operator, "metadata", "name")
+    kinds = len(part(given.operator, "status", "installed", "apis") or ())
+    titles = {
+        "": ("Overview", ""),
+        "events": ("Events", ""),
+        "objects": ("Objects", str(given.object_count) if given.object_count else ""),
+        "graph": ("Upgrade graph", ""),
+        "why": ("Why", ""),
+        "instances": ("Instances", str(kinds) if kinds else ""),
+        "yaml": ("YAML", ""),
+    }
+    return tuple(
+        Tab(
+            text,
+            page_url("operators", name, *([key] if key else []), ns=given.ns),
+            key == given.tab,
+            count,
+            _KEYS.get(key, ""),
+        )
+        for key, (text, count) in titles.items()
+    )
+
+
+def condition_views(obj: Object) -> Iterable[ConditionView]:
+    """The conditions of an object, with the colour that their status has."""
+    for each in conditions(obj):
+        type_, status = text_at(each, "type"), text_at(each, "status")
+        good = "False" if type_ in NEGATIVE else "True"
+        kind = "ok" if status == good else "info" if status == "Unknown" or type_ == "Reconciling" else "bad"
+        kind = "warn" if kind == "bad" and type_.endswith("Deprecated") else kind
+        since = text_at(each, "lastTransitionTime")
+        yield ConditionView(type_, Badge(kind, status), text_at(each, "reason"), text_at(each, "message"), since)
+
+
+def _facts(given: OperatorInput) -> Iterable[Fact]:
+    operator = given.operator
+    spec = part(operator, "spec") or {}
+    package, catalog = text_at(spec, "packageName"), text_at(operator, "status", "installed", "catalog")
+    yield Fact("Package", package, page_url("catalog", catalog, package, ns=given.ns) if catalog else "")
+    yield Fact("Asked for", _asked(spec))
+    yield Fact("Installed", installed(operator) or "nothing")
+    yield Fact("Wanted", text_at(operator, "status", "wantedVersion"))
+    yield Fact("Approval", text_at(spec, "approval") or "Automatic")
+    excluded = [str(each) for each in part(spec, "excludedVersions") or ()]
+    yield Fact("Excluded", joined(excluded))
+    yield Fact("Protected", "It cannot be deleted while instances exist." if is_protected(operator) else "")
+    account = text_at(spec, "install", "serviceAccount", "name")
+    yield Fact("Installs as", f"ServiceAccount {account}" if account else "")
+    try:
+        required = [f"{each.package} {each.version}" for each in dependencies(operator)]
+    except OlmError as error:
+        required = [str(error)]
+    yield Fact("Requires", joined(required))
+    yield Fact("Required by", joined(list(given.required_by)))
+    yield Fact("Image", text_at(operator, "status", "installedBundleResource"))
+
+
+def _asked(spec: Object) -> str:
+    texts = [f"{key} {text_at(spec, key)}" for key in ("version", "channel") if text_at(spec, key)]
+    return ", ".join(texts) or "the newest version of the default channel"
+
+
+def event_rows(events: Sequence[Object]) -> Iterable[EventRow]:
+    """The Events, the newest first."""
+    for each in sorted(events, key=_time, reverse=True)[:MAX_EVENTS]:
+        about = part(each, "involvedObject") or {}
+        count = part(each, "count")
+        yield EventRow(
+            _time(each),
+            f"{text_at(about, 'kind')} {text_at(about, 'name')}",
+            "warn" if text_at(each, "type") == "Warning" else "",
+            text_at(each, "reason"),
+            text_at(each, "message"),
+            count if isinstance(count, int) else 1,
+        )
+
+
+def _time(event: Object) -> str:
+    return (
+        text_at(event, "lastTimestamp")
+        or text_at(event, "eventTime")
+        or text_at(event, "metadata", "creationTimestamp")
+    )
+
+
+def tree_node(value: Any) -> TreeNode:
+    """The node of `olm tree -o json` with what belongs to it."""
+    name, namespace = text_at(value, "name"), text_at(value, "namespace")
+    found = text_at(value, "state")
+    dot = "" if found in ("Ready", "Healthy", "Succeeded") else "bad" if found in _BAD else "wait"
+    return TreeNode(
+        text_at(value, "kind"),
+        f"{namespace}/{name}" if namespace else name,
+        found,
+        text_at(value, "message"),
+        dot,
+        tuple(tree_node(each) for each in value.get("children") or ()),
+    )
+
+
+_BAD = frozenset({"Failed", "Missing", "Unhealthy", "Blocked", "NotResolved", "DeletionBlocked", "RolledBack"})
+
+
+def count_nodes(node: TreeNode) -> int:
+    """The number of nodes below this one."""
+    return sum(1 + count_nodes(each) for each in node.children)
+
+
+def graph_view(  # noqa: PLR0913 what a row shows
+    drawn: Layout,
+    picture: Markup,
+    operator: Object | None,
+    package_path: str,
+    *,
+    whole: str = "",
+    excluded: Sequence[str] = (),
+    limit: int = 0,
+) -> GraphView:
+    """The graph of a layout. `whole` is the URL that shows all rows."""
+    waits = available_version(operator) if operator else ""
+    followed = drawn.lanes[0] if drawn.lanes else ""
+    rows = tuple(_graph_row(each, waits, followed, package_path, excluded, drawn) for each in drawn.rows)
+    return GraphView(
+        picture,
+        rows,
+        followed,
+        drawn.folded,
+        "" if rows else "The catalog has no versions of this package.",
+        drawn.lanes[1:],
+        all=whole if drawn.folded or limit else "",
+    )
+
+
+def _graph_row(
+    row: Row, waits: str, followed: str, package_path: str, excluded: Sequence[str], drawn: Layout
+) -> GraphRow:
+    badges = []
+    if row.is_running:
+        badges.append(Badge("ok", "Runs", "check"))
+    if waits and row.version == waits:
+        badges.append(Badge("warn", "Waits", "clock"))
+    if row.version in excluded:
+        badges.append(Badge("bad", "Excluded", "x"))
+    if row.is_in_reach:
+        badges.append(Badge("", "In reach"))
+    if row.is_deprecated:
+        badges.append(Badge("warn", "Deprecated", "alert"))
+    if row.missing:
+        badges.append(Badge("", row.missing))
+    lanes = ", ".join(row.channels)
+    if row.heads and not row.missing:
+        lanes += f" (head of {' and '.join(row.heads)})"
+    runs = next((each.version for each in drawn.rows if each.is_running), "")
+    reason = ""
+    if row.is_newer and row.is_far and runs:
+        no_channel = f"It is not in channel {followed}, which is followed."
+        reason = no_channel if followed not in row.channels else f"No upgrade leads here from {runs}."
+    return GraphRow(
+        row.bundle, row.version, f"{package_path}?version={row.version}", lanes, tuple(badges), row.is_far, reason
+    )

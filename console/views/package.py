@@ -1,0 +1,423 @@
+"""One package of one catalog: what it is, what it needs, what it provides, and in which versions. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from markupsafe import Markup
+
+from console.links import page_url
+from console.views.catalog import package_card
+from console.views.description import Description, ProvidedKind
+from console.views.inputs import PackageEntry
+from console.views.parts import Badge, Button, Note, Tab, Tile, joined
+from olmctl.questions.operator_state import available_version, installed, text_at
+from olmkit.api.meta import Object
+from olmkit.gocompat.versions import BadVersion, Version, parse_version
+
+CAPABILITIES = ("Basic Install", "Seamless Upgrades", "Full Lifecycle", "Deep Insights", "Auto Pilot")
+_MODES = {
+    "AllNamespaces": "all namespaces",
+    "MultiNamespace": "several namespaces",
+    "SingleNamespace": "one other namespace",
+    "OwnNamespace": "the namespace that it is installed into",
+}
+_HINTS = 12
+"""Versions that the page names if the one that is asked for is not there."""
+
+
+@dataclass(frozen=True)
+class VersionRow:
+    """One version."""
+
+    bundle: str
+    version: str
+    channels: tuple[str, ...]
+    heads: tuple[str, ...]
+    upgrades_from: str
+    deprecation: str
+    problem: str
+    is_installed: bool
+    href: str
+    install: str
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One thing that a bundle needs. `is_met` is None if that is not known."""
+
+    text: str
+    is_met: bool | None
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class InstalledOperator:
+    """An Operator of the package on the cluster."""
+
+    name: str
+    href: str
+    text: str
+    badge: Badge
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The kinds, version and packages of the cluster, as far as packages ask for it."""
+
+    version: str = ""
+    kinds: frozenset[tuple[str, str]] = frozenset()
+    """Group and kind of all that it serves."""
+    versions: frozenset[tuple[str, str, str]] = frozenset()
+    packages: frozenset[str] = frozenset()
+    """The packages that Operators have installed."""
+    is_known: bool = True
+
+
+@dataclass(frozen=True)
+class PackageView:
+    """The page."""
+
+    name: str
+    catalog: str
+    title: str
+    short: str
+    provider: str
+    tile: Tile
+    badges: tuple[Badge, ...]
+    tabs: tuple[Tab, ...]
+    tab: str
+    version: VersionRow
+    versions: tuple[VersionRow, ...]
+    channels: tuple[tuple[str, str], ...]
+    """Names with what marks them."""
+    channel: str
+    default_channel: str
+    about: Markup
+    described: Description
+    capability: str
+    available_in: str
+    requirements: tuple[Requirement, ...]
+    kinds: tuple[ProvidedKind, ...]
+    operators: tuple[InstalledOperator, ...]
+    install: Button
+    command: str
+    notes: tuple[Note, ...]
+    others: tuple[tuple[str, str], ...]
+    """The same package in other catalogs: name and path."""
+    created: str = ""
+    permissions: Any = None
+    """The value that the permissions template shows; None if it is not known yet."""
+    permissions_text: str = ""
+
+
+@dataclass(frozen=True)
+class PackageInput:
+    """The input of the page. `document` is the resolution document, {} if catalogd could not be read."""
+
+    entry: PackageEntry
+    document: Object
+    described: Description
+    operators: Sequence[Object]
+    cluster: Cluster
+    others: Sequence[str] = ()
+    tab: str = ""
+    channel: str = ""
+    version: str = ""
+    ns: str = ""
+    refusal: str = ""
+    about: Markup = field(default_factory=Markup)
+    notes: tuple[Note, ...] = ()
+    permissions: Any = None
+    permissions_text: str = ""
+
+
+class NoSuchVersion(Exception):
+    """The version, or the channel, is not there; the message says what is."""
+
+
+def package_view(given: PackageInput) -> PackageView:
+    """The page. Raises NoSuchVersion."""
+    entry, described = given.entry, given.described
+    rows = version_rows(entry, given.document, given.operators, given.ns)
+    chosen = chosen_version(rows, entry, given.channel, given.version)
+    card = package_card(entry, given.operators, given.ns)
+    document_bundle = _bundle(given.document, chosen.bundle)
+    channels = _channel_names(entry, given.document)
+    default = text_at(entry.obj, "spec", "defaultChannel") or text_at(given.document, "defaultChannel")
+    capability = described.capability or text_at(entry.summary, "capability")
+    shown = tuple(each for each in rows if not given.channel or given.channel in each.channels)
+    return PackageView(
+        name=entry.name,
+        catalog=entry.catalog,
+        title=described.title or card.title,
+        short=described.short or entry.description,
+        provider=described.provider or text_at(entry.summary, "provider"),
+        tile=card.tile,
+        badges=card.badges or (Badge("", "Not installed"),),
+        tabs=_tabs(given, len(rows), len(described.kinds)),
+        tab=given.tab,
+        version=chosen,
+        versions=shown,
+        channels=_marked(channels, default),
+        channel=given.channel,
+        default_channel=default,
+        about=given.about,
+        described=described,
+        capability=_capability(capability),
+        available_in=available_in(described.install_modes),
+        requirements=tuple(requirements(described, document_bundle, given.cluster)),
+        kinds=described.kinds,
+        operators=tuple(_operators(given.operators, given.ns)),
+        install=_install(given, chosen),
+        command=f"olm install {entry.name}" + (f" --version {chosen.version}" if given.version else ""),
+        notes=(*given.notes, *_notes(given, chosen)),
+        others=tuple((each, page_url("catalog", each, entry.name, ns=given.ns)) for each in given.others),
+        created=described.created[:10],
+        permissions=given.permissions,
+        permissions_text=given.permissions_text,
+    )
+
+
+def _marked(channels: Sequence[str], default: str) -> tuple[tuple[str, str], ...]:
+    """The names of the channels, the default one first, with what marks it."""
+    ordered = sorted(channels, key=lambda name: name != default)
+    return tuple((each, " (default)" if each == default else "") for each in ordered)
+
+
+def _install(given: PackageInput, chosen: VersionRow) -> Button:
+    name = given.entry.name
+    return Button(
+        f"Install {chosen.version}",
+        chosen.install,
+        kind="primary",
+        reason=given.refusal or chosen.problem,
+        commands=(f"olm install {name}",),
+    )
+
+
+def _tabs(given: PackageInput, versions: int, kinds: int) -> tuple[Tab, ...]:
+    names = {
+        "": ("Overview", ""),
+        "versions": ("Versions", str(versions)),
+        "permissions": ("Permissions", ""),
+        "requirements": ("Requirements", ""),
+        "apis": ("Instance types", str(kinds) if kinds else ""),
+    }
+    return tuple(
+        Tab(
+            text,
+            page_url(
+                "catalog",
+                given.entry.catalog,
+                given.entry.name,
+                *([key] if key else []),
+                ns=given.ns,
+                version=given.version,
+                channel=given.channel,
+            ),
+            key == given.tab,
+            count,
+            "v" if key == "versions" else "",
+        )
+        for key, (text, count) in names.items()
+    )
+
+
+def version_rows(
+    entry: PackageEntry, document: Object, operators: Sequence[Object] = (), ns: str = ""
+) -> tuple[VersionRow, ...]:
+    """All versions, the newest first: of the resolution document, else those that the Package object names."""
+    channels = document.get("channels") or (entry.obj.get("spec") or {}).get("channels") or []
+    bundles = {text_at(each, "name"): each for each in document.get("bundles") or ()}
+    running = {text_at(each, "status", "installed", "name") for each in operators}
+    deprecated = {
+        text_at(each, "reference", "name"): text_at(each, "message")
+        for each in document.get("deprecations") or ()
+        if text_at(each, "reference", "schema") == "olm.bundle"
+    }
+    in_channels: dict[str, list[tuple[str, Object]]] = {}
+    replaced: dict[str, set[str]] = {}
+    for channel in channels:
+        name = text_at(channel, "name")
+        for each in channel.get("entries") or ():
+            in_channels.setdefault(text_at(each, "name"), []).append((name, each))
+            replaced.setdefault(name, set()).update([text_at(each, "replaces"), *(each.get("skips") or ())])
+    made = []
+    for bundle, found in in_channels.items():
+        if bundles and bundle not in bundles:
+            continue
+        version = text_at(bundles.get(bundle), "version") or _version_of_name(bundle, entry)
+        names = tuple(name for name, _ in found)
+        base = page_url("catalog", entry.catalog, entry.name, ns=ns, version=version)
+        made.append(
+            VersionRow(
+                bundle,
+                version,
+                names,
+                tuple(name for name in names if bundle not in replaced[name]),
+                _upgrades_from(each for _, each in found),
+                deprecated.get(bundle, ""),
+                text_at(bundles.get(bundle), "problem"),
+                bundle in running,
+                base,
+                page_url("catalog", entry.catalog, entry.name, "install", ns=ns, version=version),
+            )
+        )
+    return tuple(sorted(made, key=lambda row: (_parsed(row.version), row.bundle), reverse=True))
+
+
+def _version_of_name(bundle: str, entry: PackageEntry) -> str:
+    """The version in the usual name of a bundle, such as etcd.v0.9.4; else its name."""
+    text = bundle.removeprefix(f"{entry.name}.")
+    return text.removeprefix("v") if text != bundle else bundle
+
+
+def _parsed(text: str) -> Version:
+    try:
+        return parse_version(text)
+    except BadVersion:
+        return parse_version("0.0.0")
+
+
+def _upgrades_from(entries: Iterable[Object]) -> str:
+    texts: dict[str, None] = {}
+    for each in entries:
+        if replaces := text_at(each, "replaces"):
+            texts[replaces] = None
+        if skip_range := text_at(each, "skipRange"):
+            texts[skip_range] = None
+        if skips := len(each.get("skips") or ()):
+            texts[f"skips {skips}"] = None
+    return joined(list(texts), 3)
+
+
+def chosen_version(rows: Sequence[VersionRow], entry: PackageEntry, channel: str, version: str) -> VersionRow:
+    """The version that the page is about: the one asked for, else the head of the channel. Raises NoSuchVersion."""
+    offered = [row for row in rows if not channel or channel in row.channels]
+    if channel and not offered and rows:
+        names = sorted({name for row in rows for name in row.channels})
+        raise NoSuchVersion(f"package {entry.name} has no channel {channel}: it has {', '.join(names)}")
+    if version:
+        for row in offered:
+            if version in (row.version, row.bundle):
+                return row
+        others = [row for row in rows if version in (row.version, row.bundle)]
+        if others:
+            raise NoSuchVersion(f"channel {channel} has no version {version}: it is in {', '.join(others[0].channels)}")
+        raise NoSuchVersion(
+            f"package {entry.name} has no version {version}: it has {joined([row.version for row in rows], _HINTS)}"
+        )
+    default = channel or text_at(entry.obj, "spec", "defaultChannel")
+    heads = [row for row in offered if default in row.heads]
+    if found := next(iter(heads or offered), None):
+        return found
+    install = page_url("catalog", entry.catalog, entry.name, "install")
+    page = page_url("catalog", entry.catalog, entry.name)
+    return VersionRow("", entry.latest, (), (), "", "", "", False, page, install)
+
+
+def _bundle(document: Object, name: str) -> Object:
+    return next((each for each in document.get("bundles") or () if text_at(each, "name") == name), {})
+
+
+def _channel_names(entry: PackageEntry, document: Object) -> list[str]:
+    channels = document.get("channels") or (entry.obj.get("spec") or {}).get("channels") or []
+    return sorted(filter(None, (text_at(each, "name") for each in channels)))
+
+
+def _capability(name: str) -> str:
+    """The level in words; other words of a publisher as they are."""
+    if name in CAPABILITIES:
+        return f"Level {CAPABILITIES.index(name) + 1} of {len(CAPABILITIES)}: {name}"
+    return name
+
+
+def available_in(modes: Sequence[str]) -> str:
+    """The supported install modes as a sentence; "" if none is known."""
+    known = [_MODES[each] for each in _MODES if each in modes]
+    if not known:
+        return ""
+    if known == [_MODES["AllNamespaces"]]:
+        return "All namespaces. It cannot be limited to some."
+    if "AllNamespaces" not in modes:
+        return f"Only {_or(known)}."
+    return f"All namespaces, or {_or(known[1:])}."
+
+
+def _or(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}"
+
+
+def requirements(described: Description, bundle: Object, cluster: Cluster) -> Iterable[Requirement]:
+    """The requirements of the bundle, and whether the cluster meets them."""
+    minimum = described.min_kube_version or text_at(bundle, "minKubeVersion")
+    if minimum:
+        is_met = _is_at_least(cluster.version, minimum)
+        detail = (
+            f"this cluster has {cluster.version}" if cluster.version else "the version of this cluster is not known"
+        )
+        yield Requirement(f"Kubernetes {minimum} or later", is_met, detail)
+    for group, version, kind in described.native_apis:
+        is_met = (group, version, kind) in cluster.versions if cluster.is_known else None
+        yield Requirement(f"the API {kind} of {group or 'core'}/{version}", is_met, "" if is_met else _absent(is_met))
+    for each in bundle.get("properties") or ():
+        yield from _property(text_at(each, "type"), each.get("value"), cluster)
+
+
+def _property(type_: str, value: Any, cluster: Cluster) -> Iterable[Requirement]:
+    if not isinstance(value, Mapping):
+        return
+    match type_:
+        case "olm.gvk.required":
+            group, kind = text_at(value, "group"), text_at(value, "kind")
+            is_met = (group, kind) in cluster.kinds if cluster.is_known else None
+            text = f"the kind {kind} of {group}/{text_at(value, 'version')}"
+            yield Requirement(text, is_met, "" if is_met else "a package that provides it is installed too")
+        case "olm.package.required":
+            package = text_at(value, "packageName")
+            is_met = package in cluster.packages
+            detail = "an Operator has it installed" if is_met else "it is installed too"
+            yield Requirement(f"the package {package} {text_at(value, 'versionRange')}".rstrip(), is_met, detail)
+        case "olm.constraint":
+            text = text_at(value, "failureMessage") or "a rule of its publisher"
+            yield Requirement(text, None, "operator-controller checks it when it is installed")
+
+
+def _absent(is_met: bool | None) -> str:
+    return "this cluster does not serve it" if is_met is False else "the kinds of this cluster are not known"
+
+
+def _is_at_least(version: str, minimum: str) -> bool | None:
+    try:
+        return parse_version(version.removeprefix("v").partition("-")[0].partition("+")[0]) >= parse_version(
+            minimum.removeprefix("v")
+        )
+    except BadVersion:
+        return None
+
+
+def _operators(operators: Sequence[Object], ns: str) -> Iterable[InstalledOperator]:
+    for each in operators:
+        name = text_at(each, "metadata", "name")
+        waiting = available_version(each)
+        badge = Badge("warn", f"{waiting} waits", "clock") if waiting else Badge("ok", "Installed", "check")
+        text = installed(each) or "nothing yet"
+        yield InstalledOperator(name, page_url("operators", name, ns=ns), text, badge)
+
+
+def _notes(given: PackageInput, chosen: VersionRow) -> Iterable[Note]:
+    if given.entry.deprecation:
+        yield Note("warn", "This package is deprecated.", given.entry.deprecation, "alert")
+    for each in given.document.get("deprecations") or ():
+        schema, name = text_at(each, "reference", "schema"), text_at(each, "reference", "name")
+        if schema == "olm.channel" and name in (given.channel or text_at(given.entry.obj, "spec", "defaultChannel"),):
+            yield Note("warn", f"Channel {name} is deprecated.", text_at(each, "message"), "alert")
+    if chosen.deprecation:
+        yield Note("warn", f"Version {chosen.version} is deprecated.", chosen.deprecation, "alert")
+    if chosen.problem:
+        yield Note("bad", f"{chosen.version} cannot be installed.", chosen.problem, "alert")
+    if too_large := text_at(given.document, "tooLarge"):
+        yield Note("bad", "This package cannot be installed.", too_large, "alert")
