@@ -11,11 +11,13 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from olmkit.api import bundledeployments
 from olmkit.errors import NotFound
 from rukpak.bundledeployment.cluster.rest_mapper import NAMESPACES
 from tests.cluster.olmctl.bundle.conftest import Workshop
-from tests.cluster.rukpak.harness import CONFIG_MAPS, config_map, data, gone, namespace
+from tests.cluster.rukpak.harness import CONFIG_MAPS, config_map, data, namespace
 
 RESOURCE = "bundledeployments.core.rukpak.io"
 INTERRUPTIBLE = """
@@ -185,9 +187,11 @@ async def test_of_two_runs_at_once_each_says_truly_what_became_of_its_bundle(wor
         )
     assert "Traceback" not in str(ended)
 
+
+@pytest.mark.crash
+async def test_of_two_runs_at_once_under_two_names_one_has_the_objects(workshop: Workshop) -> None:
+    name = workshop.name
     twice = [(workshop.directory, f"{name}-{each}") for each in "ab"]
-    await workshop.place.at.remove()
-    await workshop.place.at.until(gone)
     ended = await run_at_once(workshop, *twice)
     assert sorted(status for status, _ in ended) in ([0, 1], [0, 4]), ended
     (refused,) = (errors for status, errors in ended if status)

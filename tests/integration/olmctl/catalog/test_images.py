@@ -24,6 +24,7 @@ from tests.servers.local_registry import LocalRegistry
 from tests.servers.registry import served
 
 COMMANDS = ("validate", "scorecard", "add")
+EACH = (COMMANDS[0], *(pytest.param(each, marks=pytest.mark.hostile) for each in COMMANDS[1:]))
 MAX_MEGABYTES = 400
 """More than a command needs for a bundle that may be read, and less than any of the bombs has."""
 PROGRAM = """\
@@ -115,7 +116,7 @@ def check(command: str, bomb: Bomb, registry: LocalRegistry, directory: Path) ->
     assert not [path for path in directory.rglob("*") if path.is_file() and path.name != ".lock"], "nothing is left"
 
 
-@pytest.mark.parametrize("bomb", SMALL)
+@pytest.mark.parametrize("bomb", SMALL[:1])
 def test_a_bomb_is_refused_with_little_memory(bomb: Bomb, local_registry: LocalRegistry, tmp_path: Path) -> None:
     check("validate", bomb, local_registry, tmp_path)
 
@@ -129,7 +130,7 @@ def test_bombs_of_all_kinds_are_refused_by_all_commands(
     check(command, bomb, local_registry, tmp_path)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", EACH)
 def test_the_layers_of_a_catalog_are_not_pulled(command: str, local_registry: LocalRegistry, tmp_path: Path) -> None:
     """The layer is no archive at all: who reads it fails with another message."""
     image = push(local_registry.address, f"bombs/catalog-{command}", [b"no layer"])
@@ -137,9 +138,7 @@ def test_the_layers_of_a_catalog_are_not_pulled(command: str, local_registry: Lo
     assert (ended.status, "catalog" in ended.said, "archive" in ended.said) == (1, True, False), ended.said
 
 
-@pytest.mark.parametrize(
-    "command", [COMMANDS[0], *(pytest.param(each, marks=pytest.mark.hostile) for each in COMMANDS[1:])]
-)
+@pytest.mark.parametrize("command", EACH)
 async def test_a_manifest_without_end_is_not_read(command: str, tmp_path: Path) -> None:
     async def registry(request: web.Request) -> web.StreamResponse:
         if "/manifests/" not in request.path:
