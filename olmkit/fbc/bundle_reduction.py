@@ -20,12 +20,14 @@ from olmkit.fbc.bundle_summary import (
     ANNOTATIONS_FILE,
     CRD,
     CRD_API_VERSION,
+    CSV,
     MANIFESTS,
     METADATA,
     BadSummary,
     Body,
     BundleSummary,
     StatedBy,
+    deployment_identity,
     identity_of,
 )
 from olmkit.gocompat import documents
@@ -33,7 +35,6 @@ from olmkit.gocompat.fields import canonical_keys, canonical_object
 from olmkit.gocompat.go_encoding import Mismatch, round_trip
 from olmkit.gocompat.parse_errors import ParseError
 
-CSV = "ClusterServiceVersion"
 DIGEST_CHARACTERS = 16
 
 _CSV_ANNOTATIONS = ("operatorframework.io/suggested-namespace", "operatorframework.io/suggested-namespace-template")
@@ -98,14 +99,21 @@ class _Reduction:
                 found.append(self._reduced(path, body))
 
     def _reduced(self, path: str, body: dict[str, Any]) -> Body:
-        reduced = _reduced(path, body)
+        spec = _typed_spec(path, body) if body["kind"] == CSV else {}
+        reduced = _reduced(path, body) if body["kind"] != CSV else {**_identity(body), "spec": _csv(spec)}
         identity = identity_of(body)
-        digest = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()[:DIGEST_CHARACTERS]
+        digest = _digest(body)
         if self._seen.setdefault(identity, digest) != digest:
             raise BadSummary(f"{path}: {identity} is there twice, and not the same each time")
         if body["kind"] != "Secret":  # the digest of a short text would tell it
             self.digests[identity] = digest
+        for each in (spec.get("install", {}).get("spec") or {}).get("deployments") or ():
+            self.digests[deployment_identity(each["name"])] = _digest(each)
         return reduced
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()[:DIGEST_CHARACTERS]
 
 
 def _annotations(data: bytes | None, read: Callable[[bytes], list[Any]]) -> list[Any]:
@@ -147,10 +155,8 @@ def _flattened(path: str, document: Any, inherited: Body | None = None) -> Itera
 
 def _reduced(path: str, body: dict[str, Any]) -> dict[str, Any]:
     """Raises BadSummary."""
-    identity = {"apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": _metadata(body)}
+    identity = _identity(body)
     group, kind = body["apiVersion"].rpartition("/")[0], body["kind"]
-    if kind == CSV:
-        return identity | _csv(path, body)
     if kind == CRD:
         return identity | _crd(path, body)
     if group == _RBAC_GROUP:
@@ -167,6 +173,10 @@ def _reduced(path: str, body: dict[str, Any]) -> dict[str, Any]:
     return identity
 
 
+def _identity(body: Body) -> dict[str, Any]:
+    return {"apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": _metadata(body)}
+
+
 def _metadata(body: Body) -> dict[str, Any]:
     """Name and namespace; of a role also its labels, by which others aggregate it; annotations that something depends on."""
     metadata, kind = body["metadata"], body["kind"]
@@ -180,11 +190,17 @@ def _metadata(body: Body) -> dict[str, Any]:
     return found
 
 
-def _csv(path: str, body: dict[str, Any]) -> dict[str, Any]:
+def _typed_spec(path: str, body: dict[str, Any]) -> dict[str, Any]:
+    """The spec of a ClusterServiceVersion in the form of its type. Raises BadSummary."""
     try:
-        spec = round_trip("ClusterServiceVersionSpec", canonical_keys(body, ("spec",)).get("spec"))
+        spec: dict[str, Any] = round_trip("ClusterServiceVersionSpec", canonical_keys(body, ("spec",)).get("spec"))
     except Mismatch as error:
         raise BadSummary(f"{path}: {CSV}: {error.within('.spec')}") from error
+    return spec
+
+
+def _csv(spec: Body) -> dict[str, Any]:
+    """The reduced spec of a ClusterServiceVersion."""
     kept = {name: spec[name] for name in _CSV_FIELDS if name in spec}
     owned = spec.get("customresourcedefinitions")
     if owned:
@@ -199,7 +215,7 @@ def _csv(path: str, body: dict[str, Any]) -> dict[str, Any]:
         "deployments": None if deployments is None else [_deployment(each) for each in deployments],
         **{name: details[name] for name in ("permissions", "clusterPermissions") if name in details},
     }
-    return {"spec": {**kept, "install": {"strategy": install["strategy"], "spec": reduced}}}
+    return {**kept, "install": {"strategy": install["strategy"], "spec": reduced}}
 
 
 def _deployment(deployment: Body) -> dict[str, Any]:

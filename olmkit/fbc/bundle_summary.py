@@ -19,7 +19,9 @@ from olmkit.errors import encodable
 FORMAT = 1
 """The version of the JSON form."""
 MANIFESTS, METADATA, ANNOTATIONS_FILE = "manifests/", "metadata/", "metadata/annotations.yaml"
+CSV = "ClusterServiceVersion"
 CRD, CRD_API_VERSION = "CustomResourceDefinition", "apiextensions.k8s.io/v1"
+DIGEST_ANNOTATION = "summary.olm-suite/digest"
 SCHEMAS = "schemas"
 """Left out of a summary that is too large with them."""
 
@@ -57,9 +59,33 @@ class BundleSummary:
         """True for a registry+v1 bundle, false for a plain+v0 bundle."""
         return any(path.startswith(METADATA) for path in self.files)
 
-    def bundle_files(self) -> dict[str, bytes]:
-        """The files as those of a bundle."""
-        return {path: b"\n".join(map(orjson.dumps, found)) for path, found in self.files.items()}
+    def bundle_files(self, *, with_digests: bool = False) -> dict[str, bytes]:
+        """The files as those of a bundle. `with_digests`: reduced objects have the annotation DIGEST_ANNOTATION, so that two
+        bundles differ where what is left out differs."""
+        documents = {
+            path: [self._marked(body) for body in found] if with_digests and path.startswith(MANIFESTS) else found
+            for path, found in self.files.items()
+        }
+        return {path: b"\n".join(map(orjson.dumps, found)) for path, found in documents.items()}
+
+    def _marked(self, body: Any) -> Any:
+        """The object with its digest; of a ClusterServiceVersion each Deployment has one."""
+        if body["kind"] == CSV:
+            spec = body["spec"]
+            details = spec["install"]["spec"]
+            deployments = [self._marked_deployment(each) for each in details.get("deployments") or ()]
+            marked = {**details, "deployments": deployments} if details.get("deployments") is not None else details
+            return {**body, "spec": {**spec, "install": {**spec["install"], "spec": marked}}}
+        digest = self.digests.get(identity_of(body), "")
+        metadata = body["metadata"]
+        annotations = {**(metadata.get("annotations") or {}), DIGEST_ANNOTATION: digest}
+        return {**body, "metadata": {**metadata, "annotations": annotations}} if digest else body
+
+    def _marked_deployment(self, deployment: Body) -> Body:
+        digest = self.digests.get(deployment_identity(deployment["name"]), "")
+        template = deployment["spec"].get("template") or {}
+        metadata = {**(template.get("metadata") or {}), "annotations": {DIGEST_ANNOTATION: digest}}
+        return {**deployment, "spec": {**deployment["spec"], "template": {**template, "metadata": metadata}}}
 
     def definitions(self) -> dict[str, Body]:
         """The CustomResourceDefinitions of apiextensions.k8s.io/v1, by name."""
@@ -110,6 +136,11 @@ def identity_of(body: Body) -> str:
     metadata = body["metadata"]
     place = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
     return encodable(f"{body['apiVersion']} {body['kind']} {place}{metadata['name']}")
+
+
+def deployment_identity(name: str) -> str:
+    """The identity of a Deployment of a ClusterServiceVersion."""
+    return encodable(f"apps/v1 Deployment {name}")
 
 
 def _are_objects(path: str, found: Sequence[Any]) -> bool:

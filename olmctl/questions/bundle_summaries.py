@@ -1,0 +1,153 @@
+"""Reads bundles as catalogd summarizes them: their permissions and definitions, without a login of a registry.
+
+A bundle is looked for in the catalogs of the cluster, by its image. Its summary is made when it is asked for, so this waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+import orjson
+from olmctl.questions.catalog_offers import offered_entries
+from olmctl.questions.catalogd import CatalogReadError, read_catalog
+from olmctl.questions.errors import NothingFound, QuestionError
+from olmctl.questions.session import Session
+
+from olmctl.terminal import clean
+from olmkit.errors import ApiError
+from olmkit.fbc.bundle_summary import SCHEMAS, BadSummary, BundleSummary, StatedBy, load
+from operator_controller.resolve.documents.document_reader import InvalidDocument, read_package
+from operator_controller.resolve.package.package_content import PackageTooLarge
+from rukpak.format import Bundle, read_plain, read_registry
+
+WAIT_SECONDS = 75.0
+"""The longest time for which a summary is waited for: a job may take a minute."""
+STATED_WAIT_SECONDS = 10.0
+"""The longest time for which the image is waited for if the catalog states what is in it."""
+POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class CatalogBundle:
+    """A bundle of a package in a catalog."""
+
+    catalog: str
+    package: str
+    name: str
+    version: str
+    image: str
+
+
+async def bundles_of(session: Session, package: str, catalog: str = "") -> list[CatalogBundle]:
+    """The bundles of a package, those of `catalog` first. Raises NothingFound if there is no such package, ApiError, and
+    QuestionError if no catalog can be read."""
+    found: list[CatalogBundle] = []
+    problems: list[str] = []
+    for entry in sorted(
+        await offered_entries(session, package), key=lambda each: (each.catalog != catalog, each.catalog)
+    ):
+        try:
+            document = await read_catalog(session, entry.catalog, "api/v1/resolution", {"package": package})
+            bundles = read_package(document).bundles
+        except (CatalogReadError, InvalidDocument, PackageTooLarge) as error:
+            problems.append(clean(str(error)))
+            continue
+        found += [
+            CatalogBundle(entry.catalog, package, name, str(each.version), each.image) for name, each in bundles.items()
+        ]
+    if problems and not found:
+        raise QuestionError("; ".join(problems))
+    return found
+
+
+async def bundle_summary(session: Session, bundle: CatalogBundle) -> BundleSummary:
+    """The summary of the bundle, when its image has been read. If that is not possible, what the catalog states. Raises
+    QuestionError."""
+    path = f"api/v1/bundles/{quote(bundle.name, safe='')}/summary"
+    clock = asyncio.get_running_loop().time
+    start = clock()
+    while True:
+        try:
+            answer = await read_catalog(session, bundle.catalog, path, {"package": bundle.package})
+        except CatalogReadError as error:
+            raise QuestionError(f"{bundle.name} cannot be read: {clean(_reason(error))}") from error
+        waited = clock() - start
+        if "pending" not in answer:
+            try:
+                summary = load(answer)
+            except BadSummary as error:
+                raise QuestionError(
+                    f"the summary of {bundle.name} is of another version of catalogd: {error}"
+                ) from error
+            is_final = summary.stated_by is StatedBy.IMAGE or not bundle.image
+            if is_final or waited > STATED_WAIT_SECONDS:
+                return summary
+        elif waited > WAIT_SECONDS:
+            raise QuestionError(f"{bundle.name} is still being read by catalogd: try again later")
+        await asyncio.sleep(POLL_SECONDS)
+
+
+def bundle_of(summary: BundleSummary, *, with_digests: bool = False) -> Bundle:
+    """The bundle whose files are those of the summary. Raises BadBundle."""
+    files = summary.bundle_files(with_digests=with_digests)
+    return read_registry(files) if summary.is_registry else read_plain(files)
+
+
+def stated_note(bundle: str, summary: BundleSummary) -> str:
+    """That a summary is not of the image, as a sentence; "" if it is."""
+    if summary.stated_by is StatedBy.IMAGE:
+        return ""
+    return f"{clean(bundle)} is shown as the catalog states it: its image was not read, and may differ"
+
+
+@dataclass
+class SummaryReader:
+    """Reads the bundle of an image of one package (a ReadBundle). `catalog` is the one that counts first. `notes` are sentences
+    about what was read. `full`: the option of the command that reads the images instead."""
+
+    session: Session
+    package: str
+    catalog: str = ""
+    full: str = "--full"
+    notes: list[str] = field(default_factory=list)
+    _bundles: Sequence[CatalogBundle] | None = None
+
+    async def __call__(self, image: str) -> Bundle:
+        """The bundle of the image. Raises QuestionError, ApiError, BadBundle."""
+        if self._bundles is None:
+            self._bundles = await bundles_of(self.session, self.package, self.catalog)
+        found = next((each for each in self._bundles if _is_same(each.image, image)), None)
+        if found is None:
+            text = f"no catalog has the bundle of image {clean(image)} any more: {self.full} reads the image itself"
+            raise NothingFound(text)
+        try:
+            summary = await bundle_summary(self.session, found)
+        except QuestionError as error:
+            raise QuestionError(f"{error.message}; {self.full} reads the image itself") from error
+        if SCHEMAS in summary.left_out:
+            text = f"the definitions of {clean(found.name)} are too large for a summary: {self.full} reads the image itself"
+            raise QuestionError(text)
+        if note := stated_note(found.name, summary):
+            self.notes.append(note)
+        return bundle_of(summary, with_digests=True)
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Report whether two references mean one image: they are equal, or have one digest."""
+    return one == other or ("@" in one and one.partition("@")[2] == other.partition("@")[2])
+
+
+def _reason(error: CatalogReadError) -> str:
+    """The words of catalogd."""
+    cause = error.__cause__
+    if isinstance(cause, ApiError):
+        try:
+            found = orjson.loads(cause.message)
+        except ValueError:
+            return str(error)
+        if isinstance(found, dict) and isinstance(found.get("error"), str):
+            return str(found["error"])
+    return str(error)
