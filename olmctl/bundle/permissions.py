@@ -1,7 +1,8 @@
 """`olm bundle permissions NAME|IMAGE|DIRECTORY`: print the roles that an account needs to install a bundle.
 
-The bundle of a directory or an image is rendered without a cluster, that of the BundleDeployment NAME as it is installed. The
-rules are those that rukpak asks for before it applies anything. Changes nothing.
+The bundle of a directory or an image is rendered without a cluster, that of the BundleDeployment NAME as it is installed: from
+its summary if an Operator has it, else from its image. The rules are those that rukpak asks for before it applies anything.
+Changes nothing.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from olmctl.bundle.install_options import account_of
 from olmctl.bundle.pulled_image import OPTIONS, pulled
 from olmctl.commands import FAILED, CommandError
 from olmctl.object_text import as_json, as_yaml, object_list
-from olmctl.operators.bundle_reader import bundle_reader
+from olmctl.operators.bundle_reader import summary_or_image
 from olmctl.operators.session import on_cluster
+from olmctl.questions.bundle_summaries import deployment_summaries
 from olmctl.questions.permissions import bundle_roles, installed_roles
 from olmctl.questions.session import Session
 from olmkit.api.impersonation import Account
@@ -67,7 +69,8 @@ async def _of_installed(
     session: Session, *, name: str, account: Account | None, output: str, options: Mapping[str, Any]
 ) -> int:
     """Print those of a BundleDeployment."""
-    needed = await installed_roles(session, name, bundle_reader(options))
+    read = summary_or_image(await deployment_summaries(session, name), options)
+    needed = await installed_roles(session, name, read)
     for note in needed.notes:
         print(f"note: {note}", file=sys.stderr)
     _print(needed.roles, account or needed.account, output)

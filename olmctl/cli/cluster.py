@@ -44,13 +44,19 @@ def search(**given: Any) -> int:
 @click.command("show")
 @click.argument("package", type=PACKAGE)
 @click.option("--catalog", type=ObjectName(), metavar="CATALOG", help="Only this catalog.")
+@click.option("--permissions", is_flag=True, help="What the package may do on the cluster, and what it brings.")
+@click.option(
+    "--version", type=VERSION, metavar="VERSION", help="Of this version.  [default: the head of the default channel]"
+)
 @output_option("json", "yaml")
 @connection_options
 @reports_errors
 def show(**given: Any) -> int:
     """Show the description and versions of PACKAGE.
 
-    Its channels are shown too, whether it is installed, and the revisions of what is.
+    Its channels are shown too, whether it is installed, and the revisions of what is. With --permissions it is shown instead
+    what one version brings: permissions, the riskiest first, definitions, webhooks, objects and images. Nothing has to be
+    installed for it.
     """
     from olmctl.operators.show import show as run
 
@@ -126,7 +132,7 @@ def upgrade(**given: Any) -> int:
     """Upgrade OPERATOR to another version.
 
     Sets what the options ask for; without them, approves the version that waits. An approval looks first whether the upgrade
-    would be refused; the image of the version is pulled for it.
+    would be refused, by its summary, or its image if there is none.
     """
     from olmctl.operators.upgrade import upgrade as run
 
@@ -261,6 +267,7 @@ def exclude(**given: Any) -> int:
 @click.argument("operator", type=OPERATOR)
 @click.argument("version", required=False, type=VERSION)
 @output_option("json", "yaml", "text")
+@click.option("--full", is_flag=True, help="Pull the images of both versions, and show whole objects.")
 @image_options
 @connection_options
 @reports_errors
@@ -268,8 +275,8 @@ def diff(**given: Any) -> int:
     """Show what VERSION of OPERATOR would change.
 
     Nothing is changed. Without VERSION it is the version that waits, for example for an approval, or else the one that was
-    chosen. The images of both versions are pulled by this command. The exit status is 0 if nothing differs, 1 if something
-    does, and above 1 if that is not known.
+    chosen. Permissions and definitions are compared by the summaries of catalogd. The exit status is 0 if nothing differs, 1
+    if something does, and above 1 if that is not known.
     """
     from olmctl.operators.diff import diff as run
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from olmctl.commands import FAILED, REFUSED, CommandError, report_notes, warn
-from olmctl.operators.bundle_reader import bundle_reader
+from olmctl.operators.bundle_reader import summary_or_image
 from olmctl.operators.follow import wait_for_operator
 from olmctl.operators.list import RESOURCE
 from olmctl.operators.session import on_cluster
+from olmctl.questions.bundle_summaries import SummaryReader
 from olmctl.questions.difference import approval_check
 from olmctl.questions.errors import QuestionError
 from olmctl.questions.left_installations import operator_named
@@ -93,12 +94,15 @@ async def check_approval(session: Session, found: Object, options: Mapping[str, 
     if not installed(found):
         return
     try:
-        check = await approval_check(session, found, bundle_reader(options))
+        summaries = SummaryReader(
+            session, found["spec"]["packageName"], text_at(found, "status", "installed", "catalog")
+        )
+        check = await approval_check(session, found, summary_or_image(summaries, options))
     except (ApiError, OlmError, QuestionError, CommandError) as error:
         report_notes(error)
         warn(f"whether the upgrade would be refused is not known: {clean(str(error))}")
         return
-    for each in filter(None, (*check.unread, clean(check.permitted_loss))):
+    for each in filter(None, (*summaries.notes, *check.unread, clean(check.permitted_loss))):
         warn(each)
     if check.refusals:
         text = f"the upgrade of {name} would be refused: {clean('; '.join(check.refusals))}"

@@ -1,5 +1,7 @@
 """`olm diff OPERATOR [VERSION]`: print what another version would change, without installing it.
 
+Both bundles are read from catalogd's summaries: then objects are named, and not shown. With --full their images are pulled.
+
 Ends as `kubectl diff` does: 0 without a difference, 1 with one, above 1 after an error.
 """
 
@@ -12,6 +14,7 @@ from olmctl.operators.bundle_reader import bundle_reader
 from olmctl.operators.diff_output import as_value, print_text
 from olmctl.operators.output import print_object
 from olmctl.operators.session import on_cluster
+from olmctl.questions.bundle_summaries import operator_summaries
 from olmctl.questions.difference import difference
 from olmctl.questions.errors import QuestionError
 from olmctl.questions.session import Session
@@ -22,18 +25,21 @@ DIFFERENT, ERROR = 1, 2
 
 
 @on_cluster
-async def diff(session: Session, operator: str, version: str | None, output: str | None, **options: Any) -> int:
-    """Show what VERSION would change on the cluster if OPERATOR had it; nothing is changed."""
+async def diff(
+    session: Session, operator: str, version: str | None, output: str | None, *, full: bool, **options: Any
+) -> int:
+    """Show what VERSION would change on the cluster if OPERATOR had it; nothing is changed. `full`: the images are pulled."""
     try:
-        found = await difference(session, operator, version, bundle_reader(options))
+        summaries = None if full else await operator_summaries(session, operator)
+        found = await difference(session, operator, version, summaries or bundle_reader(options))
     except (ApiError, QuestionError) as error:
         raise CommandError(max(status_of(error), ERROR), error.message) from error
     except (OlmError, CommandError) as error:
         raise CommandError(max(getattr(error, "status", FAILED), ERROR), str(error)) from error
-    for each in found.unread:
+    for each in (*found.unread, *(summaries.notes if summaries is not None else ())):
         warn(each)
     if output in ("json", "yaml"):
-        print_object(as_value(found), output)
+        print_object(as_value(found, is_full=full), output)
     else:
-        print_text(found)
+        print_text(found, is_full=full)
     return DIFFERENT if found.has_changes else 0

@@ -25,18 +25,19 @@ from rukpak.format.bundle import Body
 
 NOTHING = "nothing"
 """Stands for the version where nothing is installed."""
+_SIGNS = {Change.ADDED: "+", Change.CHANGED: "~", Change.REMOVED: "-"}
 _COLOURS = {"+": "green", "-": "red", "#": "yellow"}
 
 
-def print_text(found: Difference) -> None:
-    """Print the summary and the unified diff; nothing if nothing differs."""
+def print_text(found: Difference, *, is_full: bool) -> None:
+    """Print the summary and the unified diff, or without `is_full` the names of the objects; nothing if nothing differs."""
     if not found.has_changes:
         return
-    for line in (*_summary(found), *_hunks(found)):
+    for line in (*_summary(found), *(_hunks(found) if is_full else _names(found))):
         print(coloured(line, _COLOURS[line[0]]) if line[:1] in _COLOURS else line)
 
 
-def as_value(found: Difference) -> Object:
+def as_value(found: Difference, *, is_full: bool) -> Object:
     """The same for programs."""
     return {
         "operator": found.operator,
@@ -50,7 +51,7 @@ def as_value(found: Difference) -> Object:
             "gained": [_permission(each) for each in found.gained],
             "lost": [_permission(each) for each in found.lost],
         },
-        "objects": [_object(each) for each in found.objects],
+        "objects": [_object(each, is_full=is_full) for each in found.objects],
     }
 
 
@@ -94,6 +95,14 @@ def _hunks(found: Difference) -> Iterator[str]:
         name = clean(str(each.key))
         files = ["/dev/null" if body is None else name for body in (each.old, each.new)]
         yield from difflib.unified_diff(old, new, files[0], files[1], lineterm="")
+
+
+def _names(found: Difference) -> Iterator[str]:
+    """The objects of bundles that are known from their summaries."""
+    for each in found.objects:
+        yield f"{_SIGNS[each.change]} {clean(str(each.key))}"
+    if found.objects:
+        yield "# --full shows them"
 
 
 def _lines(body: Body | None) -> list[str]:
@@ -144,7 +153,7 @@ def _permission(permission: Permission) -> Object:
     }
 
 
-def _object(found: ObjectChange) -> Object:
+def _object(found: ObjectChange, *, is_full: bool) -> Object:
     key = found.key
     values: dict[str, Any] = {
         "change": found.change.value,
@@ -153,4 +162,4 @@ def _object(found: ObjectChange) -> Object:
         "namespace": key.namespace or None,
         "name": key.name,
     }
-    return values | {"old": found.old, "new": found.new}
+    return values | ({"old": found.old, "new": found.new} if is_full else {})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from olmctl.commands import warn
+from olmctl.commands import FAILED, CommandError, warn
+from olmctl.operators.contents_output import show_contents
 from olmctl.operators.output import Column, print_object, print_table
 from olmctl.operators.revisions_output import print_revisions
 from olmctl.operators.session import on_cluster
@@ -18,8 +19,15 @@ _COLUMNS = (Column("CHANNEL"), Column("HEAD"), Column("VERSION"), Column("ENTRIE
 
 
 @on_cluster
-async def show(session: Session, package: str, catalog: str | None, output: str | None) -> int:
-    """Show PACKAGE: its description, channels and versions, whether it is installed, and the revisions of what is."""
+async def show(
+    session: Session, package: str, catalog: str | None, output: str | None, *, permissions: bool, version: str | None
+) -> int:
+    """Show PACKAGE: its description, channels and versions, whether it is installed, and the revisions of what is. With
+    `permissions`, what a version brings."""
+    if permissions:
+        return await show_contents(session, package, catalog, version, output)
+    if version is not None:
+        raise CommandError(FAILED, "--version is for --permissions: olm show lists all versions")
     found = await package_details(session, package, catalog)
     for problem in found.problems:
         warn(problem)

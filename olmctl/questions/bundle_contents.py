@@ -9,10 +9,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from olmctl.questions.errors import NothingFound, QuestionError
-from olmctl.questions.packages import PackageEntry
-from olmctl.questions.session import Session
-
 from olmctl.diff.permissions import permissions
 from olmctl.diff.risks import RiskGroup, by_risk
 from olmctl.questions.bundle_summaries import (
@@ -22,11 +18,14 @@ from olmctl.questions.bundle_summaries import (
     bundles_of,
     stated_note,
 )
+from olmctl.questions.errors import NothingFound, QuestionError
+from olmctl.questions.packages import PackageEntry
+from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from rukpak.format import BadBundle, Bundle, RegistryBundle
 from rukpak.format.objects import BundleObject, mapping, mappings
 from rukpak.render.endpoints import ADMISSION_GROUP, CRD
-from rukpak.render.install_modes import ALL, OWN
+from rukpak.render.install_modes import ALL, OWN, SINGLE
 from rukpak.render.namespaces import default_namespace, install_namespace
 from rukpak.render.refusals import applicable
 from rukpak.render.renderer import RenderOptions, render
@@ -106,7 +105,9 @@ def _watched(bundle: RegistryBundle | None, namespace: str) -> tuple[str, ...]:
     if bundle is None:
         return ()
     modes = bundle.install_modes
-    return ("",) if ALL in modes else (namespace,) if OWN in modes else (WATCHED,)
+    if ALL in modes or OWN in modes:
+        return ("",) if ALL in modes else (namespace,)
+    return (WATCHED,) if SINGLE in modes else (WATCHED, f"{WATCHED}-2")
 
 
 def _webhooks(item: BundleObject) -> Iterator[str]:

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 import orjson
+
 from olmctl.questions.catalog_offers import offered_entries
 from olmctl.questions.catalogd import CatalogReadError, read_catalog
 from olmctl.questions.errors import NothingFound, QuestionError
+from olmctl.questions.left_installations import operator_named
+from olmctl.questions.operator_state import text_at
 from olmctl.questions.session import Session
-
 from olmctl.terminal import clean
 from olmkit.errors import ApiError
 from olmkit.fbc.bundle_summary import SCHEMAS, BadSummary, BundleSummary, StatedBy, load
@@ -133,6 +135,20 @@ class SummaryReader:
         if note := stated_note(found.name, summary):
             self.notes.append(note)
         return bundle_of(summary, with_digests=True)
+
+
+async def operator_summaries(session: Session, operator: str) -> SummaryReader:
+    """The reader of the bundles of an Operator. Raises ApiError."""
+    found = await operator_named(session, operator)
+    return SummaryReader(session, found["spec"]["packageName"], text_at(found, "status", "installed", "catalog"))
+
+
+async def deployment_summaries(session: Session, name: str) -> SummaryReader | None:
+    """The reader of the bundles of a BundleDeployment; None if no Operator has it."""
+    try:
+        return await operator_summaries(session, name)
+    except (ApiError, QuestionError):
+        return None
 
 
 def _is_same(one: str, other: str) -> bool:

@@ -44,8 +44,9 @@ class Person:
         return done.returncode, done.stdout, done.stderr
 
     def diff(self, *arguments: str, operator: str = PACKAGE) -> tuple[int, str, str]:
+        """By the images: whole objects."""
         registry = ["--registries-conf", str(self.stage.cluster.registries_conf), "--allow-source-cidr", "127.0.0.0/8"]
-        return self.olm("diff", operator, *arguments, *registry)
+        return self.olm("diff", operator, "--full", *arguments, *registry)
 
     def generations(self) -> dict[str, Any]:
         """The generation of each object that a plan must neither create nor change. Statuses may change meanwhile."""
@@ -86,6 +87,55 @@ def test_an_upgrade_is_shown_and_not_installed(person: Person) -> None:
 def test_what_runs_differs_in_nothing_from_itself(person: Person) -> None:
     assert person.olm("install", PACKAGE, "--version", "0.1.0", "--wait")[0] == 0
     assert person.diff("0.1.0") == (0, "", "")
+    assert person.olm("diff", PACKAGE, "0.1.0") == (0, "", "")
+
+
+def test_summaries_show_the_same_changes_without_a_registry(person: Person) -> None:
+    assert person.olm("install", PACKAGE, "--version", "0.1.0", "--wait")[0] == 0
+    before = person.generations()
+    status, out, err = person.olm("diff", PACKAGE, "0.2.0")
+    assert (status, err) == (1, "")
+    full_status, full, _ = person.diff("0.2.0")
+    assert full_status == 1
+
+    def summary(text: str) -> list[str]:
+        return [line for line in text.splitlines() if line.startswith("# ") and "--full" not in line]
+
+    assert summary(out) == summary(full)
+    changed = [line[2:] for line in out.splitlines() if line.startswith("~ ")]
+    assert f"--- {changed[0]}" in full.splitlines()
+    assert out.splitlines()[-1] == "# --full shows them"
+    assert person.generations() == before
+    values = [
+        json.loads(person.olm("diff", PACKAGE, "0.2.0", "-o", "json")[1]),
+        json.loads(person.diff("0.2.0", "-o", "json")[1]),
+    ]
+    for each in values[1]["objects"]:
+        assert "new" in each
+        del each["old"], each["new"]
+    assert values[0] == values[1]
+
+
+def test_what_a_package_brings_is_shown_before_it_is_installed(person: Person) -> None:
+    status, out, err = person.olm("show", PACKAGE, "--permissions")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].startswith(f"{PACKAGE} 0.2.0 of catalog ")
+    assert "  greetings.hello.example.com" in lines
+    assert "  1 CustomResourceDefinition.apiextensions.k8s.io" in lines
+    status, out, _ = person.olm("show", PACKAGE, "--permissions", "--version", "0.1.0", "-o", "json")
+    value = json.loads(out)
+    assert (status, value["version"], value["statedBy"]) == (0, "0.1.0", "Image")
+    assert value["permissions"][0]["account"].startswith("ServiceAccount ")
+    status, out, err = person.olm("show", PACKAGE, "--permissions", "--version", "7.7.7")
+    assert (status, out) == (3, "")
+    assert "has no version 7.7.7" in err
+    roles = person.olm("bundle", "permissions", PACKAGE)
+    assert roles[0] != 0, "nothing is installed"
+    assert person.olm("install", PACKAGE, "--version", "0.1.0", "--wait")[0] == 0
+    status, out, err = person.olm("bundle", "permissions", PACKAGE)  # without a way to the registry
+    assert (status, err) == (0, "")
+    assert [each["kind"] for each in yaml.safe_load_all(out)][0] == "ClusterRole"
 
 
 def test_what_an_approval_would_change_is_shown(person: Person) -> None:
@@ -110,7 +160,7 @@ def test_errors_are_no_differences(person: Person) -> None:
     assert PACKAGE in err
     assert person.olm("install", PACKAGE, "--version", "0.1.0", "--wait")[0] == 0
     assert person.diff("7.7.7") == (3, "", f"package {PACKAGE} has no version 7.7.7: see olm graph {PACKAGE}\n")
-    status, out, _ = person.olm("diff", PACKAGE, "0.2.0")  # without the mirror of the registry
+    status, out, _ = person.olm("diff", PACKAGE, "0.2.0", "--full")  # without the mirror of the registry
     assert (status, out) == (2, "")
 
 
@@ -177,8 +227,7 @@ def test_an_upgrade_that_tightens_a_schema_is_announced_and_refused_for_a_custom
 
     stage.patch_operator(name, {"approval": "Manual", "version": "0.2.0"})
     stage.operator_when(name, "0.2.0 waits", lambda o: (o["status"].get("available") or {}).get("version") == "0.2.0")
-    registry = ["--registries-conf", str(stage.cluster.registries_conf), "--allow-source-cidr", "127.0.0.0/8"]
-    status, out, err = person.olm("approve", name, *registry)
+    status, out, err = person.olm("approve", name)
     assert (status, out, f"the upgrade of {name} would be refused: 1 custom resource is not valid" in err) == (
         5,
         "",

@@ -88,15 +88,26 @@ TEXT = """\
 
 
 def test_nothing_is_printed_if_nothing_differs(capsys: pytest.CaptureFixture[str]) -> None:
-    print_text(SAME)
+    print_text(SAME, is_full=True)
     assert capsys.readouterr().out == ""
     assert not SAME.has_changes
 
 
 def test_a_summary_is_followed_by_a_unified_diff(capsys: pytest.CaptureFixture[str]) -> None:
-    print_text(CHANGED)
+    print_text(CHANGED, is_full=True)
     assert capsys.readouterr().out == TEXT
     assert CHANGED.has_changes
+
+
+def test_objects_of_summaries_are_named_and_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    print_text(CHANGED, is_full=False)
+    *head, last = capsys.readouterr().out.splitlines()
+    assert head == [*TEXT.partition("--- ")[0].splitlines(), "~ ConfigMap log", "+ ConfigMap new", "- ConfigMap old"]
+    assert last == "# --full shows them"
+    assert all(
+        each.keys() == {"change", "group", "kind", "namespace", "name"}
+        for each in as_value(CHANGED, is_full=False)["objects"]
+    )
 
 
 def test_the_same_change_in_several_fields_is_one_line_and_a_value_for_each(capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,24 +119,24 @@ def test_the_same_change_in_several_fields_is_one_line_and_a_value_for_each(caps
     for sort in ("refused", "ignored", "noticeable", "concerning"):
         sorts: Any = {"refused": (), "ignored": (), sort: tuple(longer)}
         found = replace(SAME, definitions=(DefinitionChange("boats.example.com", (), **sorts),))
-        print_text(found)
+        print_text(found, is_full=True)
         _, line, hint, *_ = capsys.readouterr().out.splitlines()
         text = "v1, v2: spec.source and 1 more field that ends with source: min-length-tightened: none -> 1"
         assert (line.endswith(f": {text}"), hint) == (True, "# -o yaml names each field")
-        (definition,) = as_value(found)["customResourceDefinitions"]
+        (definition,) = as_value(found, is_full=True)["customResourceDefinitions"]
         assert [(each["version"], each["path"]) for each in definition[sort]] == [
             (each.version, each.path) for each in longer
         ]
 
 
 def test_a_first_installation_begins_with_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    print_text(replace(CHANGED, old_version=""))
+    print_text(replace(CHANGED, old_version=""), is_full=True)
     assert capsys.readouterr().out.startswith("# ship: nothing -> 1.1.0\n")
-    assert as_value(replace(SAME, old_version=""))["oldVersion"] is None
+    assert as_value(replace(SAME, old_version=""), is_full=True)["oldVersion"] is None
 
 
 def test_the_value_has_every_part_of_the_difference() -> None:
-    value = as_value(CHANGED)
+    value = as_value(CHANGED, is_full=True)
     assert (value["operator"], value["oldVersion"], value["newVersion"]) == ("ship", "1.0.0", "1.1.0")
     assert value["refusals"] == ['bundle "ship" needs Kubernetes 2.0 or newer']
     assert value["missingKinds"] == ["Sea.example.com/v1"]
