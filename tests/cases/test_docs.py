@@ -138,6 +138,7 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
             "curl -sS --retry 10 \"$CATALOG/api/v1/bundles/hello-operator.v1.2.0/summary\" | jq '.image, (.files | keys)'",
         ),
         ("docs/cli.md", "olm exclude cert-manager 1.16.5"),
+        ("docs/cli.md", "olm show cert-manager --permissions --version 1.16.5"),
         ("docs/cli.md", "olm diff snapscheduler 3.5.0"),
         ("docs/cli.md", "olm migrate v0 -o yaml > migrated.yaml"),
         ("docs/cli.md", "pip install 'olm-suite[console]'"),

@@ -135,7 +135,7 @@ def test_what_a_package_brings_is_shown_before_it_is_installed(person: Person) -
     assert person.olm("install", PACKAGE, "--version", "0.1.0", "--wait")[0] == 0
     status, out, err = person.olm("bundle", "permissions", PACKAGE)  # without a way to the registry
     assert (status, err) == (0, "")
-    assert [each["kind"] for each in yaml.safe_load_all(out)][0] == "ClusterRole"
+    assert next(each["kind"] for each in yaml.safe_load_all(out)) == "ClusterRole"
 
 
 def test_what_an_approval_would_change_is_shown(person: Person) -> None:

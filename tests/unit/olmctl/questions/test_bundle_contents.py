@@ -86,7 +86,7 @@ def test_the_contents_of_a_bundle_are_those_of_its_summary() -> None:
     [
         ("OwnNamespace", ("things-system",)),
         ("SingleNamespace", ("watched-namespace",)),
-        ("MultiNamespace", ("watched-namespace",)),
+        ("MultiNamespace", ("watched-namespace", "watched-namespace-2")),
     ],
 )
 def test_the_namespaces_that_it_watches(mode: str, watched: tuple[str, ...]) -> None:
