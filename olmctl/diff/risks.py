@@ -31,7 +31,7 @@ _RESTRICTED_BY_RBAC = frozenset({"roles", "clusterroles", "rolebindings", "clust
 
 
 class Risk(IntEnum):
-    """What an account can do at most, the riskiest first."""
+    """The most that an account can do, the riskiest first."""
 
     CONTROL = 1
     WRITES = 2

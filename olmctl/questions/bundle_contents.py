@@ -1,4 +1,4 @@
-"""What a bundle brings, before it is installed: permissions by risk, definitions, objects, webhooks, images.
+"""The contents of a bundle before it is installed: permissions by risk, definitions, objects, webhooks, images.
 
 `contents_of` is for a bundle that was read, `package_contents` for a version of a package, from its summary.
 """
