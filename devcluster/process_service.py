@@ -4,13 +4,15 @@ The API server proxies a Service only to addresses of pods, and never to loopbac
 address of this machine before it is bound to a node, and kwok leaves a Pod with an address as it is.
 """
 
-import json
+import http.client
 import socket
 from typing import Any
 
 import yaml
 
+from devcluster.api_client import MERGE
 from devcluster.cluster import Cluster
+from devcluster.errors import DevclusterError
 from devcluster.processes import REPOSITORY
 
 MANIFESTS = REPOSITORY / "config" / "manager"
@@ -40,29 +42,26 @@ def apply(cluster: Cluster, namespace: str, controller: str, address: str, port:
     manifests = {each["kind"]: each for each in yaml.safe_load_all((MANIFESTS / f"{controller}.yaml").read_text())}
     service, template = manifests["Service"], manifests["Deployment"]["spec"]["template"]
     pod = _pod(template, {"name": name, "namespace": namespace}, service["spec"]["ports"][0]["targetPort"], port)
-    objects = "\n".join(map(json.dumps, (service, pod)))
-    cluster.kubectl(
-        "delete", "pod", name, f"--namespace={namespace}", "--ignore-not-found", "--force", "--grace-period=0"
-    )
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", input=objects)
-    status = {
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    status, answer = cluster.api.request("DELETE", f"{pods}/{name}", {"gracePeriodSeconds": 0})
+    if status not in (http.client.OK, http.client.NOT_FOUND):
+        raise DevclusterError(f"pod {name} cannot be deleted: {answer}")
+    cluster.api.apply(f"/api/v1/namespaces/{namespace}/services", service)
+    cluster.api.apply(pods, pod)
+    running = {
         "phase": "Running",
         "podIP": address,
         "podIPs": [{"ip": address}],
         "conditions": [{"type": "Ready", "status": "True"}],
     }
-    body = json.dumps({"status": status})
-    cluster.kubectl(
-        "patch", "pod", name, f"--namespace={namespace}", "--subresource=status", "--type=merge", "-p", body
-    )
+    cluster.api.call("PATCH", f"{pods}/{name}/status", {"status": running}, MERGE)
     binding = {
         "apiVersion": "v1",
         "kind": "Binding",
         "metadata": {"name": name},
         "target": {"kind": "Node", "name": node},
     }
-    path = f"/api/v1/namespaces/{namespace}/pods/{name}/binding"
-    cluster.kubectl("create", "--raw", path, "--filename=-", input=json.dumps(binding))
+    cluster.api.call("POST", f"{pods}/{name}/binding", binding)
 
 
 def _pod(template: dict[str, Any], identity: dict[str, str], port_name: str, port: int) -> dict[str, Any]:

@@ -31,6 +31,9 @@ PROCESS_NODE = "suite-processes"
 # Name of the component and of its ServiceAccount -> Python package.
 COMPONENTS = {"catalogd": "catalogd", "rukpak": "rukpak", "operator-controller": "operator_controller"}
 
+_kustomized: dict[Path, Sequence[Mapping[str, Any]]] = {}
+"""What kustomize made of the directories of config/, which do not change while a process of tests or of the demo runs."""
+
 
 @dataclass(frozen=True)
 class Addresses:
@@ -73,11 +76,15 @@ class Suite(Services):
 
         On a cluster of devcluster catalogd and rukpak get their Services too, if this machine has another address than loopback.
         """
-        self._apply(yaml.safe_dump({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}))
-        definitions = self._rendered(REPOSITORY / "config" / "crd")
-        self._apply(definitions)
-        self._cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "--filename=-", input=definitions)
-        self._apply(self._rendered(REPOSITORY / "config" / "rbac"))
+        self._cluster.api.apply(
+            "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+        )
+        definitions = self._objects(REPOSITORY / "config" / "crd")
+        for each in (*definitions, *self._objects(REPOSITORY / "config" / "rbac")):
+            self._cluster.api.apply(_collection_path(each), each)
+        if not all(map(self._is_established, definitions)):
+            crds = (f"crd/{each['metadata']['name']}" for each in definitions)
+            self._cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *crds)
         if self._cluster.is_managed and self._machine_address is not None:
             served = {"catalogd": self.addresses["catalogd"].catalogs, "rukpak": self.addresses["rukpak"].webhooks}
             ports = {name: int(port_of(address or "")) for name, address in served.items()}
@@ -86,7 +93,7 @@ class Suite(Services):
                 process_service.apply(self._cluster, NAMESPACE, name, self._machine_address, port, node)
 
     def _first_node(self) -> str:
-        return self._cluster.kubectl("get", "nodes", "--output=jsonpath={.items[0].metadata.name}")
+        return str(self._cluster.api.call("GET", "/api/v1/nodes?limit=1")["items"][0]["metadata"]["name"])
 
     def _forwarding_node(self, ports: Mapping[str, int]) -> str:
         """Have kwok forward the ports of the pods that stand for controllers; returns the name of their node."""
@@ -220,10 +227,24 @@ class Suite(Services):
     def _apply(self, manifests: str) -> None:
         self._cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", input=manifests)
 
-    def _rendered(self, directory: Path) -> str:
-        if (directory / "kustomization.yaml").exists():
-            return self._cluster.kubectl("kustomize", str(directory))
-        return "\n---\n".join(path.read_text() for path in sorted(directory.glob("*.yaml")))
+    def _objects(self, directory: Path) -> Sequence[Mapping[str, Any]]:
+        """What kustomize makes of a directory of config/."""
+        if directory not in _kustomized:
+            text = self._cluster.kubectl("kustomize", str(directory))
+            _kustomized[directory] = tuple(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+        return _kustomized[directory]
+
+    def _is_established(self, definition: Mapping[str, Any]) -> bool:
+        found = self._cluster.api.call("GET", f"{_collection_path(definition)}/{definition['metadata']['name']}")
+        conditions = found.get("status", {}).get("conditions", ())
+        return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+
+
+def _collection_path(object_: Mapping[str, Any]) -> str:
+    """The path of the objects of its kind, whose plural has a mere s."""
+    version, metadata = object_["apiVersion"], object_["metadata"]
+    within = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
+    return f"/{'apis' if '/' in version else 'api'}/{version}{within}/{object_['kind'].lower()}s"
 
 
 def _addresses(name: str) -> Addresses:

@@ -5,10 +5,12 @@ Never connects to a cluster. CRD_DEFINITIONS has the names, columns and rules th
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
 import yaml
 
 from olmkit.api import (
@@ -214,7 +216,13 @@ def structural_schema(schema: dict[str, Any], definitions: dict[str, Any]) -> di
 
 
 def openapi_schema(definition: CrdDefinition) -> dict[str, Any]:
-    """The openAPIV3Schema of one kind."""
+    """The openAPIV3Schema of one kind: a copy of the caller's own. It is made of the model once."""
+    schema: dict[str, Any] = orjson.loads(_encoded_schema(definition))
+    return schema
+
+
+@functools.cache
+def _encoded_schema(definition: CrdDefinition) -> bytes:
     raw = definition.model.model_json_schema(by_alias=True)
     parts = structural_schema(raw, raw.get("$defs", {}))["properties"]
     spec, status = parts["spec"], parts["status"]
@@ -231,7 +239,7 @@ def openapi_schema(definition: CrdDefinition) -> dict[str, Any]:
         _leave_to_webhook(spec)
     limit = definition.name_limit
     metadata = {"type": "object", "properties": {"name": {"type": "string", "maxLength": limit}}}
-    return _object_schema(definition.model, metadata, spec, status, {"required": ["spec"]})
+    return orjson.dumps(_object_schema(definition.model, metadata, spec, status, {"required": ["spec"]}))
 
 
 def _object_schema(
