@@ -17,7 +17,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
@@ -87,6 +87,29 @@ class OpenedChild:
         return await self._exited
 
 
+class ServerProcess(Protocol):
+    """The process of a fork server, as subprocess.Popen has it."""
+
+    def kill(self) -> None:
+        """Kill it, unless it has ended."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end. Raises subprocess.TimeoutExpired."""
+
+
+def start_server(descriptor: int, preload: Sequence[str], environment: Mapping[str, str]) -> ServerProcess:
+    """Start a fork server that serves `descriptor`. Raises OSError."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "olmkit.jobs.fork_server", str(descriptor), *preload],
+        stdin=subprocess.DEVNULL,
+        stdout=2,
+        pass_fds=[descriptor],
+        process_group=0,  # a Ctrl-C in a terminal is for the controller alone
+        cwd="/",
+        env=environment,
+    )
+
+
 class ForkServerClient:
     """Children of one fork server. All calls from one event loop."""
 
@@ -95,7 +118,7 @@ class ForkServerClient:
         self.sandbox = sandbox or Sandbox()
         """The files and addresses that its children may reach."""
         self._scratch: ScratchDirectory | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ServerProcess | None = None
         self._control: socket.socket | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._exits: dict[int, asyncio.Future[int]] = {}
@@ -225,24 +248,16 @@ class ForkServerClient:
         asyncio.get_running_loop().add_reader(ours, self._read_exit)
         return ours
 
-    def _start(self, descriptor: int) -> subprocess.Popen[bytes]:
+    def _start(self, descriptor: int) -> ServerProcess:
         sandbox.warn_of_missing_features()
         scratch = ScratchDirectory()
-        command = [sys.executable, "-P", "-m", "olmkit.jobs.fork_server", str(descriptor), *self._preload]
+        environment = {
+            **filter_environment(os.environ),
+            "PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in sys.path if path),
+            "TMPDIR": str(scratch.directory),
+        }
         try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=2,
-                pass_fds=[descriptor],
-                process_group=0,  # a Ctrl-C in a terminal is for the controller alone
-                cwd="/",
-                env={
-                    **filter_environment(os.environ),
-                    "PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in sys.path if path),
-                    "TMPDIR": str(scratch.directory),
-                },
-            )
+            process = start_server(descriptor, self._preload, environment)
         except BaseException:
             scratch.close()
             raise
@@ -294,7 +309,7 @@ class ForkServerClient:
             await asyncio.wait(self._ending)
 
 
-def _end(process: subprocess.Popen[bytes], scratch: ScratchDirectory) -> None:
+def _end(process: ServerProcess, scratch: ScratchDirectory) -> None:
     """The server ends on its own, after all that its children started, which would outlive it."""
     try:
         process.wait(SERVER_EXIT_TIMEOUT_SECONDS)

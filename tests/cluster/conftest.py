@@ -14,6 +14,9 @@ from olmkit.api.crd import CRD_DEFINITIONS
 from olmkit.runtime.client import Client
 from tests.cluster.olmkit.conftest import until_allowed
 from tests.conftest import running_cluster
+from tests.fork_servers import fork_server_parent, forked_fork_servers
+
+__all__ = ["fork_server_parent", "forked_fork_servers"]
 
 CRD_DIRECTORY = Path(__file__).parents[2] / "config" / "crd"
 
