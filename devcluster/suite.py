@@ -32,7 +32,7 @@ PROCESS_NODE = "suite-processes"
 COMPONENTS = {"catalogd": "catalogd", "rukpak": "rukpak", "operator-controller": "operator_controller"}
 
 _kustomized: dict[Path, Sequence[Mapping[str, Any]]] = {}
-"""What kustomize made of the directories of config/, which do not change while a process of tests or of the demo runs."""
+"""The objects of the directories of config/, which do not change while a process of tests or of the demo runs."""
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ class Suite(Services):
         self._cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", input=manifests)
 
     def _objects(self, directory: Path) -> Sequence[Mapping[str, Any]]:
-        """What kustomize makes of a directory of config/."""
+        """The objects of a directory of config/, as kustomize renders them."""
         if directory not in _kustomized:
             text = self._cluster.kubectl("kustomize", str(directory))
             _kustomized[directory] = tuple(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))

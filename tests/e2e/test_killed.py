@@ -98,12 +98,13 @@ def _is_ready(stage: Stage, name: str, version: str) -> bool:
     return stage.cluster.kubectl("get", "operator", name, "-o", f"jsonpath={columns}").startswith(f"{version} True")
 
 
+@pytest.mark.crash
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "victims",
     [
         pytest.param(list(COMPONENTS), id="each once in each step"),
-        *(pytest.param([each] * KILLS, id=each, marks=pytest.mark.crash) for each in COMPONENTS),
+        *(pytest.param([each] * KILLS, id=each) for each in COMPONENTS),
     ],
 )
 def test_controllers_are_killed_while_an_operator_is_installed_updated_and_deleted(

@@ -124,6 +124,7 @@ async def both_serve(client: Client, other_than: bytes = b"") -> bytes:
             await asyncio.sleep(0.1)
 
 
+@pytest.mark.crash
 async def test_no_gap_while_either_is_killed_and_the_tag_moves(world: World, suite: Suite) -> None:
     ref = f"{world.cluster.registry}/catalogs/{world.name}:v1"
     first_digest = await world.push(BEFORE)
