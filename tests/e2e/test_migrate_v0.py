@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,6 +20,7 @@ from olmctl.migration.removal import is_being_removed
 from olmctl.operators.retrying_client import RetryingClient
 from olmctl.questions.session import Session
 from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION
+from tests.cluster.conftest import await_allowed
 from tests.e2e.packages import (
     Files,
     catalog_file,
@@ -332,6 +334,30 @@ def test_a_package_is_planned_and_given_back(stage: Stage, olm: OlmV0, capsys: p
     assert site.pods() == pods
     assert not stage.exists("Operator", site.name)
     assert replicas_of_controllers(stage) == [1, 1]
+
+
+@pytest.mark.crash
+def test_controllers_whose_permissions_are_missing_are_not_taken_for_those_of_a_tenant(
+    stage: Stage, olm: OlmV0, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = Site(stage, olm, "guarded-lamp")
+    binding = json.loads(stage.cluster.kubectl("get", "clusterrolebinding", "olm-operator-binding-olm", "-o", "json"))
+    stage.cluster.kubectl("delete", "clusterrolebinding", "olm-operator-binding-olm")
+    before = state(site)
+    try:
+        deadline = time.monotonic() + 30
+        while True:  # the API server reads bindings a moment later
+            assert site.run(site.name, "--yes") == 5
+            said = capsys.readouterr().err
+            if "Deployment olm/catalog-operator runs, and may be a controller of OLM v0" in said:
+                break
+            assert time.monotonic() < deadline, said
+        assert (state(site), replicas_of_controllers(stage)) == (before, [1, 1])
+    finally:
+        binding["metadata"] = {"name": binding["metadata"]["name"]}
+        stage.cluster.kubectl("create", "-f", "-", input=json.dumps(binding))
+        attributes = {"group": "operators.coreos.com", "resource": "clusterserviceversions", "verb": "update"}
+        await_allowed(stage.cluster, "olm:olm-operator-serviceaccount", **attributes)
 
 
 @pytest.mark.crash
