@@ -82,6 +82,19 @@ def summarized_blob(blob: Mapping[str, Any]) -> dict[str, Any]:
         return {**blob, "properties": [*others, _json(_summary(csv))]}
 
 
+def package_icon(icons: Any) -> dict[str, str]:
+    """The first icon of a ClusterServiceVersion as an olm.package blob has it; empty if there is none."""
+    first = icons[0] if isinstance(icons, list) and icons else None
+    if not isinstance(first, dict):
+        return {}
+    found = {key: first.get(key) for key in ("base64data", "mediatype")}
+    return {key: str(value) for key, value in found.items()} if all(map(_is_text, found.values())) else {}
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
 @contextmanager
 def _type_errors() -> Iterator[None]:
     """Raise BadBundleFiles for the errors of code that reads an object as if its fields had the right types."""

@@ -13,11 +13,13 @@ from typing import Any, Final
 
 import orjson
 
+from olmctl.authoring.bundle_blobs import package_icon
 from olmctl.authoring.semver_channels import ARCHETYPES, MAJOR, MINOR, BadVersions, VersionedBundle, channels_of
 from olmctl.validation.places import line_of
 from olmkit.fbc import catalog
 from olmkit.fbc.blobs import Blob, parse_blob
-from olmkit.fbc.catalog import BUNDLE, PACKAGE
+from olmkit.fbc.bundle_objects import find_csv
+from olmkit.fbc.catalog import BUNDLE, BUNDLE_OBJECT, PACKAGE
 from olmkit.fbc.documents import Document, read_documents
 from olmkit.fbc.errors import BadBlob, BadDocument
 from olmkit.gocompat.text import quoted
@@ -37,7 +39,7 @@ _WRITTEN: Final = ("schema", IMAGE)
 
 Path = tuple[str | int, ...]
 BundleBlob = Callable[[str], Blob]
-"""The olm.bundle blob of an image."""
+"""The olm.bundle blob of an image, with its manifests."""
 
 
 class BadTemplate(ValueError):
@@ -147,7 +149,9 @@ class Template:
             channels = channels_of(package, lists, kinds, preferred)
         except BadVersions as error:
             raise BadTemplate(str(error)) from None
-        yield _blob({"schema": PACKAGE, "name": package, "defaultChannel": channels.default})
+        heads = next(each["entries"] for each in channels.blobs if each["name"] == channels.default)
+        head = next(each for each in blobs.values() if each.name == heads[-1]["name"])
+        yield _blob({"schema": PACKAGE, "name": package, "defaultChannel": channels.default, **_description(head)})
         yield from map(_blob, channels.blobs)
         yield from blobs.values()
 
@@ -200,6 +204,18 @@ def member(value: Mapping[str, Any], name: str) -> tuple[str, Any]:
 def _image_of(blob: Blob) -> str:
     image = member(blob.value, IMAGE)[1]
     return image if isinstance(image, str) else ""
+
+
+def _description(head: Blob) -> dict[str, Any]:
+    """The description and the icon that the ClusterServiceVersion of a bundle has, as an olm.package blob has them."""
+    manifests = [each.get("value") for each in head.value["properties"] if each.get("type") == BUNDLE_OBJECT]
+    csv = find_csv(manifests)
+    spec = csv.get("spec") if csv is not None else None
+    if not isinstance(spec, dict):
+        return {}
+    text, icon = spec.get("description"), package_icon(spec.get("icon"))
+    description = {"description": text} if isinstance(text, str) and text else {}
+    return {**description, **({"icon": icon} if icon else {})}
 
 
 def _blob(value: Mapping[str, Any]) -> Blob:

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from olmctl.authoring.bundle_blobs import registry_blob
+from olmctl.authoring.bundle_blobs import package_icon, registry_blob
 from olmctl.authoring.catalog_addition import NewBundle, PackageState, Refused, Wanted, plan_addition
 from olmctl.authoring.catalog_text import NotEditable
 from olmctl.authoring.catalog_update import PackageFiles, locked, write_file
@@ -208,17 +208,9 @@ def _new_bundle(files: Mapping[str, bytes], image: str, state: PackageState) -> 
         tuple(each for each in spec.get("skips") or () if isinstance(each, str)),
         _text(own.get("olm.skipRange")),
         _text(spec.get("description")),
-        _icon(spec.get("icon")),
+        package_icon(spec.get("icon")),
     )
 
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _icon(icons: Any) -> dict[str, str]:
-    """The first icon of a ClusterServiceVersion as an olm.package blob has it."""
-    first = icons[0] if isinstance(icons, list) and icons else None
-    if not isinstance(first, dict) or not _text(first.get("base64data")) or not _text(first.get("mediatype")):
-        return {}
-    return {"base64data": first["base64data"], "mediatype": first["mediatype"]}

@@ -31,6 +31,7 @@ from olmkit.gocompat.text import quoted
 if TYPE_CHECKING:
     from olmctl.catalog.images import Unpacked
 
+_SUMMARIZED = "bundle-object-to-csv-metadata"
 _NO_MIGRATION = "none"
 """The value of --migrate-level that keeps the manifests."""
 RenderError = (BadBundleFiles, BadCatalog, BadBlob, BadDocument)
@@ -79,13 +80,21 @@ def render(references: tuple[str, ...], output: Format, **options: Any) -> int:
     return 0
 
 
-def bundle_blob(image: str, migrate_level: str, **access: Any) -> Blob:
+def bundle_blob(image: str, **access: Any) -> Blob:
     """The blob of the bundle in an image, and of nothing else. Raises what RenderError names, OlmError."""
-    options = _Options(migrate=False, migrate_level=migrate_level, image="", package="", version="", name="", **access)
+    options = _Options(migrate=False, migrate_level=_NO_MIGRATION, image="", package="", version="", name="", **access)
     found = list(_Rendering(image, options).pulled())
     if len(found) != 1 or found[0].schema != catalog.BUNDLE:
         raise BadCatalog("it is no image of a bundle")
     return found[0]
+
+
+def migrated_blob(each: Blob, migrate_level: str) -> Blob:
+    """The blob as --migrate-level asks for it. Raises BadBundleFiles."""
+    if migrate_level == _NO_MIGRATION or each.schema != catalog.BUNDLE:
+        return each
+    value = bundle_blobs.summarized_blob(each.value)
+    return each if value == each.value else _made(value)
 
 
 @dataclass(frozen=True)
@@ -155,13 +164,7 @@ class _Rendering:
         for each in read_directory(root):
             if each.schema in _SCHEMA_TYPES:
                 _SCHEMA_TYPES[each.schema](each.value)  # raises BadBlob
-            yield self._migrated(each)
-
-    def _migrated(self, each: Blob) -> Blob:
-        if not self.options.is_summarized or each.schema != catalog.BUNDLE:
-            return each
-        value = bundle_blobs.summarized_blob(each.value)
-        return each if value == each.value else _made(value)
+            yield migrated_blob(each, _SUMMARIZED if self.options.is_summarized else _NO_MIGRATION)
 
     def _registry(self, root: Path, image: str) -> Blob:
         given = [flag for flag in ("package", "version", "name") if getattr(self.options, flag)]

@@ -17,11 +17,12 @@ from olmctl.authoring.catalog_check import CatalogCheck
 from olmctl.authoring.serialize import Format
 from olmctl.authoring.template import SEMVER, TYPES, BadTemplate, Template
 from olmctl.catalog.output import print_sorted
-from olmctl.catalog.render import RenderError, bundle_blob
+from olmctl.catalog.render import RenderError, bundle_blob, migrated_blob
 from olmctl.commands import FAILED, CommandError, warn
 from olmctl.terminal import clean_lines
 from olmkit.errors import OlmError
 from olmkit.fbc.blobs import Blob
+from olmkit.fbc.bundle_files import BadBundleFiles
 from olmkit.fbc.documents import MAX_DOCUMENT_BYTES
 from olmkit.fbc.errors import BadBlob
 from olmkit.gocompat.text import quoted
@@ -35,10 +36,10 @@ def render_template(arguments: Sequence[str], output: Format, migrate_level: str
     template = read_template(file)
     if kind and TYPES[kind] != template.schema:
         raise CommandError(FAILED, f"{file}: is a template of schema {template.schema}, and {kind} is {TYPES[kind]}")
-    pulled = cache(lambda image: _bundle(file, image, migrate_level, access))
+    pulled = cache(lambda image: _bundle(file, image, access))
     try:
-        blobs = list(template.rendered(pulled))
-    except BadTemplate as error:
+        blobs = [migrated_blob(each, migrate_level) for each in template.rendered(pulled)]
+    except (BadTemplate, BadBundleFiles) as error:
         raise CommandError(FAILED, clean_lines(f"{file}: {error}")) from None
     if problem := _problem(blobs):
         where = "the versions of the template" if template.schema == SEMVER else file
@@ -74,10 +75,10 @@ def _named(arguments: Sequence[str]) -> tuple[str, str]:
     return (first, STDIN) if first in TYPES else ("", first)
 
 
-def _bundle(file: str, image: str, migrate_level: str, access: Any) -> Blob:
+def _bundle(file: str, image: str, access: Any) -> Blob:
     """The blob of the bundle in an image. Raises CommandError."""
     try:
-        return bundle_blob(image, migrate_level, **access)
+        return bundle_blob(image, **access)
     except (*RenderError, OlmError) as error:
         raise CommandError(FAILED, clean_lines(f"{file}: render {quoted(image)}: {error}")) from None
 

@@ -47,6 +47,8 @@ MANIFESTS_LABEL = "operators.operatorframework.io.bundle.manifests.v1"
 ANNOTATIONS_FILE = "metadata/annotations.yaml"
 CSV_TYPE = "v1alpha1.ClusterServiceVersion"
 CRD_TYPES: Final = {V1: "CustomResourceDefinition", V1BETA1: "v1beta1.CustomResourceDefinition"}
+_ROOT: Final = "\0"
+"""Stands for the root of the bundle where a path that leads outside is to be seen: no file has this name."""
 MAX_TEXT_CHARACTERS = 20_000
 """Characters of an object that an error quotes."""
 READ_OPTIONS: Final = ReadOptions(
@@ -192,12 +194,12 @@ def manifests_directory(label: str | None, origin: str) -> str:
     """The directory of the manifests that the label names, without one "manifests". Raises LoadFault for one outside."""
     if label is None:
         return "manifests"
-    path = posixpath.normpath("/".join(("x", label)))
-    if path != "x" and not path.startswith("x/"):
+    path = posixpath.normpath("/".join((_ROOT, label)))
+    if path != _ROOT and not path.startswith(f"{_ROOT}/"):
         shown = posixpath.normpath(f"{origin}/{label}")
         text = f"The directory {shown} of the annotation {MANIFESTS_LABEL} is outside the bundle"
         raise LoadFault(text, ANNOTATIONS_FILE, hint=MANIFESTS_OUTSIDE, field=f"annotations.{MANIFESTS_LABEL}")
-    return path.removeprefix("x").removeprefix("/")
+    return path.removeprefix(_ROOT).removeprefix("/")
 
 
 def media_type(objects: BundleObjects, directory: str, origin: str) -> str:

@@ -69,6 +69,7 @@ def test_a_template_grows_and_is_rendered(olm: Command, local_registry: LocalReg
     status, out, err = olm("render-template", template, *level, "-o", "yaml", *access)
     documents = list(yaml.safe_load_all(out))
     assert (status, err, documents[0]["defaultChannel"]) == (0, "", "stable-v0.2")
+    assert documents[0]["description"].startswith("Greets each person that a Greeting names.")
     (stable,) = (each for each in documents if each.get("name") == "stable-v0.2")
     assert stable["entries"] == [{"name": "hello-operator.v0.2.0", "replaces": "hello-operator.v0.1.0"}]
 

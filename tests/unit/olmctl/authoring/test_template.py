@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import orjson
@@ -74,6 +75,31 @@ def test_a_semver_template_whatever_the_case_of_its_keys() -> None:
     assert first.value["defaultChannel"] == "stable-v1"
     minor = SEMVER.replace("GenerateMajorChannels: true\n", "")
     assert ("olm.channel", "stable-v1.1") in rendered(minor)
+
+
+@pytest.mark.parametrize(
+    ("spec", "found"),
+    [
+        pytest.param(
+            {"description": "Lights.", "icon": [{"base64data": "eA==", "mediatype": "image/png"}]},
+            {"description": "Lights.", "icon": {"base64data": "eA==", "mediatype": "image/png"}},
+            id="both",
+        ),
+        pytest.param({"description": 5, "icon": [{"base64data": "eA=="}]}, {}, id="neither as it should be"),
+        pytest.param([], {}, id="no mapping"),
+    ],
+)
+def test_a_semver_template_takes_the_description_of_the_head_of_its_default_channel(spec: Any, found: Any) -> None:
+    csv = {"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "spec": spec}
+
+    def with_csv(image: str) -> Blob:
+        value = dict(bundle(image).value)
+        data = base64.b64encode(orjson.dumps(csv)).decode()
+        objects = {"type": "olm.bundle.object", "value": {"data": data}}
+        return blob({**value, "properties": [*value["properties"], *([objects] if image.endswith("1.1.0") else ())]})
+
+    first, *_ = Template.read(SEMVER.encode()).rendered(with_csv)
+    assert first.value == {"schema": "olm.package", "name": "a", "defaultChannel": "stable-v1", **found}
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def without(path: str) -> dict[str, bytes]:
             {**files(), ANNOTATIONS_FILE: b"# a\nb: [\n"}, (ANNOTATIONS_FILE, 3, ""), "Correct the YAML", id="no YAML"
         ),
         pytest.param(
-            files(annotations=changed(ANNOTATIONS, **{LABEL.format("manifests"): "../out"})),
+            files(annotations=changed(ANNOTATIONS, **{LABEL.format("manifests"): "../x"})),
             (ANNOTATIONS_FILE, 0, f"annotations.{LABEL.format('manifests')}"),
             "Write manifests/, and put the manifests there.",
             id="a directory outside",
