@@ -69,7 +69,7 @@ async def _form_page(
         f"/catalogs/{name}/edit" if before else "/catalogs/new",
         f"/catalogs/{name}" if before else "/catalogs",
         shown,
-        problems,
+        {**dict.fromkeys(catalog_form.NAMES, ""), **problems},
         not before,
         secrets,
         maps,

@@ -81,7 +81,7 @@ async def _form_page(
         f"/catalog/{offer.catalog}/{offer.package}/install/review",
         f"/catalog/{offer.catalog}/{offer.package}",
         shown,
-        problems,
+        _all_fields(problems),
         offer.channels,
         tuple((name, f"{name} (priority {priority})") for name, priority in offer.catalogs),
         offer.modes,
@@ -94,6 +94,10 @@ async def _form_page(
         (("sent", "1"),),
     )
     return Page("install.html", view, f"Install {offer.package}", CATALOG, status=status, scripts=("form.js",))
+
+
+def _all_fields(problems: Mapping[str, str]) -> dict[str, str]:
+    return {**dict.fromkeys(operator_form.NAMES, ""), **problems}
 
 
 async def _managers(request: PageRequest, package: str) -> tuple[Notice, ...]:
@@ -253,7 +257,7 @@ async def _edit_page(
         f"/operators/{name}/edit/review",
         f"/operators/{name}",
         {**operator_form.texts_of(found), **texts},
-        problems,
+        _all_fields(problems),
         offer.channels,
         tuple((each, f"{each} (priority {priority})") for each, priority in offer.catalogs),
         offer.modes,

@@ -30,6 +30,7 @@ class OperatorFormView:
     back: str
     texts: Mapping[str, str]
     problems: Mapping[str, str]
+    """By field; empty where nothing is wrong."""
     channels: tuple[ChannelOffer, ...]
     catalogs: tuple[tuple[str, str], ...]
     """Name and text of the catalogs that have the package."""
@@ -41,6 +42,11 @@ class OperatorFormView:
     notices: tuple[Notice, ...] = ()
     commands: tuple[Command, ...] = ()
     hidden: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def wrong(self) -> tuple[tuple[str, str], ...]:
+        """The fields that are wrong, and why."""
+        return tuple((name, text) for name, text in self.problems.items() if text)
 
     @property
     def versions(self) -> tuple[str, ...]:
@@ -60,6 +66,7 @@ class CatalogFormView:
     back: str
     texts: Mapping[str, str]
     problems: Mapping[str, str]
+    """By field; empty where nothing is wrong."""
     is_new: bool
     secrets: tuple[str, ...] | None
     """Names to choose from; None if they may not be listed."""
@@ -70,3 +77,8 @@ class CatalogFormView:
     notices: tuple[Notice, ...] = ()
     commands: tuple[Command, ...] = ()
     hidden: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def wrong(self) -> tuple[tuple[str, str], ...]:
+        """The fields that are wrong, and why."""
+        return tuple((name, text) for name, text in self.problems.items() if text)
