@@ -69,7 +69,7 @@ async def _of_installed(
     session: Session, *, name: str, account: Account | None, output: str, options: Mapping[str, Any]
 ) -> int:
     """Print those of a BundleDeployment."""
-    read = summary_or_image(await deployment_summaries(session, name), options)
+    read = summary_or_image(await deployment_summaries(session, name), options, session)
     needed = await installed_roles(session, name, read)
     for note in needed.notes:
         print(f"note: {note}", file=sys.stderr)

@@ -97,7 +97,7 @@ async def check_approval(session: Session, found: Object, options: Mapping[str, 
         summaries = SummaryReader(
             session, found["spec"]["packageName"], text_at(found, "status", "installed", "catalog")
         )
-        check = await approval_check(session, found, summary_or_image(summaries, options))
+        check = await approval_check(session, found, summary_or_image(summaries, options, session))
     except (ApiError, OlmError, QuestionError, CommandError) as error:
         report_notes(error)
         warn(f"whether the upgrade would be refused is not known: {clean(str(error))}")

@@ -31,7 +31,7 @@ async def diff(
     """Show what VERSION would change on the cluster if OPERATOR had it; nothing is changed. `full`: the images are pulled."""
     try:
         summaries = None if full else await operator_summaries(session, operator)
-        found = await difference(session, operator, version, summaries or bundle_reader(options))
+        found = await difference(session, operator, version, summaries or bundle_reader(options, session))
     except (ApiError, QuestionError) as error:
         raise CommandError(max(status_of(error), ERROR), error.message) from error
     except (OlmError, CommandError) as error:
