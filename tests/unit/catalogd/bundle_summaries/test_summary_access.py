@@ -82,7 +82,8 @@ def test_the_secret_of_the_catalog_is_used(source: dict[str, Any], secret: str, 
 def test_the_policy_for_bundles_is_verified(tmp_path: Path) -> None:
     raw = catalog(IMAGE, bundles={"verify": VERIFY})
     task = asyncio.run(tasks(raw, Inputs()).task(ASKED, SummaryStore(tmp_path)))
-    assert task.request.access.policy == "the policy"
+    policy: Any = task.request.access.policy
+    assert policy == "the policy"
 
 
 def test_access_is_proved_again_when_a_secret_or_the_policy_changes() -> None:
