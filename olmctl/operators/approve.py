@@ -25,10 +25,11 @@ from olmctl.questions.operator_state import (
     text_at,
 )
 from olmctl.questions.session import Session
+from olmctl.questions.upgrade import approval_patch
 from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.meta import Object
-from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, Reason
+from olmkit.api.operators import Reason
 from olmkit.errors import ApiError, OlmError
 from operator_controller.resolve.answers.answer import KeptOutBy
 
@@ -111,8 +112,4 @@ async def check_approval(session: Session, found: Object, options: Mapping[str, 
 
 async def approve_version(session: Session, found: Object, version: str) -> None:
     """Set the annotation, unless the Operator has changed since it was read. Raises Conflict."""
-    metadata = {
-        "resourceVersion": found["metadata"]["resourceVersion"],
-        "annotations": {APPROVED_VERSION_ANNOTATION: version},
-    }
-    await session.client.patch(operators.KIND, found["metadata"]["name"], {"metadata": metadata})
+    await session.client.patch(operators.KIND, found["metadata"]["name"], approval_patch(found, version))

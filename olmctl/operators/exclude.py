@@ -13,17 +13,15 @@ from olmctl.operators.install import apply_operator
 from olmctl.operators.list import RESOURCE
 from olmctl.operators.session import on_cluster
 from olmctl.questions.errors import NothingFound
+from olmctl.questions.exclusions import FIELD, excluded_entry, excluded_versions, excluding, is_running, managers
 from olmctl.questions.offered_versions import check_version
-from olmctl.questions.operator_state import part, text_at
-from olmctl.questions.own_fields import member_field, own_spec
+from olmctl.questions.operator_state import text_at
+from olmctl.questions.own_fields import own_spec
 from olmctl.questions.packages import package_objects
 from olmctl.questions.session import FIELD_MANAGER, Session
 from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.meta import Object
-from operator_controller.resolve.snapshot.cluster_snapshot import excluded_precedences
-
-FIELD = "excludedVersions"
 
 
 @on_cluster
@@ -42,28 +40,6 @@ async def exclude(session: Session, operator: str, version: str, is_undone: bool
     return 0
 
 
-def excluded_entry(found: Object, version: str) -> str:
-    """The entry of spec.excludedVersions that excludes the version; "" if there is none."""
-    wanted = excluded_precedences([version])
-    return next((each for each in _excluded(found) if wanted & excluded_precedences([each])), "")
-
-
-def undo_hint(found: Object, entry: str) -> str:
-    """Name the command that permits the version again."""
-    return f"`olm exclude {found['metadata']['name']} {entry} --undo` permits it"
-
-
-def check_not_excluded(found: Object, version: str) -> None:
-    """Raises CommandError if the version that the Operator is to ask for is one that it excludes."""
-    if entry := excluded_entry(found, version):
-        name = found["metadata"]["name"]
-        raise CommandError(REFUSED, f"{name}: spec.{FIELD} has {clean(entry)}: {clean(undo_hint(found, entry))}")
-
-
-def _excluded(found: Object) -> list[str]:
-    return [each for each in part(found, "spec", FIELD) or () if isinstance(each, str)]
-
-
 async def _exclude(session: Session, found: Object, version: str) -> str:
     try:
         entries = await package_objects(session, text_at(found, "spec", "packageName"))
@@ -73,15 +49,14 @@ async def _exclude(session: Session, found: Object, version: str) -> str:
     own = own_spec(found).get(FIELD) or []
     await _apply(session, found, [*own, version])
     running = text_at(found, "status", "installed", "version")
-    is_running = bool(running) and bool(excluded_precedences([version]) & excluded_precedences([running]))
-    note = f"; it runs {running}, which stays until another version replaces it" if is_running else ""
+    note = f"; it runs {running}, which stays until another version replaces it" if is_running(found, version) else ""
     return f"configured: excludes {version}{note}"
 
 
 async def _permit(session: Session, found: Object, entry: str, *, is_forced: bool) -> str:
     """Take the entry out. Raises CommandError if others exclude the version too, and it is not forced."""
     name, own = found["metadata"]["name"], own_spec(found).get(FIELD) or []
-    others = sorted(_managers(found, entry) - {FIELD_MANAGER})
+    others = sorted(managers(found, entry) - {FIELD_MANAGER})
     if others and not is_forced:
         whose = ", ".join(map(clean, others))
         raise CommandError(
@@ -90,29 +65,13 @@ async def _permit(session: Session, found: Object, entry: str, *, is_forced: boo
         )
     if entry in own:
         found = await _apply(session, found, [each for each in own if each != entry])
-    if entry in _excluded(found):
-        kept = [each for each in _excluded(found) if each != entry]
+    if entry in excluded_versions(found):
+        kept = [each for each in excluded_versions(found) if each != entry]
         metadata = {"resourceVersion": found["metadata"]["resourceVersion"]}
         await session.client.patch(operators.KIND, name, {"metadata": metadata, "spec": {FIELD: kept or None}})
     return f"configured: permits {entry}"
 
 
-def _managers(found: Object, entry: str) -> set[str]:
-    """The field managers that have this member of the set."""
-    return {
-        text_at(each, "manager")
-        for each in part(found, "metadata", "managedFields") or ()
-        if member_field(entry) in (part(each, "fieldsV1", "f:spec", f"f:{FIELD}") or {})
-    }
-
-
 async def _apply(session: Session, found: Object, versions: Sequence[str]) -> Object:
     """Apply these versions as those that `olm` excludes, with the other fields that it manages."""
-    spec = {key: value for key, value in own_spec(found).items() if key != FIELD}
-    body = {
-        "apiVersion": operators.KIND.api_version,
-        "kind": operators.KIND.kind,
-        "metadata": {"name": found["metadata"]["name"], "uid": found["metadata"]["uid"]},
-        "spec": spec | ({FIELD: list(versions)} if versions else {}),
-    }
-    return await apply_operator(session, body, is_forced=False)
+    return await apply_operator(session, excluding(found, versions), is_forced=False)

@@ -3,46 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from olmctl.commands import FAILED, REFUSED, CommandError
 from olmctl.operators.approve import approve_version, check_approval, kept_operator, status_of_waiting
-from olmctl.operators.exclude import check_not_excluded, excluded_entry, undo_hint
 from olmctl.operators.field_options import check_fields, requested_safety
 from olmctl.operators.follow import wait_for_operator
 from olmctl.operators.install import TAKEN_OVER, apply_operator
 from olmctl.operators.list import RESOURCE
 from olmctl.operators.operator_conditions import override_hold
 from olmctl.operators.session import on_cluster
-from olmctl.questions.offered_versions import check_upgrade, check_version, pinned_version
 from olmctl.questions.operator_state import (
     available_version,
     awaits_approval,
-    condition,
-    installed,
     is_approved,
-    is_observed,
     obstacle,
     part,
-    refusal,
     text_at,
 )
-from olmctl.questions.own_fields import merged, own_fields, own_spec
-from olmctl.questions.packages import check_channel, package_objects
+from olmctl.questions.own_fields import own_fields
 from olmctl.questions.session import Session
+from olmctl.questions.upgrade import changed, check_changes, has_no_upgrades, newer_version, nothing_to_do
 from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.meta import Object
 from olmkit.api.operator_condition_names import GROUP, PLURAL, UPGRADEABLE
-from olmkit.api.operators import ConditionType, Reason
 from olmkit.api.ownership import is_dependency
-from operator_controller.resolve.answers.answer import KeptOutBy
 
-_NO_UPGRADES = frozenset({Reason.CATALOG_DELETED, Reason.CATALOG_UNAVAILABLE, Reason.NOT_OFFERED})
-"""Reasons of Ready for an Operator whose Catalog leads to no upgrade."""
 _ASKED = ("version", "channel", "adoption_policy", "crd_policy", "crd_rules")
-_OTHER_VERSION = "choose another version with --version, or '' to follow the channel"
 
 
 @on_cluster
@@ -55,7 +43,7 @@ async def upgrade(session: Session, operator: str, force: bool, **options: Any) 
     asked = {key: options[key] for key in ("version", "channel") if options[key] is not None}
     changes = {key: value for key, value in asked.items() if value != text_at(found, "spec", key)}
     if any(changes.values()) and not force:
-        await _check_changes(session, found, changes)
+        await check_changes(session, found, changes)
     version = ""
     overridden = await override_hold(session, found) if force else ""
     if overridden:
@@ -76,15 +64,6 @@ async def upgrade(session: Session, operator: str, force: bool, **options: Any) 
         _report_unchanged(found, is_asked=is_asked, is_awaited=options["wait"])
     before = found if overridden else None
     return await wait_for_operator(session, operator, options["seconds"], version, before) if options["wait"] else 0
-
-
-async def _check_changes(session: Session, found: Object, changes: Mapping[str, str]) -> None:
-    """Raises CommandError if it is certain that nothing would come of the version or the channel."""
-    check_not_excluded(found, changes.get("version") or "")
-    entries = await package_objects(session, text_at(found, "spec", "packageName"))
-    check_channel(entries, changes.get("channel"))
-    await check_version(session, entries, changes.get("version"), found)
-    await check_upgrade(session, entries, {**found, "spec": {**found["spec"], **changes}})
 
 
 def _install_settings(found: Object, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,64 +118,14 @@ def _change_text(found: Object, field: str, value: str) -> str:
     return f"{field} {clean(value) or 'removed'}" + (f" (before: {before})" if before not in ("", value) else "")
 
 
-def changed(found: Object, changes: dict[str, str], settings: Mapping[str, Any] = MappingProxyType({})) -> Object:
-    """The manifest to apply so that exactly these fields of the spec change, and these of spec.install: with the fields that
-    `olm` manages already."""
-    kept = own_spec(found)
-    spec = {key: value for key, value in {**kept, **changes}.items() if value != ""}
-    if settings:
-        spec["install"] = merged(spec.get("install") or {}, settings)
-    metadata = {"name": found["metadata"]["name"], "uid": found["metadata"]["uid"]}
-    return {"apiVersion": operators.KIND.api_version, "kind": "Operator", "metadata": metadata, "spec": spec}
-
-
 def _report_unchanged(found: Object, *, is_asked: bool, is_awaited: bool) -> None:
     """Say why there is nothing to do. Raises CommandError with that if the Operator does not get what its spec requests, or
     the newer version that is known, unless something else `is_asked` for; with `is_awaited` not if that may still change."""
-    name, text = found["metadata"]["name"], f"unchanged: {clean(_nothing_to_do(found))}"
+    name, text = found["metadata"]["name"], f"unchanged: {clean(nothing_to_do(found))}"
     in_the_way = obstacle(found)
     if in_the_way and (in_the_way.needs_a_person or not is_awaited):
         raise CommandError(REFUSED if in_the_way.is_held else FAILED, f"{name} {text}")
-    is_current = is_approved(found) or not (_newer_version(found) or _has_no_upgrades(found))
+    is_current = is_approved(found) or not (newer_version(found) or has_no_upgrades(found))
     if not in_the_way and not is_asked and not is_current:
         raise CommandError(status_of_waiting(found), f"{name} {text}")
     print(f"{RESOURCE}/{name} {text}")
-
-
-def _newer_version(found: Object) -> str:
-    """The version that is available and not installed; "" if there is none."""
-    pending = available_version(found)
-    return "" if pending == text_at(found, "status", "installed", "version") else pending
-
-
-def _has_no_upgrades(found: Object) -> bool:
-    ready = condition(found, ConditionType.READY)
-    return is_observed(found) and text_at(ready, "reason") in _NO_UPGRADES
-
-
-def _nothing_to_do(found: Object) -> str:
-    version, runs = text_at(found, "spec", "version"), installed(found) or "nothing"
-    refused = refusal(found)
-    if refused and pinned_version(version):
-        return f"it is pinned to {version} and is {refused} ({_OTHER_VERSION})"
-    if refused:
-        return f"it follows {_followed(version)}, has {runs} and is {refused}"
-    if is_approved(found):
-        return f"version {available_version(found)} is approved already"
-    if pending := _newer_version(found):
-        if excluded := excluded_entry(found, pending):
-            return f"spec.excludedVersions has {excluded}; {undo_hint(found, excluded)}"
-        if text_at(found, "status", "available", "reason") == KeptOutBy.VERSION:
-            pin = f"is pinned to {version}" if pinned_version(version) else f"follows versions {version}"
-            return f"it {pin}, which keeps out {pending}; {_OTHER_VERSION}"
-        return f"{pending} is available and not installed: {text_at(found, 'status', 'available', 'message')}"
-    if _has_no_upgrades(found):
-        message = text_at(condition(found, ConditionType.READY), "message")
-        return f"it has {runs}, and no upgrade can be found: {message}"
-    if pinned_version(version):
-        return f"it is pinned to {version}; {_OTHER_VERSION}"
-    return f"it follows {_followed(version)} automatically, and has {runs}"
-
-
-def _followed(version: str) -> str:
-    return f"versions {version}" if version else "its channel"

@@ -1,0 +1,64 @@
+"""The versions that an Operator excludes by spec.excludedVersions, and who has excluded them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from olmctl.questions.errors import Refused
+from olmctl.questions.operator_state import part, text_at
+from olmctl.questions.own_fields import member_field, own_spec
+from olmctl.terminal import clean
+from olmkit.api import operators
+from olmkit.api.meta import Object
+from operator_controller.resolve.snapshot.cluster_snapshot import excluded_precedences
+
+FIELD = "excludedVersions"
+
+
+def excluded_versions(found: Object) -> list[str]:
+    """The entries of spec.excludedVersions."""
+    return [each for each in part(found, "spec", FIELD) or () if isinstance(each, str)]
+
+
+def excluded_entry(found: Object, version: str) -> str:
+    """The entry of spec.excludedVersions that excludes the version; "" if there is none."""
+    wanted = excluded_precedences([version])
+    return next((each for each in excluded_versions(found) if wanted & excluded_precedences([each])), "")
+
+
+def undo_hint(found: Object, entry: str) -> str:
+    """Name the command that permits the version again."""
+    return f"`olm exclude {found['metadata']['name']} {entry} --undo` permits it"
+
+
+def check_not_excluded(found: Object, version: str) -> None:
+    """Raises Refused if the version that the Operator is to ask for is one that it excludes."""
+    if entry := excluded_entry(found, version):
+        name = found["metadata"]["name"]
+        raise Refused(f"{name}: spec.{FIELD} has {clean(entry)}: {clean(undo_hint(found, entry))}")
+
+
+def is_running(found: Object, version: str) -> bool:
+    """Report whether the Operator runs the version, which an exclusion does not remove."""
+    running = text_at(found, "status", "installed", "version")
+    return bool(running) and bool(excluded_precedences([version]) & excluded_precedences([running]))
+
+
+def managers(found: Object, entry: str) -> set[str]:
+    """The field managers that have this entry."""
+    return {
+        text_at(each, "manager")
+        for each in part(found, "metadata", "managedFields") or ()
+        if member_field(entry) in (part(each, "fieldsV1", "f:spec", f"f:{FIELD}") or {})
+    }
+
+
+def excluding(found: Object, versions: Sequence[str]) -> Object:
+    """The manifest to apply so that these versions are those that `olm` excludes, with the other fields that it manages."""
+    spec = {key: value for key, value in own_spec(found).items() if key != FIELD}
+    return {
+        "apiVersion": operators.KIND.api_version,
+        "kind": operators.KIND.kind,
+        "metadata": {"name": found["metadata"]["name"], "uid": found["metadata"]["uid"]},
+        "spec": spec | ({FIELD: list(versions)} if versions else {}),
+    }
