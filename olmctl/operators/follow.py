@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
 from olmctl.operators.list import RESOURCE
+from olmctl.questions.controller_state import not_running
 from olmctl.questions.operator_state import (
     NOT_SEEN,
     Progress,
@@ -139,7 +140,7 @@ async def follow(
     """Show the message of each version of an object as the line of progress, until there is None.
 
     `deadline` is a time of the event loop: after it, raises CommandError with TIMED_OUT and `late`, which holds `{}` for the last
-    message.
+    message. If that is about operator-controller, it says so if it does not run.
     """
     line, last = ProgressLine(), NOT_SEEN
     try:
@@ -154,6 +155,8 @@ async def follow(
                 last = text
                 line.show(f"{name}: {last}")
     except TimeoutError:
-        raise CommandError(TIMED_OUT, f"{name}: {late.replace('{}', last)}") from None
+        problem = await not_running(session) if last == NOT_SEEN else ""
+        shown = f"{last}, but {problem}" if problem else last
+        raise CommandError(TIMED_OUT, f"{name}: {late.replace('{}', shown)}") from None
     finally:
         line.end()

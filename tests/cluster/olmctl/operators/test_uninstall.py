@@ -7,8 +7,9 @@ import json
 import pytest
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
+from olmkit.api.operators import FINALIZER
 from tests.cluster.conftest import read_kind
-from tests.cluster.olmctl.conftest import OPERATORS, Desk, Object, condition
+from tests.cluster.olmctl.conftest import NO_SUITE, OPERATORS, Desk, Object, condition
 
 CRD = "CustomResourceDefinition.apiextensions.k8s.io"
 RESOURCE = "operator.operators.operatorframework.io"
@@ -44,6 +45,20 @@ def test_the_objects_and_the_custom_resources_are_named_before_it_is_confirmed(d
     status, out, err = desk.olm("uninstall", name, "--yes")
     assert (status, out, err.splitlines()) == (0, f"{RESOURCE}/{name} deletion requested\n", lines)
     assert not exists(desk, name)
+
+
+def test_without_operator_controller_it_says_so_and_ends_in_time(desk: Desk) -> None:
+    name = desk.operator("a", runs())
+    desk.cluster.kubectl(
+        "patch", OPERATORS, name, "--type=merge", "-p", json.dumps({"metadata": {"finalizers": [FINALIZER]}})
+    )
+    try:
+        status, _, err = desk.olm("uninstall", name, "--yes", "--wait", "--timeout", "1s", NO_SUITE)
+        problem = "operator-controller does not run, it has no Lease in namespace no-suite"
+        late = f"{name}: not deleted within 1 seconds: waiting for operator-controller, but {problem}"
+        assert (status, late in err.splitlines()) == (4, True), err
+    finally:
+        desk.cluster.kubectl("patch", OPERATORS, name, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
 
 
 def test_custom_resources_are_counted_in_the_version_that_they_are_stored_in(desk: Desk) -> None:
