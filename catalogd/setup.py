@@ -22,8 +22,10 @@ from catalogd.catalog.events import EventMapper
 from catalogd.catalog.metrics import CatalogMetrics
 from catalogd.catalog.package_sync import PackageSync
 from catalogd.catalog.reconciler import CatalogReconciler
+from catalogd.http.api_service_ca import ApiServiceCa
 from catalogd.http.bundle_summary_route import SummaryRoute
 from catalogd.http.compression import CompressedFiles
+from catalogd.http.package_manifests import CatalogFacts, PackageManifestRoutes
 from catalogd.http.server import CatalogServer
 from catalogd.ingest.load_task import LOAD, LOAD_LIMITS, LoadResult, LoadTaskFactory
 from catalogd.replication.client import PeerRequestOptions
@@ -86,18 +88,28 @@ async def _serve(parts: _Parts, summaries: BundleSummaries | None) -> str:
     serving = await setup.secure_serving(
         manager, CATALOG_SERVICE, flags.external_address or local_address(flags.catalogs_server_addr, 0)
     )
+
+    def uid(name: str) -> str | None:
+        return _uid(parts.catalogs, name)
+
+    def mount(application: web.Application) -> None:
+        namespace = manager.settings.system_namespace
+        PackageManifestRoutes(store, uid, lambda name: _facts(parts.catalogs, name), namespace).add_routes(application)
+        if serving.peers:
+            _mount_replication(server, ReplicationRoutes(store, serving.check), application)
+
     server = CatalogServer(
         store,
-        lambda name: _uid(parts.catalogs, name),
+        uid,
         _compressed_files(manager, store, parts.memory),
         is_leading=lambda: manager.is_leading,
-        mount=lambda application: (
-            _mount_replication(server, ReplicationRoutes(store, serving.check), application) if serving.peers else None
-        ),
+        mount=mount,
         summaries=SummaryRoute(summaries, _leader_summaries(manager, serving.peers)),
     )
     manager.on_close(server.close)
     port = await server.start(flags.catalogs_server_addr, serving.context, serving.authorize)
+    api_service = ApiServiceCa(manager.client, manager.settings.system_namespace, serving.ca_bundle)
+    manager.add_runnable(api_service.run, every_replica=False)
     if serving.peers:
         address = flags.replica_address or local_address(flags.catalogs_server_addr, port)
         _replicate(manager, store, parts.catalogs, address, serving.peers)
@@ -237,6 +249,15 @@ def _uid(informer: Informer, name: str) -> str | None:
         return None
     found = informer.get(name)
     return "" if found is None or "deletionTimestamp" in found["metadata"] else str(found["metadata"]["uid"])
+
+
+def _facts(informer: Informer, name: str) -> CatalogFacts:
+    """The facts about a Catalog for PackageManifests; those of one without any while it is not known."""
+    found = informer.get(name)
+    spec = found.get("spec") if found is not None else None
+    if not isinstance(spec, dict):
+        return CatalogFacts()
+    return CatalogFacts(spec.get("priority") or 0, spec.get("displayName") or "", spec.get("publisher") or "")
 
 
 def _replicate(

@@ -2,6 +2,7 @@
 
     config/crd/                      olmkit.api.crd, from the models
     config/operator-conditions/      the same
+    config/packagemanifests/         olmkit.api.package_manifests
     docs/api.md                      release.reference, from the models
     config/argocd/argocd-cm.yaml     release.argocd, from the Lua scripts next to it
     config/grafana/olm-suite.json    release.dashboard
@@ -18,14 +19,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from devcluster.processes import REPOSITORY
-from olmctl.suite.manifests import FILE_NAME
+from olmctl.suite.manifests import FILE_NAME, SYSTEM_NAMESPACE, documents
 from olmkit.api import crd
 from olmkit.api.crd import CRD_DEFINITIONS, custom_resource_definition, operator_condition_definition
+from olmkit.api.package_manifests import package_manifest_objects
 from release import argocd, bundled_manifests, dashboard, reference
 from release.suite import CONFIG, SUITE
 
 CRDS = CONFIG / "crd"
 OPERATOR_CONDITIONS = CONFIG / "operator-conditions"
+PACKAGE_MANIFESTS = CONFIG / "packagemanifests"
 
 
 def generated() -> dict[Path, str]:
@@ -33,6 +36,8 @@ def generated() -> dict[Path, str]:
     return {
         **{CRDS / name: text for name, text in crd.render(map(custom_resource_definition, CRD_DEFINITIONS)).items()},
         **{OPERATOR_CONDITIONS / name: text for name, text in crd.render([operator_condition_definition()]).items()},
+        PACKAGE_MANIFESTS / "packagemanifests.yaml": documents(package_manifest_objects(SYSTEM_NAMESPACE)),
+        PACKAGE_MANIFESTS / "kustomization.yaml": crd.kustomization(["packagemanifests.yaml"]),
         REPOSITORY / "docs" / "api.md": reference.render(),
         CONFIG / "argocd" / "argocd-cm.yaml": argocd.config_map(CONFIG / "argocd" / "resource_customizations"),
         CONFIG / "grafana" / f"{SUITE}.json": dashboard.dashboard_text(),

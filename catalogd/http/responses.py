@@ -117,7 +117,7 @@ async def respond(
         "Cache-Control": "no-cache",
         **body.headers,
     }
-    result = evaluate_preconditions(request.method, _conditional_headers(request), representation)
+    result = evaluate_preconditions(request.method, conditional_headers(request), representation)
     if result.status == 412:
         raise HTTPError(412, "a precondition of the request is not satisfied", headers)
     if result.status == 416:
@@ -130,7 +130,7 @@ async def respond(
     if result.status == 206:
         headers["Content-Range"] = f"bytes {result.start}-{result.start + result.length - 1}/{representation.size}"
     if request.method == "GET" and result.length <= SINGLE_WRITE_MAX_BYTES:
-        chunk = await _read(file, list(slice_ranges(body.ranges, result.start, result.length)))
+        chunk = await read_ranges(file, list(slice_ranges(body.ranges, result.start, result.length)))
         response: web.StreamResponse = web.Response(status=result.status, headers=headers, body=chunk)
         response.content_type = body.media_type
         RESPONSE_BYTES.labels(body.encoding).inc(len(chunk))
@@ -149,7 +149,7 @@ async def respond(
     return response
 
 
-def _conditional_headers(request: web.Request) -> Mapping[str, str]:
+def conditional_headers(request: web.Request) -> Mapping[str, str]:
     """The conditional headers of the request; repeated lines are joined."""
     names = ("If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range", "Range")
     headers = request.headers
@@ -161,7 +161,7 @@ async def _send(
 ) -> None:
     for batch in batch_ranges(wanted):
         with _count_in_memory(sum(length for _, length in batch)):
-            chunk = await _read(file, batch)
+            chunk = await read_ranges(file, batch)
             await response.write(chunk)
         RESPONSE_BYTES.labels(body.encoding).inc(len(chunk))
 
@@ -212,8 +212,8 @@ def batch_ranges(ranges: Iterator[ByteRange]) -> Iterator[list[ByteRange]]:
         yield batch
 
 
-async def _read(file: int | bytes, ranges: Sequence[ByteRange]) -> bytes | bytearray:
-    """Read ranges: directly if the page cache has them, otherwise in a thread."""
+async def read_ranges(file: int | bytes, ranges: Sequence[ByteRange]) -> bytes | bytearray:
+    """Read ranges: directly if the page cache has them, otherwise in a thread. Raises TruncatedFile."""
     if isinstance(file, bytes):
         return b"".join(file[offset : offset + length] for offset, length in ranges)
     if len(ranges) == 1 and _READ_NOWAIT:

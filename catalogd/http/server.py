@@ -44,7 +44,7 @@ from catalogd.http.responses import (
     select_encoding,
 )
 from catalogd.http.routes import ALL_PATTERN, NO_ICON, PROVIDES_PATTERN, ROUTES, Route
-from catalogd.storage.catalog_store import CatalogStore, ServedCatalog
+from catalogd.storage.catalog_store import CatalogStore, ServedCatalog, owned
 from olmkit.api.names import dns1123_subdomain_errors, is_digest
 from olmkit.runtime.listener.application_server import ApplicationServer
 from olmkit.runtime.listener.http_errors import RETRY_AFTER_HEADER, HTTPError, json_errors_middleware
@@ -102,7 +102,7 @@ class CatalogServer:
     `uid` returns the uid of the Catalog of a name: "" when there is none, None while that is unknown; then everything in the
     store is served. Content of a deleted Catalog is never served under a new one of the same name. `is_leading`: this replica
     fills the store itself; a follower may be asked for a digest that it has not copied yet. `mount` adds more routes
-    (replication). `summaries`: those of bundles; None if there are none.
+    (replication, PackageManifests). `summaries`: those of bundles; None if there are none.
     """
 
     def __init__(  # noqa: PLR0913 options of all routes
@@ -259,10 +259,8 @@ class CatalogServer:
         return await self._send_document(request, route, self._catalogs_document)
 
     def _list_catalogs(self) -> object:
-        served = (
-            (name, _owned(self._catalog_store.get(name), self._uid(name))) for name in sorted(self._catalog_store.names)
-        )
-        return {"catalogs": [{"name": name, "digest": each.record.digest} for name, each in served if each is not None]}
+        served = self._catalog_store.owned(self._uid)
+        return {"catalogs": [{"name": name, "digest": each.record.digest} for name, each in served.items()]}
 
     async def _send_document(self, request: web.Request, route: Route, document: _Document) -> web.StreamResponse:
         _parameters(request, route)
@@ -331,26 +329,19 @@ class CatalogServer:
         is_expected = name in self._catalog_store.pending_names
         if uid == "" or (uid is None and served is None and not is_expected):
             raise HTTPError(404, "no such catalog")
-        served = _owned(served, uid)
+        served = owned(served, uid)
         if served is None:
             raise _unavailable()
         digest = request.query.get("digest")
         if digest is None or digest == served.record.digest:
             return served
-        found = _owned(self._catalog_store.find(name, digest), uid)
+        found = owned(self._catalog_store.find(name, digest), uid)
         if found is not None:
             return with_selection(found, served.record)
         if not self._is_leading():
             raise HTTPError(503, "this replica does not have this content of the catalog (yet)", RETRY_AFTER_HEADER)
         message = "the catalog does not have this content; replaced content is available for 10 minutes"
         raise HTTPError(404, message)
-
-
-def _owned(served: ServedCatalog | None, uid: str | None) -> ServedCatalog | None:
-    """The content if it belongs to the Catalog with this uid ("": there is none; None: unknown)."""
-    if served is None or uid is None:
-        return served
-    return served if uid and served.record.belongs_to(uid) else None
 
 
 def _unavailable() -> HTTPError:

@@ -6,6 +6,7 @@
     resolution.jsonl   the document of olmkit.fbc.resolution_document for each package
     summaries.json     the entries of catalogd.ingest.package_summaries, as one response
     icons              the icons of the packages, concatenated
+    manifests.jsonl    catalogd.ingest.package_manifests of each package
     content.json       the summary, the packages that provide each kind, and byte ranges in the files above
 
 Contains no name of a Catalog: the same image may be served under several names. Never writes. The process that serves catalogs
@@ -28,7 +29,7 @@ from catalogd.ingest.catalog_summary import CatalogSummary
 from catalogd.ingest.package_objects import ObjectFingerprint
 from olmkit.fbc.schemas import PACKAGE
 
-CONTENT_FORMAT = 4
+CONTENT_FORMAT = 5
 """The version of all these files. Content of another format is loaded again."""
 BLOBS_FILE, INDEX_FILE, PACKAGES_FILE, RESOLUTION_FILE, METADATA_FILE = (
     "all.jsonl",
@@ -37,7 +38,7 @@ BLOBS_FILE, INDEX_FILE, PACKAGES_FILE, RESOLUTION_FILE, METADATA_FILE = (
     "resolution.jsonl",
     "content.json",
 )
-SUMMARIES_FILE, ICONS_FILE = "summaries.json", "icons"
+SUMMARIES_FILE, ICONS_FILE, MANIFESTS_FILE = "summaries.json", "icons", "manifests.jsonl"
 SUMMARIES_START, SUMMARIES_SEPARATOR, SUMMARIES_END = b'{"packages":[', b",", b"]}\n"
 """The bytes before, between and after the summaries in their document."""
 
@@ -73,6 +74,11 @@ class Content:
             package: (start, length) for package, start, length in metadata["resolution"]
         }
         self._providers: dict[str, list[str]] = metadata["provides"]
+        self.manifests_path = directory / MANIFESTS_FILE
+        self.manifest_ranges: Mapping[str, ByteRange] = {
+            package: (start, length) for package, start, length in metadata["manifests"]
+        }
+        """The range of the manifest of each package in the file `manifests_path`, sorted by package."""
         self._icons: dict[str, tuple[ByteRange, str]] = {
             package: ((start, length), media_type) for package, (start, length, media_type) in metadata["icons"].items()
         }
@@ -102,7 +108,7 @@ class Content:
         return self._providers.get(kind, ())
 
     def icon_range(self, package: str) -> tuple[ByteRange, str] | None:
-        """The range of the package's icon in `icons_path`, and its media type as in the catalog; None without an icon."""
+        """The range of the package's icon in `icons_path`, and its media type, "" if it is no image; None without an icon."""
         return self._icons.get(package)
 
     def package_object(self, package: str) -> dict[str, Any]:

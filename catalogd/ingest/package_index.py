@@ -1,4 +1,4 @@
-"""Derives from all blobs of a package its Package object, resolution document, summary and icon, and checks it.
+"""Derives from all blobs of a package its Package object, resolution document, summary, manifest and icon, and checks it.
 
 Processes one package at a time: memory does not grow with the catalog. Invalid blobs affect their own package only.
 """
@@ -18,6 +18,7 @@ import orjson
 from catalogd.ingest.catalog_summary import CatalogSummary
 from catalogd.ingest.content import (
     ICONS_FILE,
+    MANIFESTS_FILE,
     PACKAGES_FILE,
     RESOLUTION_FILE,
     SUMMARIES_END,
@@ -26,6 +27,8 @@ from catalogd.ingest.content import (
     SUMMARIES_START,
     BlobIndex,
 )
+from catalogd.ingest.icon_types import MAX_ICON_BYTES, icon_type
+from catalogd.ingest.package_manifests import manifest_status
 from catalogd.ingest.package_objects import fingerprint, object_body, package_columns, package_spec
 from catalogd.ingest.package_summaries import ChannelHead, channel_head, package_summary
 from catalogd.ingest.yaml_expansion_limit import ExpansionLimit
@@ -143,6 +146,7 @@ class PackageIndexWriter:
         self._specs: list[tuple[str, str, int, int]] = []
         self._documents: list[tuple[str, int, int]] = []
         self._icons: dict[str, tuple[int, int, str]] = {}
+        self._manifests: list[tuple[str, int, int]] = []
         self._providers: dict[str, list[str]] = {}
         self._bundle_count = 0
         self._too_large: set[str] = set()
@@ -152,9 +156,9 @@ class PackageIndexWriter:
         """Write all files. Returns the byte ranges in them for content.json."""
         packages = self._packages()
         with ExitStack() as stack:
-            specs, documents, icons, summaries = (
+            specs, documents, icons, summaries, manifests = (
                 stack.enter_context(open(self._directory / name, "wb", buffering=WRITE_BUFFER_BYTES))
-                for name in (PACKAGES_FILE, RESOLUTION_FILE, ICONS_FILE, SUMMARIES_FILE)
+                for name in (PACKAGES_FILE, RESOLUTION_FILE, ICONS_FILE, SUMMARIES_FILE, MANIFESTS_FILE)
             )
             summaries.write(SUMMARIES_START)
             for name in sorted({*packages, *self._too_large}):
@@ -170,9 +174,10 @@ class PackageIndexWriter:
                 elif name:  # blobs without a package are reported by the check
                     self._write_document(package, documents)
                     self._write_package(package, specs, icons, summaries)
+                    self._write_manifest(package, manifests)
             summaries.write(SUMMARIES_END)
         ranges = {"packages": self._specs, "resolution": self._documents, "icons": self._icons}
-        return {**ranges, "provides": self._providers}
+        return {**ranges, "manifests": self._manifests, "provides": self._providers}
 
     def summary(self, notes: Iterable[str] = ()) -> CatalogSummary:
         """The summary; call it after `write`."""
@@ -302,15 +307,33 @@ class PackageIndexWriter:
         summaries.write(summary)
 
     def _write_icon(self, package: Package, file: IO[bytes]) -> bool:
-        data, media_type = package.icon or ("", "")
+        data, _ = package.icon or ("", "")
         try:
             icon = base64.b64decode(data)
         except ValueError:
             return False
+        if not icon or len(icon) > MAX_ICON_BYTES:
+            return False
         self._expansion.count_written(len(icon))
-        if icon:
-            self._icons[package.name] = (file.tell(), file.write(icon), media_type)
-        return bool(icon)
+        self._icons[package.name] = (file.tell(), file.write(icon), icon_type(icon))
+        return True
+
+    def _write_manifest(self, package: _Package, file: IO[bytes]) -> None:
+        if not package.packages:
+            return
+        channels, bundles, read = package.last_channels(), package.last_bundles(), dict[str, catalog.Bundle | None]()
+        heads: dict[str, tuple[str, catalog.Bundle | None]] = {}
+        for channel in channels:
+            name = channel_head(channel)
+            if name not in read:  # channels often have the same head
+                read[name] = self._bundle(bundles.get(name))
+            heads[channel.name] = name, read[name]
+        versions = {name: str(part.get("version", "")) for name, (_, part) in bundles.items()}
+        deprecations = [each for _, each in package.deprecations]
+        status = manifest_status(package.packages[-1][1], channels, heads, versions, deprecations)
+        self._expansion.count_written(len(status) + 1)
+        self._manifests.append((package.name, file.tell(), len(status)))
+        file.write(status + b"\n")
 
     @staticmethod
     def _head(channel: Channel, bundles: Mapping[str, tuple[int, Any]]) -> ChannelHead | None:

@@ -76,7 +76,7 @@ def _deprecated(deprecations: Iterable[Deprecations]) -> str | bool:
 
 def _csv_fields(bundle: Bundle) -> dict[str, Any]:
     """Fields of the CSV of a bundle; olm.csv.metadata is used instead of the CSV if there is one."""
-    spec, annotations = _description(bundle)
+    spec, annotations = bundle_description(bundle)
     return {
         "displayName": _text(spec.get("displayName")),
         "description": _text(annotations.get("description"), MAX_DESCRIPTION_LENGTH)
@@ -88,7 +88,8 @@ def _csv_fields(bundle: Bundle) -> dict[str, Any]:
     }
 
 
-def _description(bundle: Bundle) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+def bundle_description(bundle: Bundle) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The fields of olm.csv.metadata, else of the spec of the CSV, which have mostly the same names, and the annotations."""
     for each in bundle.properties:
         if each.type == _CSV_METADATA_TYPE and isinstance(each.value, Mapping):
             return each.value, _mapping(each.value.get("annotations"))

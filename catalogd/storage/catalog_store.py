@@ -46,6 +46,13 @@ class ServedCatalog:
     content: Content
 
 
+def owned(served: ServedCatalog | None, uid: str | None) -> ServedCatalog | None:
+    """The content if it belongs to the Catalog with this uid ("": there is none; None: unknown)."""
+    if served is None or uid is None:
+        return served
+    return served if uid and served.record.belongs_to(uid) else None
+
+
 class Superseded(Exception):
     """A record was not put, because its fence did not hold any more."""
 
@@ -100,6 +107,12 @@ class CatalogStore:
     def get(self, name: str) -> ServedCatalog | None:
         """The content that is served under the name; None if nothing is."""
         return self._served.get(name)
+
+    def owned(self, uid: Callable[[str], str | None]) -> dict[str, ServedCatalog]:
+        """The content that is served of the Catalogs that exist, sorted by name. `uid` returns the uid of a Catalog, as for
+        owned()."""
+        found = ((name, owned(served, uid(name))) for name, served in sorted(self._served.items()))
+        return {name: served for name, served in found if served is not None}
 
     def find(self, name: str, digest: str) -> ServedCatalog | None:
         """The content of that digest, if it is served under the name or retained for it."""

@@ -16,7 +16,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from olmctl.commands import FAILED, WRONG_USAGE, CommandError
-from olmctl.label_selectors import BadSelector, Selector
 from olmctl.scorecard.bundle_tests import TESTS, load_bundle, run_builtin
 from olmctl.scorecard.configuration import (
     BadConfiguration,
@@ -35,6 +34,7 @@ from olmctl.validation.load_faults import LoadFault
 from olmctl.validation.loaded_bundle import LoadedBundle
 from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, OlmError
+from olmkit.gocompat.label_selectors import BadSelector, Selector
 
 if TYPE_CHECKING:
     from olmctl.catalog.images import Unpacked

@@ -84,8 +84,8 @@ def validate(
 
 
 def _check_selector(selector: str) -> None:
-    from olmctl.label_selectors import BadSelector
     from olmctl.validation.optional.registry import selected
+    from olmkit.gocompat.label_selectors import BadSelector
 
     try:
         selected(selector)

@@ -54,6 +54,12 @@ def suite() -> None:
     help="Install the CRD of OperatorConditions too, with which operators hold their upgrades.",
 )
 @click.option(
+    "--packagemanifests",
+    "package_manifests",
+    is_flag=True,
+    help="Have the API server list packages as PackageManifests too, for other consoles and kubectl.",
+)
+@click.option(
     "--force", "is_forced", is_flag=True, help="Take over fields that others manage, and replace a newer version."
 )
 @click.option(

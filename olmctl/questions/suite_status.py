@@ -11,6 +11,7 @@ from olmctl.suite.label_guard import LabelGuard, label_guard
 from olmctl.suite.manifests import load_manifests
 from olmctl.suite.objects import ObjectState, is_newer, name_of, states
 from olmctl.suite.operator_conditions import with_own_definition
+from olmctl.suite.package_manifests import with_own_package_manifests
 from olmctl.suite.running import with_image_differences, with_leaders
 from olmctl.terminal import clean
 
@@ -56,6 +57,7 @@ async def suite_status(session: Session, show: Callable[[str], None]) -> SuiteSt
     Raises ApiError; OlmError for the namespace of the keys."""
     manifests = load_manifests(system_namespace=session.system_namespace)
     manifests = await with_own_definition(session.client, manifests)
+    manifests = await with_own_package_manifests(session.client, manifests, session.system_namespace)
     found = await states(session.client, manifests.all)
     found = await with_leaders(session.client, session.system_namespace, with_image_differences(found), show)
     versions, unknown = sorted({each.version for each in found if each.version}), ""

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from olmctl.label_selectors import Selector
 from olmkit.api.names import is_dns1123_subdomain
 from olmkit.gocompat.go_yaml import GoYamlError, first_document
 from olmkit.gocompat.go_yaml import load as load_yaml
+from olmkit.gocompat.label_selectors import Selector
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.yaml_composer import ReadOptions
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -37,6 +37,11 @@ from olmctl.suite.objects import (
     states,
 )
 from olmctl.suite.operator_conditions import foreign_definition, with_definition, with_own_definition
+from olmctl.suite.package_manifests import (
+    check_package_manifests,
+    with_own_package_manifests,
+    with_package_manifests,
+)
 from olmctl.suite.preflight import check_permissions, check_version, install_permissions
 from olmctl.suite.running import with_leaders
 from olmctl.suite.status import exit_status, print_states
@@ -53,13 +58,9 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
     """Install the suite, or change the one that is installed to this version and this image."""
     namespace, pull_secrets = session.system_namespace, options["pull_secrets"]
     check_system_namespace(namespace)
-    manifests, has_conditions = (
-        load_manifests(image, namespace, pull_secrets=pull_secrets),
-        options["operator_conditions"],
-    )
+    manifests = load_manifests(image, namespace, pull_secrets=pull_secrets)
     if export:
-        manifests = with_definition(manifests) if has_conditions else manifests
-        sys.stdout.write(documents(manifests.all))
+        sys.stdout.write(documents(_exported(manifests, namespace, options).all))
         return 0
     client, seconds = session.client, options["seconds"]
     deadline = asyncio.get_running_loop().time() + seconds
@@ -68,7 +69,7 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
     controllers = await find_controllers(client, manifests, namespace)
     image, pull_secrets = image or kept_image(manifests, controllers), pull_secrets or pull_secrets_of(controllers)
     manifests = load_manifests(image, namespace, pull_secrets=pull_secrets)
-    manifests = await _with_conditions(client, manifests, is_wanted=has_conditions)
+    manifests = await _with_optional_parts(session, manifests, controllers, options)
     await _wait_for_deletions(client, manifests, deadline, seconds)
     is_forced, is_dry_run, is_waiting = options["is_forced"], bool(options["dry_run"]), not options["no_wait"]
     await check_installed(client, manifests, controllers, is_forced=is_forced)
@@ -81,12 +82,18 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
     await _apply(client, manifests.objects, is_forced=is_forced)
     leftovers = await find_leftovers(client, manifests)
     if is_waiting:
-        await _wait(client, manifests.deployments, deadline, seconds)
+        await _wait(client, manifests.awaited, deadline, seconds)
         return await _finish(session, manifests, leftovers)
     if leftovers:
         text = f"controllers of another version may still need {', '.join(map(name_of, leftovers))}"
         click.echo(f"{text}: `olm suite install` deletes them when those of this version are available", err=True)
     return 0
+
+
+def _exported(manifests: Manifests, namespace: str, options: Mapping[str, Any]) -> Manifests:
+    """The manifests with the parts that are asked for."""
+    manifests = with_definition(manifests) if options["operator_conditions"] else manifests
+    return with_package_manifests(manifests, namespace) if options["package_manifests"] else manifests
 
 
 async def _with_conditions(client: Client, manifests: Manifests, *, is_wanted: bool) -> Manifests:
@@ -95,6 +102,18 @@ async def _with_conditions(client: Client, manifests: Manifests, *, is_wanted: b
     if is_wanted and (text := foreign_definition(found)):
         warn(text)
     return found
+
+
+async def _with_optional_parts(
+    session: Session, manifests: Manifests, controllers: Sequence[Object], options: Mapping[str, Any]
+) -> Manifests:
+    """The manifests with the parts that are asked for, or that the suite has on the cluster. Raises Refused."""
+    client, namespace = session.client, session.system_namespace
+    manifests = await _with_conditions(client, manifests, is_wanted=options["operator_conditions"])
+    if not options["package_manifests"]:
+        return await with_own_package_manifests(client, manifests, namespace)
+    await check_package_manifests(client, namespace, controllers)
+    return with_package_manifests(manifests, namespace)
 
 
 async def _finish(session: Session, manifests: Manifests, leftovers: Sequence[Object]) -> int:

@@ -18,6 +18,7 @@ from olmctl.object_text import as_yaml
 from olmctl.questions.operator_state import part
 from olmkit.api.crd import CRD_DEFINITIONS, custom_resource_definition
 from olmkit.api.meta import Object
+from olmkit.api.package_manifests import API_SERVICE
 from olmkit.errors import OlmError
 from olmkit.runtime.flags import Settings
 
@@ -48,6 +49,11 @@ class Manifests:
     def deployments(self) -> tuple[Object, ...]:
         """The controllers."""
         return tuple(each for each in self.objects if each["kind"] == "Deployment")
+
+    @property
+    def awaited(self) -> tuple[Object, ...]:
+        """The controllers, and the API that one of them serves for the API server."""
+        return (*self.deployments, *(each for each in self.objects if each["kind"] == API_SERVICE.kind))
 
     @property
     def namespaces(self) -> tuple[Object, ...]:

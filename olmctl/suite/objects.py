@@ -16,6 +16,7 @@ from olmctl.suite.manifests import NAME_LABEL, PART_OF, PART_OF_LABEL, VERSION_L
 from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.api import customresourcedefinitions
 from olmkit.api.meta import Kind, Object
+from olmkit.api.package_manifests import API_SERVICE
 from olmkit.errors import NotFound, OlmError
 from olmkit.gocompat.versions import BadVersion, parse_tolerant_version
 from olmkit.runtime.client import Client
@@ -38,6 +39,7 @@ KINDS = (
     Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", namespaced=True),
     WEBHOOK_CONFIGURATIONS,
     Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True),
+    API_SERVICE,
 )
 _KIND_OF = {(kind.api_version, kind.kind): kind for kind in KINDS}
 DIFFERS = "Differs"
@@ -203,6 +205,12 @@ def state_of(expected: Object, found: Object | None) -> ObjectState:
         is_good = is_true(found, "Established")
         text = text_at(condition(found, "NamesAccepted"), "message")
         return ObjectState(expected, found, "Established" if is_good else "NotEstablished", is_good, text)
+    if found["kind"] == API_SERVICE.kind:
+        is_good = is_true(found, "Available")
+        text = (
+            "" if is_good else text_at(condition(found, "Available"), "message") or "the API server has not reached it"
+        )
+        return ObjectState(expected, found, "Available" if is_good else "NotAvailable", is_good, text)
     return ObjectState(expected, found, "Installed", is_good=True)
 
 

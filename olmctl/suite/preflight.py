@@ -17,6 +17,7 @@ from olmctl.suite.manifests import Manifests
 from olmctl.suite.objects import MAX_CONCURRENT_REQUESTS, kind_of
 from olmctl.suite.removal import CUSTOM_KINDS
 from olmkit.api.meta import Kind
+from olmkit.api.package_manifests import API_SERVICE
 from olmkit.runtime.access_reviews import is_allowed
 from olmkit.runtime.client import Client
 from olmkit.runtime.lease_holder import LEASE
@@ -48,6 +49,7 @@ def install_permissions(manifests: Manifests) -> list[Permission]:
     wanted = [(verb, kind) for kind in kinds for verb in ("get", "list", "watch", "create", "patch")]
     wanted += [(verb, kind) for kind in kinds for verb in ("escalate", "bind") if kind.kind in _ROLES]
     wanted += [("delete", kind) for kind in kinds if kind.kind not in KEPT_KINDS]
+    wanted += _of(API_SERVICE, "get", "list")
     return [*wanted, *((verb, kind) for kind in FOLLOWED if kind not in kinds for verb in ("list", "watch"))]
 
 
@@ -58,6 +60,7 @@ def uninstall_permissions(manifests: Manifests) -> list[Permission]:
     wanted = [(verb, kind) for kind in kinds for verb in ("get", "list", "watch", "delete")]
     wanted += [(verb, kind) for kind in CUSTOM_KINDS for verb in ("list", "watch", "delete", "patch")]
     wanted += [*_of(POD, "list", "watch"), *_of(REPLICA_SET, "list", "watch"), *_of(LEASE, "list", "watch", "delete")]
+    wanted += _of(API_SERVICE, "get", "list", "watch", "delete")
     return [*wanted, *_of(SECRET, "delete"), *_of(CONFIG_MAP, "delete"), *_of(_EVERY_KIND, "list")]
 
 

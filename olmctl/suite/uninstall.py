@@ -19,6 +19,7 @@ from olmctl.suite.manifests import Manifests, load_manifests
 from olmctl.suite.namespaces import Contents, kept_namespaces
 from olmctl.suite.objects import CRD, find_all, is_own
 from olmctl.suite.operator_conditions import with_own_definition
+from olmctl.suite.package_manifests import with_own_package_manifests
 from olmctl.suite.preflight import check_permissions, uninstall_permissions
 from olmctl.suite.removal import CUSTOM_KINDS, Removal, custom_resources
 from olmctl.suite.watched import Watched
@@ -28,6 +29,10 @@ from olmkit.api import bundledeployments, operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object
 from olmkit.api.names import pluralize
+from olmkit.api.package_manifests import API_SERVICE
+
+_ASKED_KINDS = (WEBHOOK_CONFIGURATIONS.kind, API_SERVICE.kind)
+"""Kinds that have the API server ask a controller."""
 
 
 @on_cluster
@@ -40,6 +45,7 @@ async def uninstall(session: Session, is_orphan: bool, is_removal: bool, **optio
     await check_permissions(client, uninstall_permissions(manifests))
     await find_controllers(client, manifests, session.system_namespace)
     manifests = await with_own_definition(client, manifests)
+    manifests = await with_own_package_manifests(client, manifests, session.system_namespace)
     found = {kind: await custom_resources(client, kind) for kind in CUSTOM_KINDS}
     kept = await kept_namespaces(client, manifests)
     if not await _is_installed(session, manifests.objects if is_orphan else manifests.all, kept):
@@ -72,11 +78,12 @@ async def _is_installed(session: Session, wanted: Sequence[Object], kept: Sequen
 
 
 async def _remove(session: Session, removal: Removal, manifests: Manifests, *, is_orphan: bool) -> None:
-    """The webhooks go first: without a controller that answers, they would refuse. The controllers go last: they complete the
-    deletion of everything else. With `is_orphan` that is the deletions that have begun: nothing would complete them later."""
+    """The webhooks and the APIService go first: without a controller that answers, the webhooks would refuse, and no namespace
+    would be deleted. The controllers go last: they complete the deletion of everything else. With `is_orphan` that is the
+    deletions that have begun: nothing would complete them later."""
     is_chosen = removal.is_ending if is_orphan else _is_any
     await removal.check_controllers(is_chosen)
-    await removal.delete_objects([each for each in manifests.objects if each["kind"] == WEBHOOK_CONFIGURATIONS.kind])
+    await removal.delete_objects([each for each in manifests.objects if each["kind"] in _ASKED_KINDS])
     for kind in CUSTOM_KINDS:
         await removal.delete_custom_resources(kind, is_chosen)
     if not is_orphan:

@@ -378,7 +378,8 @@ def _as_yaml(definition: dict[str, Any]) -> str:
     return yaml.dump(definition, Dumper=TreeDumper, sort_keys=False, width=120)
 
 
-def _kustomization(files: Iterable[str]) -> str:
+def kustomization(files: Iterable[str]) -> str:
+    """The text of a kustomization of these files."""
     content = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": sorted(files)}
     return yaml.safe_dump(content, sort_keys=False)
 
@@ -386,4 +387,4 @@ def _kustomization(files: Iterable[str]) -> str:
 def render(definitions: Iterable[dict[str, Any]]) -> dict[str, str]:
     """File name -> YAML of these CRDs, and the kustomization that lists them."""
     files = {f"{each['spec']['names']['plural']}.yaml": _as_yaml(each) for each in definitions}
-    return files | {"kustomization.yaml": _kustomization(files)}
+    return files | {"kustomization.yaml": kustomization(files)}

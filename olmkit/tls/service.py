@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from olmkit.api.meta import Kind
+from olmkit.api.package_manifests import SERVICE_NAME
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
 CA_KEY = "ca.crt"
@@ -55,7 +56,7 @@ def local_address(address: str, port: int | None = None) -> str:
 
 
 CATALOG_SERVICE = TlsService(
-    name="catalogd-catalogserver",
+    name=SERVICE_NAME,
     secret="catalogd-serving-cert",
     config_map="catalogd-ca",
     manager="catalogd",

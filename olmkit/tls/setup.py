@@ -31,12 +31,13 @@ AuthorizationCheck = Callable[[str, str, str], Awaitable[None]]
 class SecureServing:
     """`context` is for the server's socket, None for plain HTTP; `authorize` is a middleware or None; `check` is
     DelegatedAuth.check, for what is never given without a token; `peers` is for asking another replica of this component, None
-    when there is none."""
+    when there is none; `ca_bundle` returns PEM of the CAs of a managed certificate, empty while they are not known."""
 
     context: ssl.SSLContext | None
     authorize: Middleware | None
     check: AuthorizationCheck
     peers: Peers | None
+    ca_bundle: Callable[[], bytes] = bytes
 
     @property
     def scheme(self) -> str:
@@ -68,7 +69,7 @@ async def secure_serving(manager: Manager, service: TlsService, *addresses: str)
     manager.add_runnable(rotator.run)
     manager.add_ready_check("serving certificate", lambda: tls.pair is not None)
     peers = Peers(tls, rotator, service.host(manager.settings.system_namespace), client=manager.client)
-    return SecureServing(tls.context, authorize, auth.check, peers)
+    return SecureServing(tls.context, authorize, auth.check, peers, lambda: rotator.ca_bundle)
 
 
 def authenticated_serving(manager: Manager, service: TlsService) -> tuple[ssl.SSLContext, Middleware]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from olmctl.label_selectors import BadSelector, Selector
 from olmctl.validation.finding import Finding
 from olmctl.validation.loaded_bundle import LoadedBundle
 from olmctl.validation.optional.annotations import capabilities, categories
@@ -16,6 +15,7 @@ from olmctl.validation.optional.good_practices import good_practices
 from olmctl.validation.optional.hub import operatorhub, operatorhubv2
 from olmctl.validation.optional.multiarch import multiarch
 from olmctl.validation.optional.removed_apis import alpha_deprecated_apis
+from olmkit.gocompat.label_selectors import BadSelector, Selector
 from olmkit.gocompat.text import quoted
 
 _IN_SUITE: Final = {"suite": "operatorframework"}

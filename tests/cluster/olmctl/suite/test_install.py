@@ -13,6 +13,7 @@ from olmctl.suite.manifests import SYSTEM_NAMESPACE, load_manifests
 from olmctl.suite.objects import name_of
 from olmctl.suite.running import NO_LEADER
 from olmkit.api.crd import operator_condition_definition
+from olmkit.api.package_manifests import package_manifest_objects
 from tests.cluster.olmctl.suite.conftest import INSTALL, UNGUARDED, Olm, is_installed
 from tests.leaders import leaders
 
@@ -43,6 +44,10 @@ def test_the_manifests_are_printed_without_a_cluster(olm: Olm) -> None:
     _, out, _ = olm("suite", "install", "--export", "--image", IMAGE, "--with-operator-conditions")
     more = [each for each in yaml.safe_load_all(out) if each not in printed]
     assert more == [operator_condition_definition()]
+    _, out, _ = olm("suite", "install", "--export", "--image", IMAGE, "--packagemanifests")
+    assert [each for each in yaml.safe_load_all(out) if each not in printed] == package_manifest_objects(
+        SYSTEM_NAMESPACE
+    )
 
 
 def test_a_cluster_without_the_suite(olm: Olm, bare_cluster: Cluster) -> None:
@@ -189,6 +194,45 @@ def test_the_crd_of_operator_conditions_is_installed_on_request(olm: Olm, bare_c
     bare_cluster.kubectl("delete", "crd", name)
 
 
+def test_the_api_of_package_manifests_is_installed_on_request_unless_others_have_it(
+    olm: Olm, bare_cluster: Cluster
+) -> None:
+    api = package_manifest_objects(SYSTEM_NAMESPACE)[-1]
+    name, name_here = api["metadata"]["name"], name_of(api)
+    again = ("suite", "install", "--force", "--no-wait")
+    service = {"name": "packageserver-service", "namespace": "olm", "port": 5443}
+    theirs = {**api, "metadata": {"name": name}, "spec": {**api["spec"], "service": service}}
+    bare_cluster.kubectl("create", "-f", "-", input=json.dumps(theirs))
+    try:
+        status, out, err = olm(*again, "--packagemanifests")
+        text = f"{name_here} is not olm-suite's: it leads to the Service olm/packageserver-service. If that is OLM v0's"
+        assert (status, out, err.startswith(text)) == (5, "", True), err
+        assert name_here not in olm(*again)[1]
+        bare_cluster.kubectl("delete", "apiservice", name)
+        authenticated = [{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": FLAG}]
+        patch = (
+            "patch",
+            "deployment",
+            "catalogd",
+            "-n",
+            SYSTEM_NAMESPACE,
+            "--type=json",
+            "-p",
+            json.dumps(authenticated),
+        )
+        bare_cluster.kubectl(*patch)
+        status, out, err = olm(*again, "--packagemanifests")
+        assert (status, out, f"catalogd runs with {FLAG}, and the API server" in err) == (5, "", True), err
+        assert olm(*again)[0] == 0
+        assert f"{name_here} created\n" in olm(*again, "--packagemanifests")[1]
+        assert f"{name_here} unchanged\n" in olm(*again)[1], "it is the suite's from then on"
+        shown = json.loads(olm("suite", "status", "-o", "json")[1])["objects"]
+        assert [each["status"] for each in shown if each["name"] == name] == ["NotAvailable"]
+    finally:
+        bare_cluster.kubectl("delete", "apiservice", name, "--ignore-not-found")
+
+
+FLAG = "--authenticate-requests"
 VERSION = load_manifests().version
 CRD = "packages.catalogd.operatorframework.io"
 

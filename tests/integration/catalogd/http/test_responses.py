@@ -15,6 +15,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from prometheus_client import REGISTRY
 
+from catalogd.ingest.icon_types import MAX_ICON_BYTES
 from catalogd.storage.catalog_store import CatalogStore
 from olmkit.store.store import Store
 from tests.integration.catalogd.catalog_server import BLOBS, DIGEST, MODIFIED, TAG, UNSERVED, WHOLE, Site, put, serving
@@ -36,6 +37,8 @@ PICTURES = [
     package("vector", "image/svg+xml", b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"),
     package("capitals", "IMAGE/PNG; q=1"),
     package("page", "text/html", b"<script>alert(1)</script>"),
+    package("lie", "image/png", b"<script>alert(1)</script>"),
+    package("large", "image/png", PICTURE + b"x" * MAX_ICON_BYTES),
     package("split", "image/png\r\nX-Evil: 1"),
     package("a b/c", "image/gif"),
 ]
@@ -80,9 +83,10 @@ async def test_the_icon_that_a_summary_names_is_there(site: Site) -> None:
         pytest.param("drawn", "image/png", False, id="a picture"),
         pytest.param("vector", "image/svg+xml", False, id="a drawing that may hold a script"),
         pytest.param("capitals", "image/png", False, id="a type in capitals, with a parameter"),
+        pytest.param("lie", "application/octet-stream", True, id="a page that is said to be a picture"),
         pytest.param("page", "application/octet-stream", True, id="a page is no picture"),
-        pytest.param("split", "application/octet-stream", True, id="a type that would be a header more"),
-        pytest.param("a%20b%2Fc", "image/gif", False, id="a name that has to be escaped"),
+        pytest.param("split", "image/png", False, id="a type that would be a header more"),
+        pytest.param("a%20b%2Fc", "image/png", False, id="a name that has to be escaped, and another type"),
     ],
 )
 async def test_icons_are_sent_with_headers_that_prevent_scripts(
@@ -102,7 +106,7 @@ async def test_an_icon_has_the_bytes_of_the_catalog(site: Site) -> None:
     assert (status, part, headers["Content-Range"]) == (206, b"PNG", f"bytes 1-3/{len(PICTURE)}")
 
 
-@pytest.mark.parametrize("name", ["p", "nobody", "..%2f..%2fall.jsonl", "%00", "x" * 300])
+@pytest.mark.parametrize("name", ["p", "large", "nobody", "..%2f..%2fall.jsonl", "%00", "x" * 300])
 async def test_no_icon(site: Site, name: str) -> None:
     status, body, headers = await site.ask(ICON.format(name))
     assert (status, json.loads(body)) == (404, {"error": "the catalog has no such package, or it has no icon"})

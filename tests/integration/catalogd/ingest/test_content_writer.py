@@ -95,7 +95,8 @@ def test_blobs_are_kept_as_their_lines_in_their_order(tmp_path: Path) -> None:
 def test_nothing_but_the_content_is_left_in_the_directory(tmp_path: Path) -> None:
     content(tmp_path, *GOOD)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        *("all.jsonl", "content.json", "icons", "index.json", "packages.jsonl", "resolution.jsonl", "summaries.json")
+        *("all.jsonl", "content.json", "icons", "index.json", "manifests.jsonl", "packages.jsonl"),
+        *("resolution.jsonl", "summaries.json"),
     ]
 
 
@@ -343,14 +344,14 @@ def test_an_integer_beyond_float64_is_kept_and_affects_no_other_package(tmp_path
 
 def test_icons_are_decoded_and_found(tmp_path: Path) -> None:
     first = {"base64data": "PHN2Zy8+", "mediatype": "image/svg+xml"}
-    second = {"base64data": "iVBORw==", "mediatype": "image/png"}
+    second = {"base64data": "iVBORw0KGgo=", "mediatype": "image/png"}
     found = content(tmp_path, package("p", icon=first), package("q"), package("r", icon=second))
     pictures = found.icons_path.read_bytes()
     got = {name: found.icon_range(name) for name in "pqr"}
     assert got["q"] is None
     assert got["p"] == ((0, 6), "image/svg+xml")
-    assert got["r"] == ((6, 4), "image/png")
-    assert pictures == b"<svg/>\x89PNG"
+    assert got["r"] == ((6, 8), "image/png")
+    assert pictures == b"<svg/>\x89PNG\r\n\x1a\n"
 
 
 def test_summaries_are_sorted_by_name(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from olmctl.label_selectors import Selector
 from olmctl.scorecard.configuration import (
     BadConfiguration,
     Configuration,
@@ -13,6 +12,7 @@ from olmctl.scorecard.configuration import (
     configuration_file,
     read_configuration,
 )
+from olmkit.gocompat.label_selectors import Selector
 
 TEXT = b"""\
 apiVersion: scorecard.operatorframework.io/v1alpha3

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from olmctl.label_selectors import BadSelector
 from olmctl.validation.optional.registry import VALIDATORS, selected
+from olmkit.gocompat.label_selectors import BadSelector
 
 SUITE = ["operatorhubv2", "capabilities", "categories", "alpha-deprecated-apis", "good-practices"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from olmctl.label_selectors import BadSelector, Selector
+from olmkit.gocompat.label_selectors import BadSelector, Selector
 
 LABELS = {"suite": "olm", "test": "a"}
 
