@@ -27,11 +27,6 @@ class Command:
     title: str
     text: str
 
-    @property
-    def id(self) -> str:
-        """The id of its place in a page."""
-        return "as-" + "".join(each if each.isalnum() else "-" for each in self.title.lower())
-
 
 def line(*words: str) -> str:
     """The words as one command line."""

@@ -11,8 +11,9 @@ from typing import Any, Final
 from console import commands
 from console.access import Ask
 from console.commands import Command
-from console.page import Answer, BadInput, Page, PageRequest, Redirect
-from console.pages.previews import permission_sections
+from console.forms.changes import apply_body, own_members
+from console.page import FIELD_MANAGER, Answer, BadInput, Page, PageRequest, Redirect
+from console.pages.previews import Preview, install_preview, upgrade_preview
 from console.routes import Route
 from console.views.changes import Button, ChangeView, Notice, Section
 from olmctl.questions.operator_state import (
@@ -116,12 +117,7 @@ async def upgrade(request: PageRequest) -> Answer:
 async def _approval(request: PageRequest, found: Object, version: str, *, is_waiting: bool) -> Answer:
     name = request.path["name"]
     available = part(found, "status", "available") or {}
-    preview = await permission_sections(
-        request.session,
-        text_at(available, "catalog"),
-        text_at(found, "spec", "packageName"),
-        text_at(available, "bundle"),
-    )
+    preview = await _preview(request, found, version)
     button = await _button(request, f"Approve {version}" if preview.is_known else f"Approve {version} without preview")
     if not is_waiting:
         button = Button(
@@ -151,18 +147,21 @@ async def _approval(request: PageRequest, found: Object, version: str, *, is_wai
     return _page(view)
 
 
+async def _preview(request: PageRequest, found: Object, version: str) -> Preview:
+    """The changes of an upgrade, or all that a first installation brings."""
+    if installed(found):
+        return await upgrade_preview(request.session, found, version)
+    package, catalog = text_at(found, "spec", "packageName"), text_at(found, "status", "available", "catalog")
+    return await install_preview(request.session, catalog, package, version)
+
+
 def _not_this(found: Object, name: str, version: str, approve: Button) -> tuple[Button, ...]:
-    if EXCLUDED not in _fields() or not installed(found):
+    if not installed(found):
         return ()
     del name
     return (
         Button("Not this version", approve.reason if approve.command else "", approve.command, "", "exclude", version),
     )
-
-
-def _fields() -> frozenset[str]:
-    """The fields of spec that this version of the suite has."""
-    return frozenset(each.alias or name for name, each in operators.OperatorSpec.model_fields.items())
 
 
 async def approve(request: PageRequest) -> Answer:
@@ -174,13 +173,7 @@ async def approve(request: PageRequest) -> Answer:
     if not version or version != available_version(found):
         text = f"Version {version} does not wait for approval: {available_version(found) or 'no version'} does."
         return Redirect(f"/operators/{request.path['name']}", text, "warn")
-    available = part(found, "status", "available") or {}
-    preview = await permission_sections(
-        request.session,
-        text_at(available, "catalog"),
-        text_at(found, "spec", "packageName"),
-        text_at(available, "bundle"),
-    )
+    preview = await _preview(request, found, version)
     if not preview.is_known and request.form.one("agree") != "yes":
         return Redirect(
             f"/operators/{request.path['name']}/upgrade", "Tick that you approve it without a preview.", "warn"
@@ -190,12 +183,19 @@ async def approve(request: PageRequest) -> Answer:
 
 
 async def _exclude(request: PageRequest, version: str) -> Answer:
-    found = await _read(request)
-    listed = [each for each in part(found, "spec", EXCLUDED) or () if isinstance(each, str)]
-    if EXCLUDED not in _fields():
-        raise BadInput("exclude", "this version of the suite cannot exclude versions")
-    body = {"spec": {EXCLUDED: [*(each for each in listed if each != version), version]}}
-    return await _patch(request, body, f"Version {version} is excluded.")
+    """Add a version to those that are never chosen. The list is a set: members of others stay theirs."""
+    name, found = request.path["name"], await _read(request)
+    if text_at(found, "metadata", "uid") != request.form.one("uid"):
+        return Redirect(f"/operators/{name}", _CHANGED, "warn")
+    body = apply_body(found, (), FIELD_MANAGER)
+    spec = {**(body.get("spec") or {}), EXCLUDED: sorted({*own_members(found, FIELD_MANAGER, EXCLUDED), version})}
+    try:
+        await request.session.client.apply(_KIND, {**body, "spec": spec}, FIELD_MANAGER, force=False)
+    except Conflict:
+        return Redirect(f"/operators/{name}", _CHANGED, "warn")
+    except Invalid as error:
+        return Redirect(f"/operators/{name}", f"The API server refuses this: {error.message}"[:500], "bad")
+    return Redirect(f"/operators/{name}", f"Version {version} is excluded.")
 
 
 async def ask_exclude(request: PageRequest) -> Answer:

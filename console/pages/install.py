@@ -17,7 +17,7 @@ from console.forms.changes import changes, editable
 from console.forms.operator_form import Read
 from console.page import FIELD_MANAGER, Answer, Page, PageRequest, Redirect
 from console.pages.offers import Offer, preview, read_offer
-from console.pages.previews import permission_sections
+from console.pages.previews import install_preview
 from console.pages.saving import save
 from console.routes import Route
 from console.views.changes import Button, ChangeView, Notice, Section
@@ -123,7 +123,7 @@ async def review(request: PageRequest) -> Answer:
     installed = await _installed(request)
     sections = [_summary(read, offer), await preview(request.session, offer, read.operator, installed)]
     version = _chosen_version(read, offer)
-    found = await permission_sections(request.session, offer.catalog, offer.package, _bundle_of(offer, version))
+    found = await install_preview(request.session, offer.catalog, offer.package, version)
     view = ChangeView(
         f"Install {offer.package}",
         f"Version {version or 'not known yet'} of catalog {offer.catalog}, by Operator {read.operator['metadata']['name']}.",
@@ -218,9 +218,8 @@ async def create(request: PageRequest) -> Answer:
     read = operator_form.read(texts, _before(offer.package), offer.modes)
     if read.problems:
         return await _form_page(request, offer, texts, read.problems, 422)
-    found = await permission_sections(
-        request.session, offer.catalog, offer.package, _bundle_of(offer, _chosen_version(read, offer))
-    )
+    version = _chosen_version(read, offer)
+    found = await install_preview(request.session, offer.catalog, offer.package, version)
     if not found.is_known and request.form.one("agree") != "yes":
         return await review(request)
     try:

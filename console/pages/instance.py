@@ -14,8 +14,8 @@ from console.forms.yaml_text import dump
 from console.page import Answer, Page, PageRequest, Raw, Redirect
 from console.pages.instance_reader import Children, read_children, read_events
 from console.pages.instances import SECTION, kind_name
-from console.pages.kind_reader import Publisher, publisher_of, served_kind
-from console.routes import Route
+from console.pages.kind_reader import Publisher, known_kind, publisher_of, served_kind
+from console.routes import Route, Watch
 from console.views.changes import Button, ChangeView
 from console.views.instance_facts import conditions_of, facts_of, state_of
 from console.views.instances import InstanceView, instance_path
@@ -112,6 +112,15 @@ def _resources(owned: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(text_at(each, "name").partition(".")[2], text_at(each, "kind")) for each in found]
 
 
+def _followed(request: PageRequest) -> tuple[Watch, ...]:
+    """The instance, if its kind is known."""
+    kind = known_kind(*(request.path[key] for key in ("group", "version", "plural")))
+    namespace, name = place_of(request)
+    if kind is None or kind.namespaced != (namespace is not None):
+        return ()
+    return (Watch(kind, namespace, name),)
+
+
 async def ask_delete(request: PageRequest) -> Answer:
     """The review of the deletion."""
     view, obj, _, kind = await instance_view(request, "overview")
@@ -144,10 +153,10 @@ async def delete(request: PageRequest) -> Answer:
 
 
 ROUTES = (
-    Route("GET", PATH, overview),
+    Route("GET", PATH, overview, _followed),
     Route("POST", f"{PATH}/reveal", overview),
-    Route("GET", f"{PATH}/events", events),
-    Route("GET", f"{PATH}/objects", objects),
+    Route("GET", f"{PATH}/events", events, _followed),
+    Route("GET", f"{PATH}/objects", objects, _followed),
     Route("GET", f"{PATH}/yaml/download", raw_yaml),
     Route("GET", f"{PATH}/delete", ask_delete),
     Route("POST", f"{PATH}/delete", delete),

@@ -8,7 +8,7 @@ from typing import Final
 from console.access import Ask
 from console.page import Answer, Page, PageRequest
 from console.pages.instance_reader import read_table
-from console.pages.kind_reader import apis_of, gathered, publisher_in, publisher_of, served_kind
+from console.pages.kind_reader import apis_of, gathered, known_kind, publisher_in, publisher_of, served_kind
 from console.routes import Route, Watch
 from console.views.changes import Button, Notice
 from console.views.instances import InstanceTable, KindName, ListView, OverviewView
@@ -79,6 +79,12 @@ def _watched(request: PageRequest) -> tuple[Watch, ...]:
     return (Watch(operators.KIND),)
 
 
+def _followed(request: PageRequest) -> tuple[Watch, ...]:
+    """The instances of the page, if the kind is known."""
+    kind = known_kind(*(request.path[key] for key in ("group", "version", "plural")))
+    return () if kind is None else (Watch(kind, request.namespace if kind.namespaced else None),)
+
+
 async def listing(request: PageRequest) -> Answer:
     """The instances of one kind."""
     kind = await served_kind(request.session, *(request.path[key] for key in ("group", "version", "plural")))
@@ -93,5 +99,5 @@ async def listing(request: PageRequest) -> Answer:
 
 ROUTES = (
     Route("GET", "/instances", overview, _watched),
-    Route("GET", "/instances/{group}/{version}/{plural}", listing),
+    Route("GET", "/instances/{group}/{version}/{plural}", listing, _followed),
 )

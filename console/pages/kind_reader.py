@@ -26,6 +26,16 @@ MAX_NAMES: Final = 1_000
 """Names of objects that a form offers."""
 
 
+MAX_KNOWN: Final = 2_000
+_known: dict[tuple[str, str, str], Kind] = {}
+"""The kinds that were asked for, by group, version and plural: a page that was shown can be followed."""
+
+
+def known_kind(group: str, version: str, plural: str) -> Kind | None:
+    """The kind of a path that served_kind() has found before; None if there is none. Asks nobody."""
+    return _known.get((group, version, plural))
+
+
 @dataclass(frozen=True)
 class Publisher:
     """The words of the publisher of a kind. Everything is empty if no installed Operator provides it, or its catalog is away."""
@@ -56,7 +66,11 @@ async def served_kind(session: Session, group: str, version: str, plural: str) -
         listed = {}
     for each in listed.get("resources") or ():
         if isinstance(each, dict) and each.get("name") == plural and "." in group:
-            return Kind(group, version, text_at(each, "kind"), plural, each.get("namespaced") is True)
+            found = Kind(group, version, text_at(each, "kind"), plural, each.get("namespaced") is True)
+            if len(_known) >= MAX_KNOWN:
+                _known.clear()
+            _known[group, version, plural] = found
+            return found
     brought = await _brought_by(session, group)
     raise NotThere(f"The cluster does not serve {plural}.{group} in version {version}.{brought}")
 

@@ -1,14 +1,40 @@
-"""The things that a version would bring, before it is installed: permissions and definitions, from the summary of its bundle.
+"""The things that a version would bring, before it is installed: permissions by risk, definitions, objects, images.
 
-Never writes.
+They come from the summary that catalogd makes of a bundle. Never waits long: what is not there yet is said. Never writes.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass
+from typing import Any, Final, TypeVar
 
 from console.views.changes import Notice, Section
+from olmctl.diff.objects import Change
+from olmctl.diff.permissions import sentences
+from olmctl.diff.risks import Risk, RiskGroup, by_risk
+from olmctl.questions.bundle_contents import BundleContents, package_contents
+from olmctl.questions.bundle_summaries import SummaryReader
+from olmctl.questions.catalog_offers import offered_entries
+from olmctl.questions.difference import Difference, difference
+from olmctl.questions.errors import QuestionError
+from olmctl.questions.operator_state import text_at
 from olmctl.questions.session import Session
+from olmkit.api.meta import Object
+from olmkit.errors import ApiError, Forbidden, OlmError
+
+SECONDS: Final = 8.0
+"""A summary that takes longer is asked for again by the next look at the page."""
+MAX_LINES: Final = 300
+NOT_THERE: Final = "Permissions and CustomResourceDefinitions of this version are not known yet."
+_WORDS: Final = {
+    Risk.CONTROL: "Can take control of the cluster",
+    Risk.WRITES: "Changes the whole cluster",
+    Risk.READS: "Reads the whole cluster",
+    Risk.NAMESPACED: "Limited to namespaces",
+}
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -20,10 +46,111 @@ class Preview:
     is_known: bool = False
 
 
-NOT_THERE = "Permissions and CustomResourceDefinitions of this version are not known before it is installed."
+async def install_preview(session: Session, catalog: str, package: str, version: str) -> Preview:
+    """The contents of a version of a package."""
+    if not version:
+        return Preview(notices=(Notice("info", "No preview is there.", NOT_THERE),))
+    entries = await offered_entries(session, package)
+    entry = next((each for each in entries if each.catalog == catalog), None)
+    if entry is None:
+        return Preview(notices=(Notice("info", "No preview is there.", NOT_THERE),))
+    found = await _known(package_contents(session, entry, version))
+    if isinstance(found, Notice):
+        return Preview(notices=(found,))
+    notes = (Notice("warn", "The image was not read.", found.note),) if found.note else ()
+    return Preview(tuple(_contents(found.contents)), (*_warning(found.contents.risks), *notes), is_known=True)
 
 
-async def permission_sections(session: Session, catalog: str, package: str, bundle: str) -> Preview:
-    """The permissions that a bundle asks for. Nothing is known without the summary of the bundle."""
-    del session, catalog, package, bundle
-    return Preview(notices=(Notice("info", "No preview is there.", NOT_THERE),))
+async def upgrade_preview(session: Session, operator: Object, version: str) -> Preview:
+    """The changes that another version of an Operator would make."""
+    package, catalog = text_at(operator, "spec", "packageName"), text_at(operator, "status", "available", "catalog")
+    reader = SummaryReader(session, package, catalog)
+    found = await _known(difference(session, operator["metadata"]["name"], version, reader))
+    if isinstance(found, Notice):
+        return Preview(notices=(found,))
+    notes = tuple(Notice("warn", "The image was not read.", each) for each in reader.notes)
+    return Preview(tuple(_changes(found)), (*_upgrade_warnings(found), *notes), is_known=True)
+
+
+async def _known(question: Awaitable[T]) -> T | Notice:
+    """The answer of a question, or why there is none."""
+    try:
+        return await asyncio.wait_for(question, SECONDS)
+    except TimeoutError:
+        return Notice(
+            "info", "No preview is there yet.", f"{NOT_THERE} The summary is being made: load this page again."
+        )
+    except Forbidden as error:
+        if error.status == 401:
+            raise
+        return Notice("info", "No preview is there.", error.message)
+    except (ApiError, OlmError, QuestionError) as error:
+        return Notice("info", "No preview is there.", f"{NOT_THERE} {error}")
+
+
+def _warning(risks: tuple[RiskGroup, ...]) -> tuple[Notice, ...]:
+    accounts = sorted({each.account for each in risks if each.risk is Risk.CONTROL})
+    if not accounts:
+        return ()
+    return (
+        Notice(
+            "warn", "It can take control of the cluster.", f"{', '.join(accounts)} may do what leads to everything."
+        ),
+    )
+
+
+def _contents(found: BundleContents) -> Iterator[Section]:
+    yield _permissions("Permissions", found.risks)
+    definitions = found.definitions or ("none",)
+    yield Section("CustomResourceDefinitions", lines=definitions[:MAX_LINES])
+    facts = [("Namespace", found.namespace), ("Objects", ", ".join(f"{n} {kind}" for kind, n in found.objects.items()))]
+    facts += [("Webhooks", "; ".join(found.webhooks[:20]))] if found.webhooks else []
+    facts += [("Images", ", ".join(found.images[:20]))] if found.images else []
+    facts += [("Needs the kinds", ", ".join(found.required[:20]))] if found.required else []
+    yield Section("Objects", facts=tuple(facts))
+
+
+def _permissions(title: str, groups: tuple[RiskGroup, ...]) -> Section:
+    rows = tuple((_WORDS[each.risk], each.account, "; ".join(each.sentences)) for each in groups)
+    lines = () if rows else ("It asks for none.",)
+    return Section(title, lines, columns=("Risk", "Account", "What it may do"), rows=rows[:MAX_LINES])
+
+
+def _upgrade_warnings(found: Difference) -> Iterator[Notice]:
+    for text in found.refusals:
+        yield Notice("bad", "This version would be refused.", text)
+    if found.missing_kinds:
+        yield Notice("warn", "The cluster does not serve kinds that it needs.", ", ".join(found.missing_kinds))
+    risky = [each for each in by_risk(found.gained) if each.risk is Risk.CONTROL]
+    if risky:
+        yield Notice("warn", "It gains permissions that lead to control of the cluster.", risky[0].sentences[0])
+
+
+def _changes(found: Difference) -> Iterator[Section]:
+    groups = tuple(by_risk(found.gained))
+    rows = tuple((f"+ {_WORDS[each.risk]}", each.account, "; ".join(each.sentences)) for each in groups)
+    rows += tuple(("-", "", text) for text in sentences(found.lost))
+    lines = () if rows else ("No change.",)
+    yield Section("Permissions", lines, columns=("Change", "Account", "What it may do"), rows=rows[:MAX_LINES])
+    yield _definitions(found)
+    counts = {change: sum(each.change is change for each in found.objects) for change in Change}
+    text = "\n".join(f"{_SIGNS[each.change]} {each.key}" for each in found.objects[:MAX_LINES])
+    shown = ", ".join(f"{number} {change}" for change, number in counts.items() if number)
+    yield Section("Objects", (shown or "No change.",), text=text)
+    notes = (*found.notes, *found.unread)
+    if notes:
+        yield Section("Notes", notes[:MAX_LINES])
+
+
+_SIGNS: Final = {Change.ADDED: "+", Change.CHANGED: "~", Change.REMOVED: "-"}
+
+
+def _definitions(found: Difference) -> Section:
+    rows = []
+    for each in found.definitions:
+        broken: list[tuple[str, Any]] = [("refused", problem) for problem in each.refused]
+        broken += [("ignored", problem) for problem in each.ignored]
+        texts = [*each.changes, *(f"{word}: {problem}" for word, problem in broken)]
+        rows.append((each.name, "; ".join(texts)[:2000] or "changed"))
+    lines = () if rows else ("No change.",)
+    return Section("CustomResourceDefinitions", lines, columns=("Definition", "Change"), rows=tuple(rows))

@@ -76,6 +76,27 @@ async def test_an_action_changes_one_thing(
     assert get(kind)["spec"] == {**operator["spec"], **changed}
 
 
+async def test_versions_that_others_exclude_stay_theirs(kind: Cluster, admin: Browser, operator: Object) -> None:
+    spec = {"packageName": "p", "excludedVersions": ["0.5.0"]}
+    body = {"apiVersion": operator["apiVersion"], "kind": "Operator", "metadata": {"name": "acted"}, "spec": spec}
+    kind.kubectl(
+        "apply", "--server-side", "--field-manager=gitops", "--force-conflicts", "-f", "-", input=json.dumps(body)
+    )
+    for version in ("1.1.0", "1.2.0"):
+        page = await admin.get(f"{PATH}/exclude?version={version}")
+        assert (await admin.post(f"{PATH}/exclude", fields(page))).status == 303
+    assert sorted(get(kind)["spec"]["excludedVersions"]) == ["0.5.0", "1.1.0", "1.2.0"]
+    kind.kubectl(
+        "apply",
+        "--server-side",
+        "--field-manager=gitops",
+        "-f",
+        "-",
+        input=json.dumps({**body, "spec": {"packageName": "p"}}),
+    )
+    assert sorted(get(kind)["spec"]["excludedVersions"]) == ["1.1.0", "1.2.0"]
+
+
 async def test_a_pause_ends(kind: Cluster, admin: Browser, operator: Object) -> None:
     await admin.post(f"{PATH}/pause", fields(await admin.get(f"{PATH}/pause")))
     await admin.post(f"{PATH}/resume", fields(await admin.get(f"{PATH}/resume")))

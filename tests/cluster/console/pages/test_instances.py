@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 
@@ -9,7 +10,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from tests.cluster.console.pages.conftest import GROUP, KIND, LIST, PLURAL, Object, fields, logged_in, words
-from tests.console import Browser
+from tests.console import Browser, state_in
 
 OPERATOR = {
     "apiVersion": "operators.operatorframework.io/v1alpha1",
@@ -83,6 +84,25 @@ async def test_the_page_of_an_instance(operated: Cluster, admin: Browser) -> Non
     assert (await admin.get(f"{LIST}/forms/db/events")).status == 200
     yaml = await admin.get(f"{LIST}/forms/db/yaml/download")
     assert (yaml.headers["Content-Disposition"], "size: 2" in yaml.text) == ('attachment; filename="db.yaml"', True)
+
+
+async def test_pages_of_instances_follow_the_cluster(operated: Cluster, admin: Browser) -> None:
+    name = f"{PLURAL}.{GROUP}"
+    page = await admin.get(f"{LIST}/forms/db")
+    async with admin.live(f"{LIST}/forms/db", state_in(page.text)) as events:
+        change = json.dumps({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+        operated.kubectl("patch", name, "db", "-n", "forms", "--subresource=status", "--type=merge", "-p", change)
+        async with asyncio.timeout(30):
+            async for _, data in events:
+                if "Ready" in json.dumps(data) and "Not ready" not in json.dumps(data):
+                    break
+    page = await admin.get(f"{LIST}?ns=forms")
+    async with admin.live(f"{LIST}?ns=forms", state_in(page.text)) as events:
+        operated.kubectl("delete", name, "db", "-n", "forms")
+        async with asyncio.timeout(30):
+            async for _, data in events:
+                if "None in namespace forms yet" in json.dumps(data):
+                    break
 
 
 async def test_an_instance_is_deleted(operated: Cluster, admin: Browser) -> None:
