@@ -76,7 +76,8 @@ def decode_error(type_name: str, value: Any) -> str:
     wanted = _type(type_name)
     if type(value) is wanted.python and (wanted.is_right is None or wanted.is_right(value)):
         return ""
-    first = _error(type_name, value)
+    trail: _Trail = []
+    first, _ = _first(_errors(type_name, value, "", (), trail), trail)
     text = "" if first is None else first.text if isinstance(first, Refusal) else str(first)
     return _OF_DEFINITIONS.sub("v1beta1.", text) if type_name.startswith("v1beta1.") else text
 
@@ -91,57 +92,27 @@ class WrongValue:
 
 def wrong_value(type_name: str, value: Any) -> WrongValue | None:
     """The value that decode_error() is about, for people; None if Go accepts the whole value."""
-    if _error(type_name, value) is None:
+    trail: _Trail = []
+    error, place = _first(_errors(type_name, value, "", (), trail), trail)
+    if error is None:
         return None
-    path: list[str | int] = []
-    while (member := _wrong_member(type_name, value)) is not None:
-        key, type_name, value = member
-        path.append(key)
-    return WrongValue(tuple(path), type_name)
+    return WrongValue(tuple(key for key, _ in place), place[-1][1] if place else type_name)
 
 
-def _wrong_member(type_name: str, value: Any) -> tuple[str | int, str, Any] | None:
-    """The member of a value whose error Go reports, with its type; None if no member is wrong."""
-    first = None
-    for member in _members(type_name.removeprefix(POINTER), value):
-        error = _error(*member[1:])
-        if isinstance(error, Refusal):
-            return member
-        first = first or (member if error is not None else None)
-    return first
+_Trail = list[tuple[str | int, str]]
+"""The keys and indexes that lead to a value, with the type of each: where the search is while it yields an error."""
 
 
-def _members(name: str, value: Any) -> Iterator[tuple[str | int, str, Any]]:
-    """The keys or indexes of the members of a value, with their types, in the order in which Go meets them."""
-    if name in _SCHEMAS:
-        name = "JSONSchemaProps" if isinstance(value, dict) else _SCHEMAS[name]
-    if not name or name in LEAVES:
-        return
-    wanted = _type(name)
-    if not isinstance(value, wanted.python or object):
-        return
-    if isinstance(value, list) and wanted.inner:
-        yield from ((index, wanted.inner, each) for index, each in enumerate(value))
-    elif isinstance(value, dict) and wanted.inner:
-        yield from ((key, wanted.inner, value[key]) for key in sorted(value))
-    elif isinstance(value, dict):
-        for key in sorted(value):
-            if (field_name := wanted.field_name(key)) is not None:
-                yield key, wanted.fields[field_name], value[key]
-
-
-def _error(type_name: str, value: Any) -> Error | None:
-    return _first(_errors(type_name, value, "", ()))
-
-
-def _first(errors: Iterator[Error]) -> Error | None:
-    """The error that Go reports: a refusal, else the first mismatch."""
+def _first(errors: Iterator[Error], trail: _Trail) -> tuple[Error | None, _Trail]:
+    """The error that Go reports, a refusal, else the first mismatch; and its trail."""
     first: Error | None = None
+    place: _Trail = []
     for error in errors:
         if isinstance(error, Refusal):
-            return error
-        first = first or error
-    return first
+            return error, list(trail)
+        if first is None:
+            first, place = error, list(trail)
+    return first, place
 
 
 def is_exact(type_name: str, value: Any) -> bool:
@@ -164,20 +135,20 @@ def printed_type(name: str) -> str:
     return name if name not in STRUCTS or "." in name else f"{'v1alpha1' if name in CSV_STRUCTS else 'v1'}.{name}"
 
 
-def _errors(name: str, value: Any, struct: str, path: tuple[str, ...]) -> Iterator[Error]:
-    """The errors in the order in which Go meets them."""
+def _errors(name: str, value: Any, struct: str, path: tuple[str, ...], trail: _Trail) -> Iterator[Error]:
+    """The errors in the order in which Go meets them. While one is yielded, the trail leads to its value."""
     name = name.removeprefix(POINTER)
     if name in _SCHEMAS:
-        yield from _schema_errors(name, value, struct, path)
+        yield from _schema_errors(name, value, struct, path, trail)
     elif name in LEAVES:
         problem = LEAVES[name].problem(value)
         if problem is not None:
             yield Refusal(str(problem.within(struct, path))) if isinstance(problem, Mismatch) else problem
     elif value is not None:
-        yield from _plain_errors(_type(name), value, struct, path)
+        yield from _plain_errors(_type(name), value, struct, path, trail)
 
 
-def _plain_errors(wanted: _Type, value: Any, struct: str, path: tuple[str, ...]) -> Iterator[Error]:
+def _plain_errors(wanted: _Type, value: Any, struct: str, path: tuple[str, ...], trail: _Trail) -> Iterator[Error]:
     """The errors of a value, not null, of a type without a decoder of its own."""
     if wanted.python is None:
         return
@@ -185,16 +156,18 @@ def _plain_errors(wanted: _Type, value: Any, struct: str, path: tuple[str, ...])
         if text := base64_error(value):
             yield Mismatch("", "", text=text)
     elif wanted.fields:
-        yield from _struct_errors(wanted, value, struct, path)
+        yield from _struct_errors(wanted, value, struct, path, trail)
     elif wanted.inner and isinstance(value, dict if wanted.python is dict else list):
-        members = [value[key] for key in sorted(value)] if isinstance(value, dict) else value
-        for member in members:
-            yield from _errors(wanted.inner, member, struct, path)
+        members = sorted(value.items()) if isinstance(value, dict) else enumerate(value)
+        for key, member in members:
+            trail.append((key, wanted.inner))
+            yield from _errors(wanted.inner, member, struct, path, trail)
+            trail.pop()
     elif not _is_right_scalar(wanted, value):
         yield Mismatch(_kind(wanted, value), wanted.name, struct, path)
 
 
-def _struct_errors(wanted: _Type, value: Any, struct: str, path: tuple[str, ...]) -> Iterator[Error]:
+def _struct_errors(wanted: _Type, value: Any, struct: str, path: tuple[str, ...], trail: _Trail) -> Iterator[Error]:
     if not isinstance(value, dict):
         yield Mismatch(_kind(wanted, value), wanted.name, struct, path)
         return
@@ -205,24 +178,29 @@ def _struct_errors(wanted: _Type, value: Any, struct: str, path: tuple[str, ...]
             continue
         named = NAMED_TYPES.get(f"{inner}.{name}")
         own = (*path, "TypeMeta", name) if name in EMBEDDED_FIELDS.get(inner, ()) else (*path, name)
-        for error in _errors(wanted.fields[name], value[key], inner, own):
+        trail.append((key, wanted.fields[name]))
+        for error in _errors(wanted.fields[name], value[key], inner, own, trail):
             if named and isinstance(error, Mismatch) and error.path == own:
                 error = replace(error, type_name=named)
             yield error
+        trail.pop()
 
 
-def _schema_errors(name: str, value: Any, struct: str, path: tuple[str, ...]) -> Iterator[Error]:
+def _schema_errors(name: str, value: Any, struct: str, path: tuple[str, ...], trail: _Trail) -> Iterator[Error]:
     """The error of a schema's own decoder, which names the field of the type that holds the schema."""
     of = "JSONSchemaProps" if isinstance(value, dict) else _SCHEMAS[name] if isinstance(value, list) else ""
     if not of:
         if name == "SchemaOrBool" and not isinstance(value, bool | None):
             yield Refusal("boolean or JSON schema expected")
         return
-    first = _first(_errors(of, value, "", ()))
+    here = list(trail)
+    first, place = _first(_errors(of, value, "", (), trail), trail)
+    trail[:] = place
     if isinstance(first, Mismatch):
         yield Refusal(str(first.within(struct, path)))
     elif first is not None:
         yield first
+    trail[:] = here
 
 
 def _is_right_scalar(wanted: _Type, value: Any) -> bool:
@@ -270,7 +248,7 @@ def _type(name: str) -> _Type:
 
 
 def _leaf_check(name: str) -> Callable[[Any], bool]:
-    return lambda value: next(_errors(name, value, "", ()), None) is None
+    return lambda value: next(_errors(name, value, "", (), []), None) is None
 
 
 def _struct(name: str) -> _Type:

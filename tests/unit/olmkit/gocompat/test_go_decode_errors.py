@@ -135,6 +135,13 @@ def test_values_that_go_refuses(type_name: str, value: Any, words: str) -> None:
             "*SchemaOrBool",
             id="what a decoder of its own refuses, before a mismatch",
         ),
+        pytest.param(
+            "JSONSchemaProps",
+            {"items": {"properties": {"a": {"anyOf": [{}, {"items": [{}, {"type": 5}]}]}}}},
+            ("items", "properties", "a", "anyOf", 1, "items", 1, "type"),
+            "string",
+            id="in schemas of schemas",
+        ),
     ],
 )
 def test_the_value_that_the_error_is_about(
