@@ -17,21 +17,27 @@ from console.views.package import (
     Cluster,
     NoSuchVersion,
     PackageInput,
+    PermissionRow,
     chosen_version,
     package_view,
+    permission_rows,
     version_rows,
 )
 from console.views.parts import Note
+from olmctl.questions.bundle_contents import package_contents
 from olmctl.questions.catalog_offers import offered_entries
 from olmctl.questions.catalogd import CatalogReadError, read_catalog
+from olmctl.questions.errors import QuestionError
 from olmctl.questions.left_installations import left_installations, with_left
 from olmctl.questions.operator_state import text_at
 from olmctl.questions.packages import PackageEntry, installed_packages, package_objects, with_summary
 from olmkit.api import operators
 from olmkit.api.meta import Object
-from olmkit.errors import ApiError
+from olmkit.errors import ApiError, OlmError
 
 TEMPLATE = "package.html"
+SUMMARY_SECONDS = 3.0
+"""The time that a page waits for catalogd to read a bundle."""
 MAX_RENDERED = 64
 """Descriptions that are kept as HTML."""
 
@@ -68,6 +74,9 @@ async def _page(request: PageRequest, name: str) -> Answer:
         chosen = chosen_version(version_rows(entry, document, own), entry, channel, version)
         described, problem = await described_bundle(request, entry, chosen.bundle, problem)
         about = await _about(described, entry)
+        rows, text = (
+            (None, "") if name not in ("", "permissions") else await _permissions(request, entry, chosen.version)
+        )
         given = PackageInput(
             entry,
             document,
@@ -82,6 +91,8 @@ async def _page(request: PageRequest, name: str) -> Answer:
             "" if verdict else verdict.reason,
             about,
             (*notes, *([Note("warn", "The catalog cannot be read.", problem, "alert")] if problem else [])),
+            rows,
+            text,
         )
         value = package_view(given)
     except NoSuchVersion as error:
@@ -111,6 +122,20 @@ async def described_bundle(
     except CatalogReadError as error:
         return Description(), str(error)
     return await asyncio.to_thread(description, blob), ""
+
+
+async def _permissions(
+    request: PageRequest, entry: PackageEntry, version: str
+) -> tuple[tuple[PermissionRow, ...] | None, str]:
+    """The permissions of a version, from the summary of its bundle; or None, and why they are not known."""
+    try:
+        async with asyncio.timeout(SUMMARY_SECONDS):
+            found = await package_contents(request.session, entry, version)
+    except TimeoutError:
+        return None, "catalogd reads the bundle for it. Load the page again in a moment."
+    except (ApiError, OlmError, QuestionError, CatalogReadError) as error:
+        return None, f"It is not known: {error}"
+    return permission_rows(found.contents.risks), found.note
 
 
 async def _about(described: Description, entry: PackageEntry) -> Markup:

@@ -13,6 +13,7 @@ from console.views.catalog import package_card
 from console.views.description import Description, ProvidedKind
 from console.views.inputs import PackageEntry
 from console.views.parts import Badge, Button, Note, Tab, Tile, joined
+from olmctl.diff.risks import RiskGroup
 from olmctl.questions.operator_state import available_version, installed, text_at
 from olmkit.api.meta import Object
 from olmkit.gocompat.versions import BadVersion, Version, parse_version
@@ -64,6 +65,34 @@ class InstalledOperator:
 
 
 @dataclass(frozen=True)
+class PermissionRow:
+    """Permissions of one account: the riskiest come first."""
+
+    badge: Badge
+    text: str
+    detail: str
+
+
+_RISKS = {
+    1: Badge("bad", "Control", "alert"),
+    2: Badge("warn", "Writes", "shield"),
+    3: Badge("info", "Reads", "search"),
+    4: Badge("", "Limited", "check"),
+}
+MAX_SENTENCES = 200
+
+
+def permission_rows(groups: Iterable[RiskGroup]) -> tuple[PermissionRow, ...]:
+    """The permissions of a bundle by account and risk."""
+    return tuple(
+        PermissionRow(
+            _RISKS.get(int(each.risk), _RISKS[1]), f"{each.title}.", "; ".join(each.sentences[:MAX_SENTENCES])
+        )
+        for each in groups
+    )
+
+
+@dataclass(frozen=True)
 class Cluster:
     """The kinds, version and packages of the cluster, as far as packages ask for it."""
 
@@ -108,8 +137,8 @@ class PackageView:
     others: tuple[tuple[str, str], ...]
     """The same package in other catalogs: name and path."""
     created: str = ""
-    permissions: Any = None
-    """The value that the permissions template shows; None if it is not known yet."""
+    permissions: tuple[PermissionRow, ...] | None = None
+    """None if they are not known."""
     permissions_text: str = ""
 
 
@@ -130,7 +159,7 @@ class PackageInput:
     refusal: str = ""
     about: Markup = field(default_factory=Markup)
     notes: tuple[Note, ...] = ()
-    permissions: Any = None
+    permissions: tuple[PermissionRow, ...] | None = None
     permissions_text: str = ""
 
 

@@ -12,8 +12,10 @@ from console.views.package import (
     PackageView,
     available_in,
     package_view,
+    permission_rows,
     requirements,
 )
+from olmctl.diff.risks import Risk, RiskGroup
 from olmctl.questions.packages import PackageEntry
 from olmkit.api.meta import Object
 
@@ -184,3 +186,15 @@ def test_tabs_keep_the_version_and_the_namespace() -> None:
         "/catalog/community/etcd/versions?version=1.0.0&ns=team-a",
     ]
     assert [each.is_current for each in view.tabs] == [False, True, False, False, False]
+
+
+def test_permissions_are_sentences_by_risk() -> None:
+    groups = [
+        RiskGroup("ServiceAccount ns/op", Risk.CONTROL, ("escalate clusterroles",)),
+        RiskGroup("ServiceAccount ns/op", Risk.READS, ("get pods in all namespaces", "list nodes")),
+    ]
+
+    assert [(row.badge.text, row.text, row.detail) for row in permission_rows(groups)] == [
+        ("Control", "ServiceAccount ns/op can take control of the cluster.", "escalate clusterroles"),
+        ("Reads", "ServiceAccount ns/op reads objects in the whole cluster.", "get pods in all namespaces; list nodes"),
+    ]
