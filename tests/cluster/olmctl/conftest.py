@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from devcluster.api_client import MERGE
 from devcluster.cluster import Cluster
+from devcluster.errors import DevclusterError
 from olmctl.main import main
 from olmkit.api.bundledeployments import OWNER_UID_LABEL, PACKAGE_ANNOTATION
+from olmkit.api.crd import CRD_DEFINITIONS
 from olmkit.api.operators import INSTALLED_FOR_LABEL
 from olmkit.api.ownership import OPERATOR_CONTROLLER, manager_name
 from olmkit.api.package_annotations import VERSIONS_ANNOTATION
@@ -25,6 +29,13 @@ NO_CONTROLLER = (
 NO_SUITE = "--system-namespace=no-suite"
 """A namespace that does not exist."""
 TIME = "2026-01-01T00:00:00Z"
+
+_COLLECTIONS = {
+    f"{name}.{each.kind.group}": each.kind.path()
+    for each in CRD_DEFINITIONS
+    for name in (each.kind.plural, each.kind.kind.lower())
+}
+"""The paths of the objects of the suite's kinds: requests to them take no process of kubectl."""
 
 
 class Desk:
@@ -50,8 +61,9 @@ class Desk:
         if uid:
             body["metadata"] |= {"labels": {OWNER_UID_LABEL: uid}}
             manager = manager_name(self._owners[uid])
-        as_owner = ("--server-side", f"--field-manager={manager}") if manager else ()
-        self.cluster.kubectl("apply", *as_owner, "-f", "-", input=json.dumps(body))
+        if manager or not self._created(body):
+            as_owner = ("--server-side", f"--field-manager={manager}") if manager else ()
+            self.cluster.kubectl("apply", *as_owner, "-f", "-", input=json.dumps(body))
         resource = (
             f"{body['kind'].lower()}.{body['apiVersion'].partition('/')[0]}"
             if "/" in body["apiVersion"]
@@ -64,11 +76,26 @@ class Desk:
             self.set_status(resource, name, status)
         return name
 
+    def _created(self, body: Object) -> bool:
+        """Create an object of the suite's kinds without a process of kubectl; False if it is there, or of another kind."""
+        path = _COLLECTIONS.get(f"{body['kind'].lower()}.{body['apiVersion'].partition('/')[0]}")
+        if path is None:
+            return False
+        status, answer = self.cluster.api.request("POST", f"{path}?fieldManager=kubectl-client-side-apply", body)
+        if status not in (http.client.CREATED, http.client.CONFLICT):
+            raise DevclusterError(str(answer))
+        return status == http.client.CREATED
+
     def set_status(self, resource: str, name: str, status: Object) -> None:
         """Write the status for the current generation."""
         generation = self.get(resource, name)["metadata"]["generation"]
-        body = json.dumps({"status": {"observedGeneration": generation, **status}})
-        self.cluster.kubectl("patch", resource, name, "--subresource=status", "--type=merge", "-p", body)
+        body = {"status": {"observedGeneration": generation, **status}}
+        if path := _COLLECTIONS.get(resource):
+            self.cluster.api.call("PATCH", f"{path}/{name}/status", body, MERGE)
+        else:
+            self.cluster.kubectl(
+                "patch", resource, name, "--subresource=status", "--type=merge", "-p", json.dumps(body)
+            )
 
     def operator(self, name: str, status: Object | None = None, *, is_dependency: bool = False, **spec: Any) -> str:
         """Create an Operator; returns its name. `is_dependency`: as operator-controller does for those that require it."""
@@ -200,13 +227,26 @@ class Desk:
 
     def get(self, resource: str, name: str, *flags: str) -> Object:
         """The object as it is."""
-        found: Object = json.loads(self.cluster.kubectl("get", resource, name, "-o", "json", *flags))
+        found: Object
+        if path := _COLLECTIONS.get(resource):
+            found = self.cluster.api.call("GET", f"{path}/{name}")
+        else:
+            found = json.loads(self.cluster.kubectl("get", resource, name, "-o", "json", *flags))
         return found
 
     def close(self) -> None:
         """Delete what was made."""
         for resource, name, *flags in reversed(self._made):
-            self.cluster.kubectl("delete", resource, name, "--ignore-not-found", "--timeout=60s", *flags)
+            if not self._deleted(resource, name):
+                self.cluster.kubectl("delete", resource, name, "--ignore-not-found", "--timeout=60s", *flags)
+
+    def _deleted(self, resource: str, name: str) -> bool:
+        """Delete an object of the suite's kinds; False if something holds it, or if it is of another kind."""
+        path = _COLLECTIONS.get(resource)
+        if path is None:
+            return False
+        status, answer = self.cluster.api.request("DELETE", f"{path}/{name}")
+        return status == http.client.NOT_FOUND or answer.get("kind") == "Status"
 
 
 def condition(kind: str, status: str, reason: str, message: str = "") -> Object:

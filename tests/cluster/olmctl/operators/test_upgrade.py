@@ -171,7 +171,8 @@ def test_a_version_that_waits_for_something_else_is_not_approved(reason: str, st
     assert desk.olm("approve", name) == (status, "", text)
     text = f"{name} unchanged: 1.1.0 is available and not installed: for a reason\n"
     assert desk.olm("upgrade", name) == (status, "", text)
-    assert "operators.operatorframework.io/approved-version" not in desk.get(OPERATORS, name)["metadata"]["annotations"]
+    annotations = desk.get(OPERATORS, name)["metadata"].get("annotations", {})
+    assert "operators.operatorframework.io/approved-version" not in annotations
 
 
 @pytest.mark.parametrize(
