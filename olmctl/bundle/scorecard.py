@@ -79,7 +79,9 @@ def scorecard(bundle: str, **given: Any) -> int:
     with _directory(bundle, request) as root:
         try:
             loaded = load_bundle(read_tree(root), bundle, str(root))
-        except (LoadFault, TooLarge) as error:
+        except LoadFault as fault:
+            raise CommandError(FAILED, f"{bundle}: {fault}\n{fault.hint}".rstrip()) from None
+        except TooLarge as error:
             raise CommandError(FAILED, f"{bundle}: {error}") from None
         chosen = _configuration(loaded, request)
         if not chosen.tests:

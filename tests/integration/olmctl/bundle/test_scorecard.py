@@ -88,5 +88,7 @@ def test_what_is_no_bundle_is_named(bundle: Path, capsys: pytest.CaptureFixture[
     (bundle / "tests" / "scorecard" / "config.yaml").write_text("kind: Configuration\n")
     assert f"{bundle}/tests/scorecard/config.yaml: it is" in run(capsys, bundle)[2]
     shutil.rmtree(bundle / "manifests")
-    assert "unable to find a csv in bundle directory" in run(capsys, bundle)[2]
+    fault, hint = run(capsys, bundle)[2].splitlines()
+    assert "unable to find a csv in bundle directory" in fault
+    assert hint.startswith("Add a file with the ClusterServiceVersion")
     assert "no such directory" in run(capsys, bundle / "none b")[2]
