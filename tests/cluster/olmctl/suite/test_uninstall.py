@@ -17,6 +17,7 @@ from devcluster.processes import REPOSITORY
 from olmctl.suite.objects import CRD
 from olmkit.api.crd import CRD_DEFINITIONS
 from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION, KIND
+from olmkit.api.package_manifests import API_SERVICE_NAME
 from olmkit.runtime.client import Client
 from tests.cluster.conftest import read_kind, serve_definitions
 from tests.cluster.olmctl.suite.conftest import INSTALL, Olm, is_installed
@@ -67,13 +68,16 @@ def test_protected_operators_are_named_before_they_are_deleted(olm: Olm, bare_cl
 
 @pytest.mark.usefixtures("installed")
 def test_the_suite_is_removed(olm: Olm, bare_cluster: Cluster) -> None:
-    assert olm(*INSTALL, "--no-wait", "--with-operator-conditions")[0] == 0
+    assert olm(*INSTALL, "--no-wait", "--with-operator-conditions", "--packagemanifests")[0] == 0
     status, out, err = olm(*REMOVE)
     assert (status, "namespace/olm-suite-system deleted\n" in out) == (0, True), err
+    api = f"apiservice.apiregistration.k8s.io/{API_SERVICE_NAME} deleted"
+    assert api in out.splitlines()[:2], "while it cannot be reached, no namespace is deleted"
     shown = bare_cluster.kubectl("get", "namespaces,crds,clusterroles", "-o", "name")
     assert "olm-suite" not in shown
     assert "operatorframework.io" not in shown
     assert "operatorconditions" not in shown
+    assert "packages.operators" not in bare_cluster.kubectl("get", "apiservices", "-o", "name")
     assert olm(*REMOVE) == (0, "", "olm-suite is not installed: there is nothing to remove\n")
     assert olm("suite", "status")[0] == 3
 
