@@ -318,3 +318,49 @@ def test_what_is_paused_is_given_up_when_its_part_of_the_snapshot_changes(monkey
     pending = PendingComponents(changed, documents, memory)
     assert not memory.paused
     assert pending.solve_next() == solve_components(changed, documents)
+
+
+def answers(packages: dict[str, Any], *operators: OperatorRequest) -> dict[str, Answer]:
+    """The answers by Operator, the senior one first."""
+    documents = DocumentsInMemory()
+    whole = replace(snapshot(documents, *operators, **packages), is_ordered=True)
+    return {each.operator: each for each in solve_components(whole, documents)}
+
+
+EXCLUSIONS = {
+    "a": document("a", "1.0.0", properties=[package_required("b", ">=1.1.0")]),
+    "b": document("b", "1.0.0", "1.1.0", "1.2.0"),
+}
+
+
+def test_a_dependency_is_chosen_without_the_versions_that_its_operator_excludes() -> None:
+    dependency = operator("b", is_dependency=True, excluded_versions=("1.2.0+build",))
+    found = answers(EXCLUSIONS, operator("a"), dependency)
+    assert [(each.package, each.version) for each in found["a"].members] == [("a", "1.0.0"), ("b", "1.1.0")]
+    assert "1.2.0 is available too, but spec.excludedVersions has it" in found["b"].text
+
+
+def test_a_dependency_of_which_all_fitting_versions_are_excluded_is_named() -> None:
+    dependency = operator("b", is_dependency=True, excluded_versions=("1.1.0", "1.2.0"))
+    found = answers(EXCLUSIONS, operator("a"), dependency)["a"]
+    assert found.kind is AnswerKind.CONFLICT
+    assert 'and 1.2.0 would fit, but Operator "b" excludes it (spec.excludedVersions)' in found.text
+
+
+def test_a_conflict_names_the_excluded_version_that_would_fit() -> None:
+    packages = {
+        "a": document("a", "1.0.0", properties=[package_required("b", ">=1.1.0")]),
+        "b": document("b", "1.0.0", "1.1.0"),
+    }
+    running = RecordedBundle("b.v1.0.0", "registry/b:1.0.0", "b", "1.0.0", "community", "stable", "[]")
+    found = answers(
+        packages, operator("b", version="1.0.0", running=running), operator("a", excluded_versions=("9.9.9",))
+    )
+    assert found["a"].kind is AnswerKind.CONFLICT
+    assert "excludedVersions" not in found["a"].text, "no version that is excluded would fit"
+    packages["a"] = document("a", "1.0.0", "2.0.0")
+    packages["a"]["bundles"][0]["properties"] = [package_required("b", ">=1.1.0")]
+    found = answers(
+        packages, operator("b", version="1.0.0", running=running), operator("a", excluded_versions=("2.0.0",))
+    )
+    assert "2.0.0 of channel stable would fit, but spec.excludedVersions has it" in found["a"].text
