@@ -1,4 +1,4 @@
-# The image of the suite: catalogd, rukpak, operator-controller and olm. A Deployment's `command` picks one. There is no shell in it.
+# The image of the suite: catalogd, rukpak, operator-controller, olm-console and olm. A Deployment's `command` picks one. There is no shell in it.
 #
 # `make image` runs this file with buildah. It replaces BASE and the stages `wheels` and `helm` by what it makes itself, and needs no
 # registry. `docker build .` pulls all bases. They differ from those of `make image` in nothing that this file depends on: Debian 12 with
@@ -32,6 +32,7 @@ COPY catalogd catalogd
 COPY rukpak rukpak
 COPY operator_controller operator_controller
 COPY olmctl olmctl
+COPY console console
 RUN ["/usr/bin/python3", "/application.py"]
 
 # For Tilt: a shell and tar (busybox), and an /app that its user may change. Python compiles the suite's modules when they
@@ -43,7 +44,7 @@ COPY --from=build --chown=65532:65532 /development /app/lib/python3.11/site-pack
 COPY --from=helm /helm /app/bin/helm
 ENV PATH=/app/bin:/usr/bin:/busybox SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt PYTHONUNBUFFERED=1
 RUN ["/busybox/sh", "-c", "cd /app/lib/python3.11/site-packages && \
-     find olmkit catalogd rukpak operator_controller olmctl -name __pycache__ -prune -exec rm -r {} +"]
+     find olmkit catalogd rukpak operator_controller olmctl console -name __pycache__ -prune -exec rm -r {} +"]
 COPY tilt/restart.sh /app/restart.sh
 USER 65532:65532
 WORKDIR /

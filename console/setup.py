@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from console.catalog_service import CatalogService
 from console.login import AuthMode
 from console.page import ConsoleOptions
 from console.server import MAX_BODY_BYTES, ConsoleServer, ServerSettings
@@ -31,7 +32,9 @@ from olmkit.runtime.listener.listener import ConnectionLimits, default_max_conne
 from olmkit.runtime.probes import serve_health, serve_metrics
 from olmkit.tls.certificate_authority import create
 from olmkit.tls.certificate_watcher import CertificateWatcher
+from olmkit.tls.client_tls import ClientTls
 from olmkit.tls.server_tls import ServerTls
+from olmkit.tls.service import CATALOG_SERVICE
 
 NAME = "olm-console"
 """The name of the process, of its Deployment and of its Service."""
@@ -64,19 +67,32 @@ def make_parser() -> argparse.ArgumentParser:
         help="file with 32 bytes that seal the cookies of sessions, the same for all replicas; without it a random key",
     )
     add("--tls-cert-dir", type=Path, help="directory with tls.crt and tls.key, reloaded; without it a self-signed one")
+    _add_places(parser)
+    add("--metrics-bind-address", default="0", help="host:port of /metrics; 0 disables it")
+    add("--health-probe-bind-address", default=":8081", help="host:port of /healthz and /readyz; 0 disables them")
+    add("--version", action="version", version=f"%(prog)s {version(DISTRIBUTION)}")
+    add("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="minimum level of log lines")
+    return parser
+
+
+def _add_places(parser: argparse.ArgumentParser) -> None:
+    """The flags that say where the cluster and its parts are, and how it is called."""
+    add = parser.add_argument
+    add("--catalogs-url", help="URL of catalogd, which catalogs are read from; default: that of its Service")
+    add("--catalogs-ca-file", type=Path, help="PEM file of the CAs to trust for it; without it those of the system")
     add("--kubeconfig", help="kubeconfig with the address of the API server, of which no credentials are used")
     add("--system-namespace", default=Settings.system_namespace, help="namespace of the suite")
+    add(
+        "--keys-namespace",
+        default=Settings.keys_namespace,
+        help="namespace of the suite's keys, which the console never reads",
+    )
     add("--cluster-name", default="", help="name of the cluster, for the footer of the pages")
     add(
         "--more-operators-url",
         default=ConsoleOptions.more_operators_url,
         help="where people find operators beyond catalogs",
     )
-    add("--metrics-bind-address", default="0", help="host:port of /metrics; 0 disables it")
-    add("--health-probe-bind-address", default=":8081", help="host:port of /healthz and /readyz; 0 disables them")
-    add("--version", action="version", version=f"%(prog)s {version(DISTRIBUTION)}")
-    add("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="minimum level of log lines")
-    return parser
 
 
 @asynccontextmanager
@@ -105,7 +121,10 @@ async def serve_in_cluster(flags: argparse.Namespace) -> None:
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(UserClient(flags.kubeconfig, is_anonymous=True))
         await client.open()
-        console = ConsoleServer(settings, Users(client, namespace), Sealer.read(flags.session_key_file))
+        url = flags.catalogs_url or f"https://{CATALOG_SERVICE.host(namespace)}"
+        service = CatalogService(url, ClientTls(flags.catalogs_ca_file))
+        stack.push_async_callback(service.close)
+        console = ConsoleServer(settings, Users(client, namespace, service), Sealer.read(flags.session_key_file))
         await stack.enter_async_context(serve_metrics(flags.metrics_bind_address))
         tls = ServerTls()
         watching = asyncio.ensure_future(_certificate(tls, flags.tls_cert_dir, hosts)())

@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import builtins
 import copy
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Self, TypeAlias
 from urllib.parse import unquote
 
@@ -17,6 +19,7 @@ from pydantic import ValidationError
 
 from console.access import Access, Ask
 from console.catalog_cache import CatalogCache
+from console.catalog_service import CatalogService
 from olmctl.questions.catalogd import proxy_path
 from olmkit.api import catalogs, packages
 from olmkit.api.catalogs import Catalog, served_digest
@@ -25,7 +28,7 @@ from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import PAGE_SIZE, Client
 
 REVISIONS_KEPT_SECONDS = 5.0
-CATALOG_API = "api/v1/"
+_OF_CATALOG = re.compile(r"/catalogs/(?P<catalog>[^/?]+)/(?P<rest>api/v1/[^?]*)")
 SUMMARY = "/summary"
 """The end of a path of which the answer may be that it is not known yet."""
 Reading: TypeAlias = Callable[[Kind, str | None, str | None, str | None], "list[Object] | None"]
@@ -34,23 +37,35 @@ Revision: TypeAlias = tuple[str, int, str]
 """All that the answers for a Catalog depend on: its uid, the generation of its spec, and the digest of its content."""
 
 
+@dataclass
+class _Revisions:
+    """Those of all Catalogs, by name, until a time of the event loop. All views of one user have the same."""
+
+    until: float = 0.0
+    found: Mapping[str, Revision] = field(default_factory=dict)
+
+
 class UserClient(Client):
     """A view of the process's client for one user; see Client.with_token and Client.acting_as."""
 
     _cache: CatalogCache
     _access: Access
-    _prefix: str
-    _revisions_at: float
-    _revisions: Mapping[str, Revision]
+    _service: CatalogService | None
+    _proxy: str
+    _revisions: _Revisions
     _reading: Reading | None = None
 
-    def for_user(self, token: str | None, cache: CatalogCache, system_namespace: str) -> Self:
-        """The view for a user with a token, or with the credentials of the process if there is none."""
+    def for_user(
+        self, token: str | None, cache: CatalogCache, system_namespace: str, service: CatalogService | None = None
+    ) -> Self:
+        """The view for a user with a token, or with the credentials of the process if there is none. Catalogs are read from
+        `service` if there is one."""
         view = self.acting_as({}) if token is None else self.with_token(token)
         view._cache = cache
         view._access = Access(view)
-        view._prefix = f"{proxy_path(system_namespace)}/catalogs/"
-        view._revisions_at, view._revisions = -REVISIONS_KEPT_SECONDS, {}
+        view._service = service
+        view._proxy = proxy_path(system_namespace)
+        view._revisions = _Revisions()
         return view
 
     def reading_from(self, reading: Reading) -> Self:
@@ -103,30 +118,32 @@ class UserClient(Client):
 
     async def request(self, method: str, path: str, **options: Any) -> Object:
         """As Client.request; reads of the content of a catalog come from the cache."""
-        if method != "GET" or not path.startswith(self._prefix):
+        target = path.removeprefix(self._proxy)
+        found = _OF_CATALOG.match(target) if target != path and method == "GET" else None
+        if found is None or (await self._access.may(Ask("list", packages.KIND))).allowed is not True:
             return await super().request(method, path, **options)
-        catalog, _, rest = path.removeprefix(self._prefix).partition("/")
-        if not rest.startswith(CATALOG_API) or rest.partition("?")[0].endswith(SUMMARY):
-            return await super().request(method, path, **options)
-        revision = await self._revision(unquote(catalog))
-        if revision is None or (await self._access.may(Ask("list", packages.KIND))).allowed is not True:
-            return await super().request(method, path, **options)
-        return await self._cache.read((revision, rest), lambda: self._read(path, options))
+        revision = None if found["rest"].endswith(SUMMARY) else await self._revision(unquote(found["catalog"]))
+        if revision is None:
+            return await self._read(path, target, options)
+        return await self._cache.read((revision, target), lambda: self._read(path, target, options))
 
-    async def _read(self, path: str, options: dict[str, Any]) -> Object:
+    async def _read(self, path: str, target: str, options: dict[str, Any]) -> Object:
+        """The content of catalogd at a path, from its Service or through the API server."""
+        if self._service is not None:
+            return await self._service.get(target, await self.bearer_token())
         return await super().request("GET", path, **options)
 
     async def _revision(self, catalog: str) -> Revision | None:
         """All that the answers for a Catalog depend on; None if it serves nothing, or cannot be read."""
         now = asyncio.get_running_loop().time()
-        if now - self._revisions_at > REVISIONS_KEPT_SECONDS:
+        if now >= self._revisions.until:
             try:
                 found, _ = await self.list(catalogs.KIND)
             except ApiError:
                 return None
-            self._revisions_at = now
-            self._revisions = dict(filter(None, map(_revision_of, found)))
-        return self._revisions.get(catalog)
+            self._revisions.until = now + REVISIONS_KEPT_SECONDS
+            self._revisions.found = dict(filter(None, map(_revision_of, found)))
+        return self._revisions.found.get(catalog)
 
 
 def _revision_of(obj: Object) -> tuple[str, Revision] | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from console import metrics
 from console.catalog_cache import CatalogCache
+from console.catalog_service import CatalogService
 from console.page import User
 from console.user_client import UserClient
 from olmkit.api.meta import Kind, Object
@@ -88,10 +89,12 @@ class TooManySessions(Exception):
 
 
 class Users:
-    """The sessions by id. `client` is the process's: anonymous, or with the credentials of a kubeconfig."""
+    """The sessions by id. `client` is the process's: anonymous, or with the credentials of a kubeconfig. Catalogs are read from
+    `service` if there is one."""
 
-    def __init__(self, client: UserClient, system_namespace: str) -> None:
+    def __init__(self, client: UserClient, system_namespace: str, service: CatalogService | None = None) -> None:
         self._client = client
+        self._service = service
         self._cache = CatalogCache()
         self._system_namespace = system_namespace
         self._sessions: OrderedDict[str, UserSession] = OrderedDict()
@@ -109,7 +112,7 @@ class Users:
 
     def client_of(self, token: str | None) -> UserClient:
         """A client with a token, or with the credentials of the process."""
-        return self._client.for_user(token, self._cache, self._system_namespace)
+        return self._client.for_user(token, self._cache, self._system_namespace, self._service)
 
     def add(self, session: UserSession) -> UserSession:
         """Open a session. Raises TooManySessions."""

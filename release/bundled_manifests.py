@@ -1,4 +1,4 @@
-"""The text of olmctl/suite/manifests.yaml, the objects of config/default, with which the command `olm suite` is shipped."""
+"""The text of olmctl/suite/manifests.yaml and console.yaml, the objects with which the command `olm suite` is shipped."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from olmctl.object_text import as_yaml
 from release.kustomization import objects_of
 from release.suite import CONFIG
 
-_HEADER = "# Written by `make generate` from config/default.\n"
+_HEADER = "# Written by `make generate` from config/{}.\n"
 
 
-def bundled_text() -> str:
-    """The content of the file."""
-    return _HEADER + as_yaml(objects_of(CONFIG / "default"))
+def bundled_text(directory: str) -> str:
+    """The content of the file with the objects of a directory of config/."""
+    return _HEADER.format(directory) + as_yaml(objects_of(CONFIG / directory))

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from olmctl.object_text import as_yaml
 from olmctl.suite.manifests import (
+    CONSOLE_NAME,
     KEYS_NAMESPACE,
     NAME_LABEL,
     SYSTEM_NAMESPACE,
@@ -24,6 +25,7 @@ from olmctl.suite.manifests import (
     containers,
     relocate,
 )
+from olmctl.suite.web_console import SESSION_KEY_SECRET
 from olmkit.api import operator_condition_names
 from olmkit.api.crd import operator_condition_definition
 from olmkit.api.meta import Object
@@ -36,6 +38,7 @@ from release.templates import Placeholders, insert_before
 MONITORING_GROUP = "monitoring.coreos.com/"
 BUDGET_KIND = "PodDisruptionBudget"
 LEAST_PRIVILEGE = ".Values.leastPrivilege"
+CONSOLE = ".Values.console.enabled"
 KEEP = {"helm.sh/resource-policy": "keep"}
 """The annotation of objects that `helm uninstall` leaves on the cluster."""
 MINIMUM_KUBERNETES = ">=1.28.0-0"
@@ -63,6 +66,21 @@ The pods meet the Pod Security Standard "restricted". To enforce it:
 """
 
 
+_SESSION_KEY = f"""\
+{{{{- if and {CONSOLE} (not .Values.console.sessionKeySecret) }}}}
+{{{{- $known := lookup "v1" "Secret" .Release.Namespace "{SESSION_KEY_SECRET}" | default dict }}}}
+apiVersion: v1
+kind: Secret
+metadata:
+  name: {SESSION_KEY_SECRET}
+  namespace: {{{{ .Release.Namespace }}}}
+data:
+  key: {{{{ dig "data" "key" (randAlphaNum 64 | sha256sum | b64enc) $known }}}}
+{{{{- end }}}}
+"""
+"""The key of the console's cookies: random, and the same after an upgrade."""
+
+
 def chart_files(manifests: Manifests, monitoring: Sequence[Object]) -> dict[str, str]:
     """The files of the chart by their path in it. `monitoring` are the objects of config/prometheus."""
     kinds = sorted({each["kind"] for each in monitoring if each["apiVersion"].startswith(MONITORING_GROUP)})
@@ -80,7 +98,9 @@ def chart_files(manifests: Manifests, monitoring: Sequence[Object]) -> dict[str,
     files[f"templates/crds/{operator_condition_names.PLURAL}.yaml"] = _crd(
         operator_condition_definition(), ".Values.operatorConditions.enabled"
     )
-    files.update(_documents((*manifests.objects, *_disruption_budgets(manifests)), monitoring, least_privilege()))
+    files["templates/console-session-key.yaml"] = _SESSION_KEY
+    objects = (*manifests.objects, *_disruption_budgets(manifests), *manifests.console)
+    files.update(_documents(objects, monitoring, least_privilege()))
     return files
 
 
@@ -147,6 +167,14 @@ def _file_name(obj: Object) -> str:
 
 def _condition(obj: Object) -> str:
     """The expression under which the chart renders an object; "": always."""
+    condition = _own_condition(obj)
+    if _file_name(obj) != CONSOLE_NAME:
+        return condition
+    return f"and {CONSOLE} ({condition})" if condition else CONSOLE
+
+
+def _own_condition(obj: Object) -> str:
+    """The same, of an object of the suite, or of the console where that is enabled."""
     kind, is_metrics = (
         obj["kind"],
         (obj["metadata"].get("labels") or {}).get("app.kubernetes.io/component") == "metrics",
@@ -217,6 +245,9 @@ def _parametrize_deployment(obj: Object, placeholders: Placeholders) -> None:
     insert_before(
         pod, "containers", placeholders.block(templates.optional_text("priorityClassName", ".Values.priorityClassName"))
     )
+    for volume in (each for each in pod["volumes"] if "secret" in each):
+        name = f'default "{volume["secret"]["secretName"]}" {values}.sessionKeySecret | quote'
+        volume["secret"]["secretName"] = placeholders.inline(name)
     pod["volumes"].append(placeholders.block(templates.entries(f"{values}.extraVolumes")))
     (container,) = pod["containers"]
     container["image"] = placeholders.inline('include "olm-suite.image" . | quote')

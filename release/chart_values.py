@@ -65,8 +65,8 @@ def _keys_of_pods(manifests: Manifests, name: str) -> list[str]:
 
 
 def component_key(name: str) -> str:
-    """The key of a controller's values: catalogd, rukpak, operatorController."""
-    first, *rest = name.split("-")
+    """The key of the values of a controller or of the console: catalogd, rukpak, operatorController, console."""
+    first, *rest = name.removeprefix("olm-").split("-")
     return first + "".join(map(str.capitalize, rest))
 
 
@@ -115,7 +115,17 @@ def chart_values(manifests: Manifests, monitoring_kinds: Sequence[str]) -> list[
     ]
     for deployment in manifests.deployments:
         values += _component_values(deployment)
-    return values
+    return [*values, *_console_values(manifests)]
+
+
+def _console_values(manifests: Manifests) -> list[Value]:
+    (deployment,) = (each for each in manifests.console if each["kind"] == "Deployment")
+    text = "The Secret with the key of its cookies (`key`, 64 hexadecimal digits). Empty: the chart creates one. `helm template` "
+    return [
+        Value("console.enabled", False, "Whether there is a web console. It has no permissions of its own.", SWITCH),
+        Value("console.sessionKeySecret", "", text + "makes another one each time."),
+        *_component_values(deployment),
+    ]
 
 
 def _definition_values() -> list[Value]:

@@ -7,6 +7,7 @@
     config/argocd/argocd-cm.yaml     release.argocd, from the Lua scripts next to it
     config/grafana/olm-suite.json    release.dashboard
     olmctl/suite/manifests.yaml      release.bundled_manifests, from config/default
+    olmctl/suite/console.yaml        the same, from config/console
 
 Called by `make generate`, and by `make check`, which fails if one of them is not up to date. Never connects to a cluster.
 """
@@ -19,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from devcluster.processes import REPOSITORY
-from olmctl.suite.manifests import FILE_NAME, SYSTEM_NAMESPACE, documents
+from olmctl.suite.manifests import CONSOLE_FILE_NAME, FILE_NAME, SYSTEM_NAMESPACE, documents
 from olmkit.api import crd
 from olmkit.api.crd import CRD_DEFINITIONS, custom_resource_definition, operator_condition_definition
 from olmkit.api.package_manifests import package_manifest_objects
@@ -41,7 +42,8 @@ def generated() -> dict[Path, str]:
         REPOSITORY / "docs" / "api.md": reference.render(),
         CONFIG / "argocd" / "argocd-cm.yaml": argocd.config_map(CONFIG / "argocd" / "resource_customizations"),
         CONFIG / "grafana" / f"{SUITE}.json": dashboard.dashboard_text(),
-        REPOSITORY / "olmctl" / "suite" / FILE_NAME: bundled_manifests.bundled_text(),
+        REPOSITORY / "olmctl" / "suite" / FILE_NAME: bundled_manifests.bundled_text("default"),
+        REPOSITORY / "olmctl" / "suite" / CONSOLE_FILE_NAME: bundled_manifests.bundled_text("console"),
     }
 
 

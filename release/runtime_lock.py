@@ -15,13 +15,13 @@ INSTALLERS = frozenset({"pip", "setuptools"})
 DEVELOPMENT = frozenset({"debugpy"})
 """They are in the stage `development` alone."""
 NOT_IN_IMAGE = INSTALLERS | DEVELOPMENT
+EXTRA = "console"
+"""The extra that the image has."""
 LEFT_OUT = frozenset(
     {
         # common-expression-language requires them for its own command line, which nobody calls.
         *(
             "annotated-doc",
-            "markdown-it-py",
-            "mdurl",
             "prompt-toolkit",
             "pygments",
             "rich",
@@ -64,7 +64,8 @@ def _blocks(lock: str) -> dict[str, str]:
 
 
 def _direct(project: str) -> list[str]:
-    requirements = tomllib.loads(project)["project"]["dependencies"]
+    found = tomllib.loads(project)["project"]
+    requirements = [*found["dependencies"], *found.get("optional-dependencies", {}).get(EXTRA, ())]
     return [re.split(r"[^A-Za-z0-9._-]", each)[0].lower() for each in requirements]
 
 

@@ -18,7 +18,7 @@ _POD = {
 }
 """The security context of each pod, whole."""
 _HOST_FIELDS = ("hostNetwork", "hostPID", "hostIPC")
-_VOLUMES = {"name", "emptyDir"}
+_VOLUMES = {"name", "emptyDir", "secret", "configMap"}
 _RESOURCES = {"requests": {"cpu", "memory", "ephemeral-storage"}, "limits": {"memory", "ephemeral-storage"}}
 """Without a limit of CPU, which would slow down a controller although the processor has nothing else to do."""
 
@@ -51,7 +51,9 @@ def _faults(pod: Object) -> Iterator[str]:
     if pod.get("securityContext") != _POD:
         yield f"securityContext of the pod is {pod.get('securityContext')}"
     yield from (f"{field} is {pod[field]}" for field in _HOST_FIELDS if pod.get(field))
-    yield from (f"volume {each['name']} is no emptyDir" for each in pod.get("volumes", ()) if each.keys() != _VOLUMES)
+    yield from (
+        f"volume {each['name']} is of the node" for each in pod.get("volumes", ()) if not each.keys() <= _VOLUMES
+    )
     if not pod.get("serviceAccountName"):
         yield "it has the default ServiceAccount"
     for container in (*pod["containers"], *pod.get("initContainers", ())):

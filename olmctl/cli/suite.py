@@ -53,6 +53,7 @@ def suite() -> None:
     is_flag=True,
     help="Install the CRD of OperatorConditions too, with which operators hold their upgrades.",
 )
+@click.option("--console", is_flag=True, help="Install the web console too.")
 @click.option(
     "--packagemanifests",
     "package_manifests",

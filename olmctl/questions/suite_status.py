@@ -13,6 +13,7 @@ from olmctl.suite.objects import ObjectState, is_newer, name_of, states
 from olmctl.suite.operator_conditions import with_own_definition
 from olmctl.suite.package_manifests import with_own_package_manifests
 from olmctl.suite.running import with_image_differences, with_leaders
+from olmctl.suite.web_console import with_own_console
 from olmctl.terminal import clean
 
 
@@ -58,6 +59,7 @@ async def suite_status(session: Session, show: Callable[[str], None]) -> SuiteSt
     manifests = load_manifests(system_namespace=session.system_namespace)
     manifests = await with_own_definition(session.client, manifests)
     manifests = await with_own_package_manifests(session.client, manifests, session.system_namespace)
+    manifests = await with_own_console(session.client, manifests)
     found = await states(session.client, manifests.all)
     found = await with_leaders(session.client, session.system_namespace, with_image_differences(found), show)
     versions, unknown = sorted({each.version for each in found if each.version}), ""

@@ -46,6 +46,7 @@ from olmctl.suite.preflight import check_permissions, check_version, install_per
 from olmctl.suite.running import with_leaders
 from olmctl.suite.status import exit_status, print_states
 from olmctl.suite.watched import Watched
+from olmctl.suite.web_console import SESSION_KEY_SECRET, make_session_key, with_console, with_own_console
 from olmctl.terminal_output import ProgressLine
 from olmkit.api.meta import Object
 from olmkit.errors import Conflict, Forbidden, NotFound, Unavailable
@@ -79,7 +80,7 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
         return 0
     await _apply(client, manifests.crds, is_forced=is_forced)
     await _wait(client, manifests.crds, deadline, seconds)
-    await _apply(client, manifests.objects, is_forced=is_forced)
+    await _apply_objects(client, manifests, is_forced=is_forced)
     leftovers = await find_leftovers(client, manifests)
     if is_waiting:
         await _wait(client, manifests.awaited, deadline, seconds)
@@ -91,9 +92,19 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
 
 
 def _exported(manifests: Manifests, namespace: str, options: Mapping[str, Any]) -> Manifests:
-    """The manifests with the parts that are asked for."""
+    """The manifests with the parts that are asked for. The Secret of the console is none: no key belongs into a repository."""
     manifests = with_definition(manifests) if options["operator_conditions"] else manifests
+    if options["console"]:
+        manifests = with_console(manifests)
+        text = f"the console needs the Secret {SESSION_KEY_SECRET}, which is not printed: kubectl create secret generic"
+        click.echo(f'{text} {SESSION_KEY_SECRET} --from-literal=key="$(openssl rand -hex 32)"', err=True)
     return with_package_manifests(manifests, namespace) if options["package_manifests"] else manifests
+
+
+async def _apply_objects(client: Client, manifests: Manifests, *, is_forced: bool) -> None:
+    await _apply(client, manifests.objects, is_forced=is_forced)
+    if await make_session_key(client, manifests):
+        print(f"secret/{SESSION_KEY_SECRET} created", flush=True)
 
 
 async def _with_conditions(client: Client, manifests: Manifests, *, is_wanted: bool) -> Manifests:
@@ -110,6 +121,7 @@ async def _with_optional_parts(
     """The manifests with the parts that are asked for, or that the suite has on the cluster. Raises Refused."""
     client, namespace = session.client, session.system_namespace
     manifests = await _with_conditions(client, manifests, is_wanted=options["operator_conditions"])
+    manifests = await with_own_console(client, manifests, is_wanted=options["console"])
     if not options["package_manifests"]:
         return await with_own_package_manifests(client, manifests, namespace)
     await check_package_manifests(client, namespace, controllers)

@@ -1,6 +1,7 @@
 """The objects of the suite on a cluster: its CRDs and the objects of config/default, for one image and one pair of namespaces.
 
-Reads manifests.yaml, which `make generate` writes from config/default; never connects to a cluster.
+Reads manifests.yaml and console.yaml, which `make generate` writes from config/default and config/console; never connects to a
+cluster.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from olmkit.errors import OlmError
 from olmkit.runtime.flags import Settings
 
 FILE_NAME = "manifests.yaml"
+CONSOLE_FILE_NAME = "console.yaml"
+CONSOLE_NAME = "olm-console"
+"""The name of the web console's objects."""
 PART_OF_LABEL = "app.kubernetes.io/part-of"
 PART_OF = "olm-suite"
 VERSION_LABEL = "app.kubernetes.io/version"
@@ -35,10 +39,12 @@ NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 
 @dataclass(frozen=True)
 class Manifests:
-    """Everything that an installation applies, in the order in which it is applied."""
+    """Everything that an installation applies, in the order in which it is applied. `console` are the objects of the web console,
+    which belong to `objects` if it is installed."""
 
     crds: tuple[Object, ...]
     objects: tuple[Object, ...]
+    console: tuple[Object, ...] = ()
 
     @property
     def all(self) -> tuple[Object, ...]:
@@ -85,17 +91,18 @@ def load_manifests(
     if system_namespace == keys_namespace:
         text = f"--system-namespace is {keys_namespace}, the namespace of the keys: choose another one"
         raise OlmError("SameNamespace", text)
-    objects = [copy.deepcopy(each) for each in _bundled()]
-    if image:
-        set_image(objects, image)
-    set_pull_secrets(objects, pull_secrets)
-    relocate(objects, system_namespace, keys_namespace)
-    return Manifests(tuple(map(custom_resource_definition, CRD_DEFINITIONS)), tuple(objects))
+    read = [[copy.deepcopy(each) for each in _bundled(name)] for name in (FILE_NAME, CONSOLE_FILE_NAME)]
+    for objects in read:
+        if image:
+            set_image(objects, image)
+        set_pull_secrets(objects, pull_secrets)
+        relocate(objects, system_namespace, keys_namespace)
+    return Manifests(tuple(map(custom_resource_definition, CRD_DEFINITIONS)), *map(tuple, read))
 
 
 @cache
-def _bundled() -> tuple[Object, ...]:
-    text = files("olmctl.suite").joinpath(FILE_NAME).read_text(encoding="utf-8")
+def _bundled(name: str) -> tuple[Object, ...]:
+    text = files("olmctl.suite").joinpath(name).read_text(encoding="utf-8")
     return tuple(yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
 
 

@@ -9,11 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from olmctl.questions.operator_state import text_at
 from olmctl.suite.controllers import SUCCESSION_SECONDS, Controllers
 from olmctl.suite.objects import DIFFERS, ObjectState
 from olmctl.suite.watched import Watched
 from olmkit.runtime.client import Client
 
+COMPONENT_LABEL, CONTROLLER = "app.kubernetes.io/component", "controller"
+"""The label of Deployments whose replicas have a leader; those of the web console have none."""
 NO_LEADER = "no replica leads: none renews its lease"
 
 
@@ -37,7 +40,8 @@ async def with_leaders(
 
 
 def _is_available(state: ObjectState) -> bool:
-    return bool(state.version) and state.status in ("Available", DIFFERS)
+    is_controller = text_at(state.expected, "metadata", "labels", COMPONENT_LABEL) == CONTROLLER
+    return is_controller and bool(state.version) and state.status in ("Available", DIFFERS)
 
 
 def _with_leader(state: ObjectState, leader: str) -> ObjectState:

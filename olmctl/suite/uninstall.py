@@ -23,6 +23,7 @@ from olmctl.suite.package_manifests import with_own_package_manifests
 from olmctl.suite.preflight import check_permissions, uninstall_permissions
 from olmctl.suite.removal import CUSTOM_KINDS, Removal, custom_resources
 from olmctl.suite.watched import Watched
+from olmctl.suite.web_console import with_own_console
 from olmctl.terminal import clean
 from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.api import bundledeployments, operators
@@ -46,6 +47,7 @@ async def uninstall(session: Session, is_orphan: bool, is_removal: bool, **optio
     await find_controllers(client, manifests, session.system_namespace)
     manifests = await with_own_definition(client, manifests)
     manifests = await with_own_package_manifests(client, manifests, session.system_namespace)
+    manifests = await with_own_console(client, manifests)
     found = {kind: await custom_resources(client, kind) for kind in CUSTOM_KINDS}
     kept = await kept_namespaces(client, manifests)
     if not await _is_installed(session, manifests.objects if is_orphan else manifests.all, kept):

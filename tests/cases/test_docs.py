@@ -17,6 +17,7 @@ from catalogd.bundle_summaries.summary_task import SUMMARIZE
 from catalogd.http.compression_job import COMPRESS
 from catalogd.http.routes import ROUTES
 from catalogd.ingest.load_task import LOAD
+from console.setup import make_parser as console_parser
 from olmkit.api import bundledeployments, bundles, catalogs, operators, packages
 from olmkit.api.content import Phase
 from olmkit.api.meta import Resource
@@ -252,7 +253,7 @@ def _flags(component: str) -> dict[str, object]:
 
 
 def test_the_page_about_installing_names_every_flag_with_its_default() -> None:
-    page = (REPOSITORY / "docs" / "install.md").read_text()
+    page, _ = _pages_about_installing()
     rows = {flag: default for flags, default in _FLAG_ROW.findall(page) for flag in _FLAG.findall(flags)}
     known = [(component, _flags(component)) for component in COMPONENTS]
     assert set(rows) == {flag for _, flags in known for flag in flags}
@@ -262,6 +263,23 @@ def test_the_page_about_installing_names_every_flag_with_its_default() -> None:
                 assert rows[flag] == ("on" if default else "off"), flag
             elif isinstance(default, str | Path) and str(default):
                 assert rows[flag] == f"`{str(default).replace(component, '<component>')}`", flag
+
+
+def _pages_about_installing() -> tuple[str, str]:
+    """The page without its section about the console, and that section."""
+    before, heading, rest = (REPOSITORY / "docs" / "install.md").read_text().partition("\n## The web console\n")
+    section, _, after = rest.partition("\n## ")
+    return f"{before}\n## {after}", heading + section
+
+
+def test_the_page_about_installing_names_the_flags_of_the_console_that_no_controller_has() -> None:
+    _, section = _pages_about_installing()
+    rows = [row.split("| ")[1] for row in section.splitlines() if row.startswith("| `--")]
+    named = {flag for row in rows for flag in re.findall("`(--[a-z-]+)", row)}
+    flags = {flag for action in console_parser()._actions for flag in action.option_strings if flag.startswith("--")}
+    shared = {flag for component in COMPONENTS for flag in _flags(component)} | {"--help"}
+    assert named <= flags
+    assert flags - shared - {"--bind-address"} <= named
 
 
 def test_the_page_about_http_names_every_path_and_parameter() -> None:

@@ -146,7 +146,7 @@ def test_each_program_prints_its_version_without_a_writable_file(run: Run, progr
 IMPORT_ALL = """
 import importlib, os, pkgutil, sys
 failed = []
-for package in ("olmkit", "catalogd", "rukpak", "operator_controller", "olmctl"):
+for package in ("olmkit", "catalogd", "rukpak", "operator_controller", "olmctl", "console"):
     for module in pkgutil.walk_packages(importlib.import_module(package).__path__, package + "."):
         if not module.name.endswith("__main__"):
             try:

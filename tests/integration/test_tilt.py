@@ -85,7 +85,7 @@ def test_a_changed_module_restarts_the_controllers_that_use_it_and_a_changed_dep
     assert {"../pyproject.toml", "../requirements.lock", "../Dockerfile"} < set(fall_back["files"])
     assert (run["cmd"], run["trigger"]) == ("kill -HUP 1", [f"../{COMPONENTS[name]}", "../olmkit"])
     site_packages = f"/app/lib/python{PYTHON_VERSION}/site-packages"
-    packages = ("olmkit", "catalogd", "rukpak", "operator_controller", "olmctl")
+    packages = ("olmkit", "catalogd", "rukpak", "operator_controller", "olmctl", "console")
     assert [(each["local"], each["remote"]) for each in by_step["sync"]] == [
         (f"../{package}", f"{site_packages}/{package}") for package in packages
     ]

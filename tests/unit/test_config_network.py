@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import ast
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from catalogd.__main__ import add_flags as catalog_flags
+from olmkit.api.meta import Object
 from olmkit.runtime.flags import make_parser
 from operator_controller.__main__ import add_flags as operator_flags
 from release.kustomization import objects_of
@@ -32,9 +33,9 @@ CONTROLLERS = tuple(FLAGS)
 SYSTEM = "olm-suite-system"
 
 
-def _pod(name: str) -> Endpoint:
+def _pod(name: str, objects: Sequence[Object] = OBJECTS) -> Endpoint:
     """A pod of a controller, as its Deployment makes it."""
-    (found,) = [each for each in OBJECTS if (each["kind"], each["metadata"]["name"]) == ("Deployment", name)]
+    (found,) = [each for each in objects if (each["kind"], each["metadata"]["name"]) == ("Deployment", name)]
     (namespace,) = [each for each in OBJECTS if (each["kind"], each["metadata"]["name"]) == ("Namespace", SYSTEM)]
     template = found["spec"]["template"]
     ports = {port["name"]: port["containerPort"] for port in template["spec"]["containers"][0]["ports"]}
@@ -138,6 +139,27 @@ def test_each_connection_is_permitted(connection: Connection) -> None:
 @pytest.mark.parametrize(("source", "destination", "port"), DENIED)
 def test_other_connections_are_denied(source: str, destination: str, port: int) -> None:
     assert not is_allowed(POLICIES, ENDS[source], ENDS[destination], port)
+
+
+def test_the_console_reaches_what_it_needs_and_is_reached_by_people() -> None:
+    objects = [*OBJECTS, *objects_of(ROOT / "config" / "console")]
+    policies = [each for each in objects if each["kind"] == "NetworkPolicy"]
+    console = _pod("olm-console", objects)
+    for end, port, protocol in (
+        *(("API server", port, "TCP") for port in (443, 6443, 8443)),
+        ("catalogd", 8443, "TCP"),
+        *(("DNS of the cluster", 53, protocol) for protocol in ("TCP", "UDP")),
+    ):
+        assert is_allowed(policies, console, ENDS[end], port, protocol)
+    for end, port in (
+        ("a registry on the internet", 5000),
+        ("metadata of a cloud", 80),
+        ("an operator's webhook", 9443),
+    ):
+        assert not is_allowed(policies, console, ENDS[end], port)
+    assert is_allowed(policies, ENDS["a pod of a tenant"], console, 8443)
+    assert is_allowed(policies, ENDS["Prometheus"], console, 8080)
+    assert not is_allowed(policies, ENDS["a pod of a tenant"], console, 8080)
 
 
 def test_without_the_policies_everything_is_permitted() -> None:

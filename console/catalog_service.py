@@ -1,0 +1,54 @@
+"""Reads of catalogd's Service, for a console in the same cluster: without the detour by the API server's proxy, which only
+people with permissions for Services may use.
+
+Follows no redirect. A token is sent only if catalogd asks for one, over HTTPS.
+"""
+
+from __future__ import annotations
+
+import aiohttp
+
+from olmkit.api.meta import Object
+from olmkit.errors import Forbidden, Unavailable
+from olmkit.runtime.client import parse_object, read_body
+from olmkit.tls.client_tls import ClientTls
+
+TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=3)
+UNAUTHORIZED = 401
+
+
+class CatalogService:
+    """catalogd at a URL such as https://catalogd-catalogserver.olm-suite-system.svc. close() it."""
+
+    def __init__(self, url: str, trust: ClientTls) -> None:
+        self._url = url.rstrip("/")
+        self._trust = trust
+        self._session: aiohttp.ClientSession | None = None
+
+    async def get(self, target: str, token: str) -> Object:
+        """The JSON object at a path, for the user of a token. Raises ApiError."""
+        try:
+            status, found = await self._get(target, {})
+            if status == UNAUTHORIZED and token and self._url.startswith("https:"):
+                status, found = await self._get(target, {"Authorization": f"Bearer {token}"})
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Unavailable(0, "NoAnswer", f"no answer from catalogd ({type(error).__name__})") from error
+        if status == UNAUTHORIZED:
+            raise Forbidden(UNAUTHORIZED, "Unauthorized", "catalogd requires a token")
+        return found
+
+    async def _get(self, target: str, headers: dict[str, str]) -> tuple[int, Object]:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(timeout=TIMEOUT)
+        request = self._session.get(
+            self._url + target, headers=headers, ssl=await self._trust.context(), allow_redirects=False
+        )
+        async with request as response:
+            if response.status == UNAUTHORIZED and not headers:
+                return response.status, {}
+            return response.status, parse_object(await read_body(response))
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
