@@ -55,6 +55,8 @@ async def test_only_replicas_can_read_records_and_content(
     for path in (RECORDS, f"/replication/v1/content/{digest}", f"/replication/v1/content/{digest}/all.jsonl"):
         refused = {"nobody": 401, "nonsense": 401, "an account": 403, "operator-controller": 403}
         assert await answers(replicas, replica, path) == {**refused, "catalogd": 200}, path
+    summary = f"/replication/v1/summaries/{world.name}/none"
+    assert await answers(replicas, replica, summary) == {**refused, "catalogd": 404}, "there is no such bundle"
     _, _, body = await replicas.ask(replica, RECORDS, await token(world, "catalogd"))
     assert parse(body).records[world.name].digest == digest
     for path in ("//replication/v1/records", "/%72eplication/v1/records", "/replication/v1//records", "/replication/"):
