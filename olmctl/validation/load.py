@@ -78,9 +78,9 @@ class BundleObjects:
         return found
 
     @property
-    def has_fault(self) -> bool:
-        """True if a file that was read has no object."""
-        return any(isinstance(each, LoadFault) for each in self._read.values())
+    def has_unreadable(self) -> bool:
+        """True if a file that was read is no YAML."""
+        return any(isinstance(each, LoadFault) and each.is_unreadable for each in self._read.values())
 
     def is_csv(self, path: str) -> bool:
         """Report whether the file has a ClusterServiceVersion."""
@@ -235,7 +235,7 @@ def load_objects(objects: BundleObjects, directory: str, origin: str) -> Content
         _visit(loading, path)
     if not loading.has_csv:
         text = f"unable to find a csv in bundle directory {_joined(origin, directory)}"
-        hint = CORRECT_FILES if objects.has_fault else ADD_CSV
+        hint = CORRECT_FILES if objects.has_unreadable else ADD_CSV
         loading.texts.append(loading.locate(LoadFault(text, directory, hint=hint)))
     elif loading.documents is None:
         loading.texts.append(f"unable to load bundle from directory {_joined(origin, directory)}")
@@ -340,7 +340,8 @@ def read_object(data: bytes) -> dict[str, Any]:
     except GoYamlError as error:
         is_yaml = error.text.startswith("yaml: ")
         text = f"error converting YAML to JSON: {error.text}" if is_yaml else error.text
-        raise LoadFault(text, line=error.line, hint=CORRECT_YAML if error.line else NO_OBJECT) from error
+        hint = CORRECT_YAML if error.line else NO_OBJECT
+        raise LoadFault(text, line=error.line, hint=hint, is_unreadable=bool(error.line)) from error
     if value is None:
         return {}
     problem = object_error(value)

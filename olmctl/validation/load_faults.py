@@ -67,6 +67,8 @@ class LoadFault(Exception):
     line: int = 0
     hint: str = ""
     field: str = ""
+    is_unreadable: bool = False
+    """True for a file that is no YAML, so that nobody knows what is in it."""
 
     def __str__(self) -> str:
         return self.text
