@@ -11,6 +11,7 @@ import yaml
 
 from catalogd.__main__ import add_flags as catalog_flags
 from catalogd.http.compression import COMPRESSION_LIMITS as ENCODING
+from catalogd.http.package_manifests import API_VERSION
 from catalogd.ingest.load_task import LOAD_LIMITS as LOADING
 from devcluster.cluster import Cluster
 from devcluster.processes import REPOSITORY
@@ -155,6 +156,12 @@ def test_the_role_that_reads_resolutions_names_their_paths(installed: Cluster) -
     role = json.loads(installed.kubectl("get", "clusterrole", "olm-suite-resolution-reader", "-o", "json"))
     (rule,) = role["rules"]
     assert rule == {"nonResourceURLs": [RESOLUTIONS_PATH, f"{RESOLUTIONS_PATH}/*"], "verbs": ["get"]}
+
+
+def test_the_role_that_reads_catalogs_reads_them_as_package_manifests_too(installed: Cluster) -> None:
+    role = json.loads(installed.kubectl("get", "clusterrole", "olm-suite-catalog-reader", "-o", "json"))
+    (rule,) = role["rules"]
+    assert f"/apis/{API_VERSION}/*" in rule["nonResourceURLs"]
 
 
 def test_the_default_namespaces_of_the_controllers_exist(installed: Cluster) -> None:
