@@ -25,6 +25,7 @@ MAX_DEPTH: Final = 32
 MAX_EXAMPLES: Final = 50
 """Examples of one kind."""
 _MAX_TEMPLATE_DEPTH: Final = 6
+_OUTSIDE: Final = ("apiVersion", "kind", "metadata", "status")
 _ZEROS: Final[Mapping[str, Any]] = {"boolean": False, "array": [], "object": {}, "string": "", "int-or-string": ""}
 
 
@@ -71,11 +72,8 @@ def begun(document: Mapping[str, Any], namespace: str) -> dict[str, Any]:
         kept.pop(name, None)
     if namespace:
         kept["namespace"] = namespace
-    return {
-        key: kept if key == "metadata" else value
-        for key, value in {"metadata": {}, **document}.items()
-        if key != "status"
-    }
+    first = {key: document[key] for key in ("apiVersion", "kind") if key in document}
+    return {**first, "metadata": kept, **{key: value for key, value in document.items() if key not in _OUTSIDE}}
 
 
 def empty_template(schema: Schema, api_version: str, kind: str) -> Example:

@@ -16,6 +16,7 @@ from console.page import FIELD_MANAGER, Answer, BadInput, Page, PageRequest, Red
 from console.pages.previews import Preview, install_preview, upgrade_preview
 from console.routes import Route
 from console.views.changes import Button, ChangeView, Notice, Section
+from olmctl.questions.errors import QuestionError
 from olmctl.questions.operator_state import (
     available_version,
     awaits_approval,
@@ -26,6 +27,7 @@ from olmctl.questions.operator_state import (
     text_at,
 )
 from olmctl.questions.removal import CASCADE, Removal, removal_of
+from olmctl.questions.upgrade import check_changes
 from olmkit.api import operators
 from olmkit.api.meta import Object, unchanged_precondition
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
@@ -224,6 +226,11 @@ async def exclude(request: PageRequest) -> Answer:
 
 async def _other_version(request: PageRequest, found: Object, version: str) -> Answer:
     name = request.path["name"]
+    notices = []
+    try:
+        await check_changes(request.session, found, {"version": version})
+    except QuestionError as error:
+        notices.append(Notice("warn", "This may come to nothing.", error.message))
     view = ChangeView(
         f"Follow version {version} only",
         f"Operator {name} is pinned to {version}: it is not upgraded until its version is changed.",
@@ -231,6 +238,7 @@ async def _other_version(request: PageRequest, found: Object, version: str) -> A
         f"/operators/{name}/version",
         await _button(request, f"Pin to {version}"),
         f"/operators/{name}",
+        notices=tuple(notices),
         sections=(Section("The version", facts=(("Runs", installed(found) or "nothing"), ("Wanted", version))),),
         commands=(Command("olm", commands.line("olm", "upgrade", name, "--version", version)),),
         hidden=_seen(found, ("version", version)),

@@ -106,6 +106,7 @@ async def test_a_pause_ends(kind: Cluster, admin: Browser, operator: Object) -> 
 async def test_another_version_is_pinned(kind: Cluster, admin: Browser, operator: Object) -> None:
     page = await admin.get(f"{PATH}/upgrade?version=1.2.3")
     assert "olm upgrade acted --version 1.2.3" in words(page)
+    assert "This may come to nothing. acted: no catalog upgrades 1.0.0 to 1.2.3" in words(page)
     await admin.post(f"{PATH}/version", fields(page))
     assert get(kind)["spec"] == {**operator["spec"], "version": "1.2.3"}
 
