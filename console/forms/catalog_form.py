@@ -86,7 +86,8 @@ def read(texts: Texts, before: Mapping[str, Any]) -> Read:
     given = {**known, **{name: texts[name].strip() for name in NAMES if name in texts}}
     problems: dict[str, str] = {}
     _check(given, problems)
-    result: Any = {"apiVersion": catalogs.KIND.api_version, "kind": "Catalog", **before}
+    head = {"apiVersion": catalogs.KIND.api_version, "kind": "Catalog", "metadata": before.get("metadata", {})}
+    result: Any = {**head, **before}
     result = with_value(result, ("metadata", "name"), given["name"])
     if given["type"] != known["type"] or not before:
         result = with_value(result, ("spec", "source"), {"type": given["type"]})

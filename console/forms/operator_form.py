@@ -131,7 +131,8 @@ def read(texts: Texts, before: Mapping[str, Any], modes: Iterable[Mode] = ()) ->
     known = texts_of(before)
     given = {**known, **{name: texts[name].strip() for name in NAMES if name in texts}}
     problems: dict[str, str] = {}
-    result: Any = {"apiVersion": operators.KIND.api_version, "kind": "Operator", **before}
+    head = {"apiVersion": operators.KIND.api_version, "kind": "Operator", "metadata": before.get("metadata", {})}
+    result: Any = {**head, **before}
     result = with_value(result, ("metadata", "name"), given["name"])
     for name, place in _PLACES.items():
         if given[name] != known[name]:

@@ -22,10 +22,16 @@ from console.commands import (
     refresh,
     uninstall,
 )
+from console.forms.operator_form import read
 from olmkit.api.meta import Kind
 
 LABEL = "olm.operatorframework.io/metadata.name"
 EVIL = "x'; rm -rf / #$(reboot)`reboot`\nEOF\n\"&|"
+
+
+def test_the_manifest_of_a_form_begins_as_people_write_it() -> None:
+    text = install_commands(read({"name": "p"}, {"spec": {"packageName": "p"}}).operator)[2].text
+    assert [line.partition(":")[0] for line in text.splitlines()][:3] == ["apiVersion", "kind", "metadata"]
 
 
 def operator(name: str = "p", **spec: Any) -> dict[str, Any]:
