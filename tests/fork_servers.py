@@ -28,6 +28,7 @@ import pytest
 from olmkit.jobs import fork_client, fork_server
 
 _MODULES = (
+    "catalogd.bundle_summaries.summary_job",
     "catalogd.http.compression_job",
     "catalogd.ingest.load_job",
     "operator_controller.resolution.solve_job",

@@ -98,6 +98,9 @@ CONNECTIONS = (
     ),
     *(Connection(name, "a registry on the internet", 22, SSH, "git over ssh") for name in ("catalogd", "rukpak")),
     Connection("catalogd", "catalogd", 8443, "catalogd/replication/follower.py", "replicas copy from the leader"),
+    Connection(
+        "catalogd", "catalogd", 8443, "catalogd/bundle_summaries/leader_summaries.py", "the leader makes summaries"
+    ),
     Connection("rukpak", "rukpak", 9443, "rukpak/bundle/leader_forwarding.py", "the leader has the files of Bundles"),
     Connection("operator-controller", "catalogd", 8443, "operator_controller/catalog_cache/client.py", "catalogs"),
     Connection(

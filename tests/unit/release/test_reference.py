@@ -22,6 +22,7 @@ INTERNAL = {
     "core.rukpak.io/impersonated-by",  # the extra of a user, which nobody writes: docs/security.md
     "olm.operatorframework.io/scorecard",  # of the pods of one run of `olm bundle scorecard`, which deletes them
     "operators.operatorframework.io/builder",  # of operator-sdk, in a ClusterServiceVersion: the program that generated it
+    "operators.operatorframework.io/internal-objects",  # of authors, in a ClusterServiceVersion: kinds that people do not create
     "operators.operatorframework.io/display-names",  # within the annotation with the properties of a bundle
 }
 
