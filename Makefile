@@ -8,7 +8,7 @@ TEST_CLUSTER := $(if $(filter command line,$(origin KUBECONFIG)),$(KUBECONFIG),$
 # Processes share the test files in the order of their collection (tests/conftest.py), each with its own cluster; with TEST_CLUSTER one.
 workers = $(if $(TEST_CLUSTER),,-n $(1) --dist loadfile --no-loadscope-reorder)
 # Tiers with programs of their own: directories of tests. `make test` leaves them out.
-OWN_TIERS := alerts certmanager gitops image node release signatures
+OWN_TIERS := alerts browser certmanager gitops image node release signatures
 # Tiers without a cluster and, but for a few files, without processes.
 PURE_TIERS := cases corpus unit
 # Long proofs of promises that shorter tests prove too: marked tests, wherever they are. Only their own targets run them.
@@ -28,7 +28,7 @@ timed = began=$$SECONDS; $(2) && echo "$$((SECONDS - began)) $(1)" >> .cache/sec
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: $(OWN_TIERS) $(LONG_TIERS) help setup lock format generate check unit coverage integration cluster e2e corpus buildah test audit dist docs bench demo clean short-node busy-tiers pure-tiers beside-tests compiled beside-setup programs $(CHECKS)
+.PHONY: $(OWN_TIERS) $(LONG_TIERS) help setup lock format generate check unit coverage integration cluster e2e corpus buildah chromium console test audit dist docs bench demo clean short-node busy-tiers pure-tiers beside-tests compiled beside-setup programs $(CHECKS)
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -100,6 +100,14 @@ e2e: setup ## the scenarios of the guide; `make e2e KUBECONFIG=...` runs them on
 
 buildah: setup ## install buildah, which tests/e2e uses to build images (Debian, as root; `make test` does it too)
 	$(BIN)/python -m devcluster.buildah
+
+browser: setup ## the pages of the console in Chromium: accessibility, narrow screens, the keyboard, no JavaScript (Debian, as root)
+	$(BIN)/pytest tests/browser
+
+console: browser ## the same as `make browser`
+
+chromium: setup ## install chromium, which tests/browser uses (Debian, as root)
+	$(BIN)/python -m devcluster.chromium
 
 corpus: setup ## tests over real catalogs and bundles (OLM_CORPUS, default ../shared/corpus)
 	$(BIN)/pytest -m "corpus and not scale" tests

@@ -1,0 +1,102 @@
+"""Every page in Chromium: rules of accessibility, narrow screens, the keyboard alone, and without JavaScript."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import Opened, picture
+
+axe = pytest.importorskip(
+    "axe_playwright_python.async_playwright", reason="axe is not installed: `make setup` installs it"
+)
+
+PAGES = {
+    "catalog": "/catalog",
+    "package": "/catalog/shop/package-00",
+    "versions": "/catalog/shop/package-00/versions",
+    "operators": "/operators",
+    "operator": "/operators/waiting",
+    "objects": "/operators/waiting/objects",
+    "why": "/operators/waiting/why",
+    "yaml": "/operators/waiting/yaml",
+    "catalogs": "/catalogs",
+    "catalog-detail": "/catalogs/shop",
+    "suite": "/suite",
+}
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
+    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
+    "narrow": {"viewport": {"width": 320, "height": 700}, "color_scheme": "light"},
+}
+OVERHANG = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_pages_follow_the_rules_of_accessibility_and_fit_the_screen(opened: Opened, look: str) -> None:
+    async with opened("/", **LOOKS[look]) as page:
+        for name, path in PAGES.items():
+            await page.goto(path)
+            found = await axe.Axe().run(page)
+            broken = [
+                (each["id"], [node["html"][:200] for node in each["nodes"][:2]])
+                for each in found.response["violations"]
+            ]
+            assert (name, broken) == (name, [])
+            assert (name, await page.evaluate(OVERHANG)) == (name, 0)
+            await picture(page, f"{name}-{look}")
+
+
+async def test_a_package_is_found_and_opened_with_the_keyboard_alone(opened: Opened) -> None:
+    async with opened("/catalog", **LOOKS["light"]) as page:
+        await page.keyboard.press("/")
+        assert await page.evaluate("document.activeElement.id") == "q"
+        await page.keyboard.type("package-1")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url(re.compile("q=package-1"))
+        for _ in range(40):
+            await page.keyboard.press("Tab")
+            if await page.evaluate("document.activeElement.closest('.card') !== null"):
+                break
+        await page.keyboard.press("ArrowRight")
+        assert await page.evaluate("document.activeElement.textContent") == "package-11"
+        await page.keyboard.press("Enter")
+        await page.wait_for_url(re.compile("/catalog/shop/package-11"))
+        await page.keyboard.press("v")
+        await page.wait_for_url(re.compile("/versions"))
+
+
+async def test_rows_are_walked_with_letters_that_can_be_turned_off(opened: Opened) -> None:
+    async with opened("/operators", **LOOKS["light"]) as page:
+        await page.keyboard.press("j")
+        assert await page.evaluate("document.activeElement.textContent") == "broken"
+        await page.keyboard.press("j")
+        assert await page.evaluate("document.activeElement.textContent") == "waiting"
+        await page.click("#keys")
+        await page.keyboard.press("k")
+        assert await page.evaluate("document.activeElement.id") == "keys"
+
+
+async def test_the_theme_is_kept(opened: Opened) -> None:
+    async with opened("/suite", **LOOKS["light"]) as page:
+        await page.click("#theme")
+        await page.click("#theme")
+        await page.goto("/catalogs")
+        assert await page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+async def test_the_menu_opens_on_a_narrow_screen(opened: Opened) -> None:
+    async with opened("/catalog", **LOOKS["narrow"]) as page:
+        await page.click(".menu-btn")
+        await page.click("#nav a[href='/operators']")
+        await page.wait_for_url(re.compile("/operators$"))
+
+
+async def test_pages_are_complete_without_javascript(opened: Opened) -> None:
+    async with opened("/catalog", java_script_enabled=False, **LOOKS["light"]) as page:
+        assert await page.locator(".card").count() == 30
+        for path in PAGES.values():
+            await page.goto(path)
+            assert await page.locator("h1").count() == 1
