@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
+from console.page import Answer, Page, PageRequest
+from console.routes import Route
 from devcluster.cluster import Cluster
 from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
 from tests.cluster.olmkit.conftest import NAMESPACE, until_allowed
+from tests.console import Browser, running_console
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,50 @@ class Accounts:
     admin: str
     team: str
     nobody: str
+
+
+async def show_user(request: PageRequest) -> Answer:
+    """The name of the user."""
+    return Page("user.html", request.user.name, "User")
+
+
+HOME: Mapping[str, Any] = {
+    "routes": (Route("GET", "/", show_user), Route("GET", "/suite", show_user)),
+    "templates": {"user.html": '{% extends "base.html" %}{% block main %}{{ value }}{% endblock %}'},
+}
+"""A console whose pages say who reads them."""
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Tokens of two ServiceAccounts that may read what everybody may read in a cluster. The names of their users end with
+    :anna and :ben."""
+
+    anna: str
+    ben: str
+
+
+@pytest.fixture(scope="package")
+def tokens(cluster: Cluster) -> Iterator[Tokens]:
+    """Accounts for the tests that need a session, and no rights of their own."""
+    name = f"console-{uuid.uuid4().hex[:10]}"
+    cluster.kubectl("create", "namespace", name)
+    made = []
+    for account in ("anna", "ben"):
+        cluster.kubectl("create", "serviceaccount", account, f"--namespace={name}")
+        made.append(cluster.kubectl("create", "token", account, f"--namespace={name}").strip())
+    binding = ("--clusterrole=view", f"--serviceaccount={name}:anna", f"--serviceaccount={name}:ben")
+    cluster.kubectl("create", "clusterrolebinding", name, *binding)
+    yield Tokens(*made)
+    cluster.kubectl("delete", "clusterrolebinding", name)
+    cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture
+async def browser(cluster: Cluster) -> AsyncIterator[Browser]:
+    """A browser at a console where people paste tokens. It has no session."""
+    async with running_console(str(cluster.kubeconfig), **HOME) as found:
+        yield found
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ import pytest
 from console.live.hub import MAX_STREAMS
 from console.page import Answer, Page, PageRequest
 from console.routes import Route, Watch
-from olmkit.api import operators
+from devcluster.cluster import Cluster
+from tests.cluster.console.conftest import Tokens
+from tests.cluster.olmkit.conftest import CONFIG_MAP
 from tests.console import Browser, running_console
-from tests.integration.console.conftest import ANNA
-from tests.servers.reviewing_api import ReviewingApi
 
 TEMPLATES = {"page.html": '{% extends "base.html" %}{% block main %}{{ value }}{% endblock %}'}
 
@@ -25,14 +25,14 @@ async def show(request: PageRequest) -> Answer:
     return Page("page.html", request.user.name, "Page")
 
 
-ROUTES = (Route("GET", "/page", show, (Watch(operators.KIND),)), Route("GET", "/still", show))
+ROUTES = (Route("GET", "/page", show, (Watch(CONFIG_MAP, "default"),)), Route("GET", "/still", show))
 
 
 @pytest.fixture
-async def browser(api: ReviewingApi) -> AsyncIterator[Browser]:
+async def browser(cluster: Cluster, tokens: Tokens) -> AsyncIterator[Browser]:
     """A browser with a session of Anna."""
-    async with running_console(str(api.kubeconfig), routes=ROUTES, templates=TEMPLATES) as found:
-        await found.log_in(ANNA)
+    async with running_console(str(cluster.kubeconfig), routes=ROUTES, templates=TEMPLATES) as found:
+        await found.log_in(tokens.anna)
         yield found
 
 

@@ -7,16 +7,16 @@ import io
 import pytest
 
 from console.middlewares import HEADERS
+from tests.cluster.console.conftest import Tokens
 from tests.console import Browser, mark_in
-from tests.integration.console.conftest import ANNA, BEN
 
 ELSEWHERE = {"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}
 
 
 @pytest.fixture
-async def logged_in(browser: Browser) -> Browser:
+async def logged_in(browser: Browser, tokens: Tokens) -> Browser:
     """The browser with a session of Anna."""
-    await browser.log_in(ANNA)
+    await browser.log_in(tokens.anna)
     return browser
 
 
@@ -81,11 +81,11 @@ async def test_a_form_without_the_mark_of_the_session_does_nothing(logged_in: Br
     assert (await logged_in.get("/")).status == 200
 
 
-async def test_the_mark_of_another_session_counts_for_nothing(browser: Browser) -> None:
-    await browser.log_in(BEN)
+async def test_the_mark_of_another_session_counts_for_nothing(browser: Browser, tokens: Tokens) -> None:
+    await browser.log_in(tokens.ben)
     of_ben = mark_in((await browser.get("/")).text)
     browser.cookies.clear()
-    await browser.log_in(ANNA)
+    await browser.log_in(tokens.anna)
     assert (await browser.post("/logout", {"csrf": of_ben})).status == 403
 
 

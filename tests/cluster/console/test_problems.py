@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import pytest
 
 from console.page import Answer, BadInput, NotThere, PageRequest
 from console.routes import Route
+from devcluster.cluster import Cluster
 from olmctl.questions.errors import NothingFound, QuestionError, Refused
 from olmkit.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, Unavailable
+from tests.cluster.console.conftest import Tokens
 from tests.console import running_console
-from tests.integration.console.conftest import ANNA
-from tests.servers.reviewing_api import reviewing_api
 
 REFUSAL = (
     'operators.operators.operatorframework.io "x" is forbidden: User "anna" cannot patch resource "operators" in API group '
@@ -46,25 +45,23 @@ def failing(error: Exception) -> Callable[[PageRequest], Awaitable[Answer]]:
         pytest.param(QuestionError("it is being deleted"), 400, "it is being deleted", id="not now"),
     ],
 )
-async def test_an_error_has_a_page(tmp_path: Path, error: Exception, status: int, said: str) -> None:
-    async with reviewing_api(tmp_path, {ANNA: "anna"}) as api:
-        routes = [Route("GET", "/", failing(error))]
-        async with running_console(str(api.kubeconfig), routes=routes) as browser:
-            await browser.log_in(ANNA)
-            answer = await browser.get("/")
+async def test_an_error_has_a_page(cluster: Cluster, tokens: Tokens, error: Exception, status: int, said: str) -> None:
+    routes = [Route("GET", "/", failing(error))]
+    async with running_console(str(cluster.kubeconfig), routes=routes) as browser:
+        await browser.log_in(tokens.anna)
+        answer = await browser.get("/")
     assert answer.status == status
     assert said in answer.text
     assert "<script>" not in answer.text
 
 
 async def test_an_unexpected_error_has_an_id_that_the_log_has_too(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    cluster: Cluster, tokens: Tokens, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with reviewing_api(tmp_path, {ANNA: "anna"}) as api:
-        routes = [Route("GET", "/", failing(KeyError("an inner word")))]
-        async with running_console(str(api.kubeconfig), routes=routes) as browser:
-            await browser.log_in(ANNA)
-            answer = await browser.get("/")
+    routes = [Route("GET", "/", failing(KeyError("an inner word")))]
+    async with running_console(str(cluster.kubeconfig), routes=routes) as browser:
+        await browser.log_in(tokens.anna)
+        answer = await browser.get("/")
     assert answer.status == 500
     identity = answer.text.partition("<code>")[2].partition("</code>")[0]
     assert identity
