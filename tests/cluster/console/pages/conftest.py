@@ -79,10 +79,15 @@ def kind(definitions: Cluster) -> Iterator[Cluster]:
     read_kind(cluster, f"/apis/{GROUP}/v1/{PLURAL}")
     for user, rules in USERS.items():
         _allow(cluster, user, rules)
+    _allow(cluster, "admin", [])
+    cluster.kubectl(
+        "create", "clusterrolebinding", "forms-all", "--clusterrole=cluster-admin", "--serviceaccount=forms:admin"
+    )
     yield cluster
+    cluster.kubectl("delete", "clusterrolebinding", "forms-all")
     cluster.kubectl("delete", "crd", f"{PLURAL}.{GROUP}")
     cluster.kubectl("delete", "namespace", "forms", "--wait=false")
-    for user in USERS:
+    for user in (*USERS, "admin"):
         cluster.kubectl("delete", "clusterrole,clusterrolebinding", f"forms-{user}", "--ignore-not-found")
 
 
@@ -106,20 +111,17 @@ async def admin(kind: Cluster) -> AsyncIterator[Browser]:
         yield browser
 
 
+_tokens: dict[tuple[str, str], str] = {}
+"""The tokens by kubeconfig and user: each costs a process."""
+
+
 async def token(cluster: Cluster, user: str) -> str:
     """The token of a user."""
-    if user == "admin":
-        made = cluster.kubectl("get", "serviceaccount", "admin", "-n", "forms", "--ignore-not-found", "-o", "name")
-        if not made:
-            cluster.kubectl("create", "serviceaccount", "admin", "-n", "forms")
-            cluster.kubectl(
-                "create",
-                "clusterrolebinding",
-                "forms-admin",
-                "--clusterrole=cluster-admin",
-                "--serviceaccount=forms:admin",
-            )
-    return (await asyncio.to_thread(cluster.kubectl, "create", "token", user, "-n", "forms")).strip()
+    key = (str(cluster.kubeconfig), user)
+    if key not in _tokens:
+        made = await asyncio.to_thread(cluster.kubectl, "create", "token", user, "-n", "forms", "--duration=2h")
+        _tokens[key] = made.strip()
+    return _tokens[key]
 
 
 async def logged_in(browser: Browser, cluster: Cluster, user: str) -> Browser:
