@@ -18,7 +18,6 @@ from olmctl.validation.load_faults import (
     ADD_ANNOTATIONS,
     ADD_CSV,
     ADD_KIND,
-    ADD_MANIFESTS,
     CORRECT_FILES,
     CORRECT_YAML,
     CRD_V1,
@@ -30,6 +29,7 @@ from olmctl.validation.load_faults import (
     REMOVE_HIDDEN,
     REPLACE_LINK,
     LoadFault,
+    no_manifests_hint,
     no_metadata_hint,
     type_fault,
 )
@@ -171,7 +171,7 @@ def find_metadata(tree: FileTree, origin: str) -> tuple[Mapping[str, str], str]:
                 return annotations, path
     text = f"metadata not found in {origin}"
     if ANNOTATIONS_FILE not in tree.files:
-        raise LoadFault(text, hint=no_metadata_hint(tree))
+        raise LoadFault(text, hint=no_metadata_hint(tree, origin))
     line = line_of(tree.files[ANNOTATIONS_FILE], ("annotations",))
     raise LoadFault(text, ANNOTATIONS_FILE, line, ADD_ANNOTATIONS, "annotations")
 
@@ -211,9 +211,8 @@ def media_type(objects: BundleObjects, directory: str, origin: str) -> str:
         if start + name in tree.unreadable:
             raise LoadFault(f"Unable to read file {origin}/{start}{name} in bundle", start + name, hint=REPLACE_LINK)
     if not names:
-        raise LoadFault(
-            f"The directory {_joined(origin, directory)} contains no yaml files", directory, hint=ADD_MANIFESTS
-        )
+        text = f"The directory {_joined(origin, directory)} contains no yaml files"
+        raise LoadFault(text, directory, hint=no_manifests_hint(tree, origin))
     if "Chart.yaml" in names and _is_chart(tree.files[f"{start}Chart.yaml"]):
         return HELM
     return REGISTRY if any(objects.is_csv(start + name) for name in names) else PLAIN

@@ -84,10 +84,25 @@ def type_fault(text: str, type_name: str, value: Any, file: str, data: bytes) ->
     return LoadFault(text, file, line_of(data, wrong.path), hint, field)
 
 
-def no_metadata_hint(tree: FileTree) -> str:
+def no_metadata_hint(tree: FileTree, origin: str) -> str:
     """The hint about a directory without annotations: it is another one than was meant, or they are missing."""
     is_bundle = "manifests" in tree.directories or "metadata" in tree.directories
-    return ADD_METADATA if is_bundle else GIVE_BUNDLE
+    return ADD_METADATA if is_bundle else _bundles_below(tree, origin) or GIVE_BUNDLE
+
+
+def no_manifests_hint(tree: FileTree, origin: str) -> str:
+    """The hint about a directory without manifests: the bundle is in a directory below it, or they are missing."""
+    is_bundle = "manifests" in tree.directories or "metadata" in tree.directories
+    return (not is_bundle and _bundles_below(tree, origin)) or ADD_MANIFESTS
+
+
+def _bundles_below(tree: FileTree, origin: str) -> str:
+    """The hint that names the bundles in the directories below; empty if there are none."""
+    above = (path.removesuffix("/manifests") for path in tree.directories if path.endswith("/manifests"))
+    found = sorted(f"{origin}/{path}" for path in above if f"{path}/metadata" in tree.directories)
+    if not found:
+        return ""
+    return f"Give the directory of a bundle, such as {found[0]}: {origin} itself is none."
 
 
 def wanted(type_name: str) -> str:

@@ -195,3 +195,12 @@ def test_what_a_person_writes_for_a_type(type_name: str, text: str) -> None:
 
 def test_a_path_as_messages_show_it() -> None:
     assert dotted(("spec", "installModes", 0, "type")) == "spec.installModes[0].type"
+
+
+@pytest.mark.parametrize("without", ["", ANNOTATIONS_FILE], ids=["a whole bundle", "a bundle without annotations"])
+def test_the_bundle_below_the_directory_is_named(without: str) -> None:
+    contents = {f"bundle/{path}": data for path, data in files().items() if path != without}
+    directories = frozenset({"bundle", "bundle/manifests", "bundle/metadata", "config", "config/manifests"})
+    assert fault(contents, directories).hint.startswith(
+        "Give the directory of a bundle, such as b/bundle: b itself is none."
+    )
