@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from olmctl.bundle.archive import Archive
@@ -63,6 +63,13 @@ class Request:
         return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": self.name}, "spec": spec}
 
 
+def with_kept_namespace(request: Request, existing: Object | None) -> Request:
+    """The same with the install namespace of what is there, unless another one is asked for: a move deletes the old one."""
+    key = "installNamespace"
+    known = text_at(existing, "spec", key)
+    return replace(request, settings={key: known, **request.settings}) if known else request
+
+
 class _Changed(CommandError):
     """The BundleDeployment has another bundle than the one that was applied: what the command has to say is not about it."""
 
@@ -74,32 +81,51 @@ async def install(session: Session, request: Request) -> Object:
         await check_access(session)
     await _check_requirements(session, request)
     existing = await _existing(session, request, deadline)
+    request = with_kept_namespace(request, existing)
     if existing is None and request.source.package and not request.is_forced:
         await _check_package(session, request)
     applied = await _apply(session, request, existing)
-    hint = f"(olm why {request.name} explains it, olm bundle cleanup {request.name} removes what was installed)"
     try:
         return await _finish(session, request, applied, deadline)
     except asyncio.CancelledError:
         if not request.is_watched and not session.time.limits.expired():
-            fail(f"interrupted: BundleDeployment {request.name} stays, and the cluster continues to install it {hint}")
+            hint = ways(request.name, request.source, existing, None)
+            fail(
+                f"interrupted: BundleDeployment {request.name} stays, and the cluster continues to install it ({hint})"
+            )
         raise
     except _Changed:
         raise
     except CommandError as error:
-        await _check_unchanged(session, applied)
+        hint = ways(request.name, request.source, existing, await _unchanged(session, applied))
         is_unseen = error.status == TIMED_OUT and str(error).endswith(NOT_SEEN)
         problem = await not_running(session, RUKPAK) if is_unseen else ""
-        lines = (f"{error}{f', but {problem}' if problem else ''} {hint}", *options_for(str(error)))
+        lines = (f"{error}{f', but {problem}' if problem else ''} ({hint})", *options_for(str(error)))
         raise CommandError(error.status, "\n".join(lines)) from error
 
 
-async def _check_unchanged(session: Session, applied: Object) -> None:
-    """Raises CommandError if the BundleDeployment has another bundle by now, so that what failed is not about it."""
+def ways(name: str, source: BundleSource, existing: Object | None, found: Object | None) -> str:
+    """The commands for an installation that failed or was interrupted. The removal of what ran before is not advised."""
+    before = part(existing or {}, "status", "installed")
+    if before is None or part(before, "spec", "source") == part(source.template(), "spec", "source"):
+        return f"olm why {name} explains it, olm bundle cleanup {name} removes the BundleDeployment"
+    earlier = text_at(before, "name") or "the earlier bundle"
+    image = text_at(before, "spec", "source", "image", "ref")
+    back = f"olm bundle upgrade {image or 'DIRECTORY'} --name {name} returns to {earlier}"
+    now, is_whole = part(found or {}, "status", "installed", "bundle"), part(found or {}, "status", "appliedDigest")
+    running = f"{earlier} continues to run, " if is_whole and now == part(before, "bundle") else ""
+    return clean(f"{running}olm why {name} explains it, {back}")
+
+
+async def _unchanged(session: Session, applied: Object) -> Object | None:
+    """The BundleDeployment; None if it cannot be read. Raises CommandError if it has another bundle by now, so that what failed
+    is not about it."""
     try:
-        check_unchanged(applied, await session.client.get(bundledeployments.KIND, applied["metadata"]["name"]))
+        found = await session.client.get(bundledeployments.KIND, applied["metadata"]["name"])
     except ApiError:
-        return
+        return None
+    check_unchanged(applied, found)
+    return found
 
 
 async def _check_requirements(session: Session, request: Request) -> None:

@@ -25,7 +25,7 @@ from olmctl.bundle.install_options import (
 from olmctl.bundle.installed_output import print_installed
 from olmctl.bundle.installing import Request, install
 from olmctl.bundle.source import BundleSource, of_directory, read_source
-from olmctl.commands import FAILED, REFUSED, CommandError, fail
+from olmctl.commands import FAILED, REFUSED, CommandError, fail, warn
 from olmctl.operators.session import on_cluster
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
@@ -45,6 +45,9 @@ async def run(session: Session, bundle: str, name: str | None, seconds: float, *
     source = await read_source(bundle, options, options["pull_secret"])
     if options["watch"] and source.archive is None:
         raise click.UsageError("--watch is for a directory: an image does not change")
+    source.check_found(is_forced=bool(options["force"]))
+    if source.warning:
+        warn(source.warning)
     request = Request(
         deployment_name(source, name),
         source,

@@ -1,7 +1,7 @@
 """The bundle that a command is given: a directory of this machine, which is uploaded, or an image by its reference.
 
-The cluster pulls an image itself. It is read here too, for its name, its upgrades and its requirements, and a warning says so if
-that is not possible.
+The cluster pulls an image itself. It is read here too, for its name, its upgrades and its requirements. One that its registry
+does not have is refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import yaml
 from olmctl.bundle.archive import Archive, pack_bundle
 from olmctl.bundle.directory import bundle_files
 from olmctl.bundle.facts import BundleFacts, facts_of
-from olmctl.commands import FAILED, WRONG_USAGE, CommandError, warn
+from olmctl.commands import FAILED, WRONG_USAGE, CommandError
 from olmctl.questions.operator_state import text_at
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments
@@ -60,6 +60,21 @@ class BundleSource:
         """The words about the registry that has no such image; "" if it was read, or cannot be reached."""
         is_missing = self.unread is not None and self.unread.reason == SourceReason.NOT_FOUND
         return self.unread.message if self.unread is not None and is_missing else ""
+
+    @property
+    def warning(self) -> str:
+        """The checks that are left out for an image that cannot be read here, and the cause; "" if it was read."""
+        if self.unread is None:
+            return ""
+        text = f"{self.shown} cannot be read from here, so that its upgrades and requirements are not checked"
+        return clean(f"{text}: {self.unread.message}")
+
+    def check_found(self, *, is_forced: bool) -> None:
+        """Raises CommandError if its registry has no such image: nothing is created or changed for a reference with a mistake. A
+        forced command goes on, because the cluster may read another registry."""
+        if self.not_found and not is_forced:
+            hint = "correct the reference, or push the image first (olm bundle push)"
+            raise CommandError(FAILED, clean(f"{self.not_found}: {hint}"))
 
     def with_secret_of(self, spec: Object) -> BundleSource:
         """The same with the pull secret of a BundleDeployment, unless another one is given or it is a directory."""
@@ -132,7 +147,7 @@ def _is_directory(text: str) -> bool:
 
 
 def _image_facts(image: str, options: Mapping[str, Any]) -> tuple[BundleFacts | None, OlmError | None]:
-    """The facts of an image, or why it cannot be read here, which a warning says. Raises CommandError if it is no bundle."""
+    """The facts of an image, or why it cannot be read here. Raises CommandError if it is no bundle."""
     from olmctl.bundle.pulled_image import pulled  # takes a third of a second, which a directory does not need
     from olmctl.catalog.images import UNREACHABLE
 
@@ -143,6 +158,4 @@ def _image_facts(image: str, options: Mapping[str, Any]) -> tuple[BundleFacts | 
     except OlmError as error:
         if error.reason not in UNREACHABLE:
             raise CommandError(FAILED, error.message) from error
-        text = f"{image} cannot be read from here, so that its upgrades and requirements are not checked"
-        warn(clean(f"{text}: {error.message}"))
         return None, error

@@ -31,13 +31,14 @@ async def upgrade(session: Session, bundle: str, name: str | None, force: bool, 
     """Upgrade what `olm bundle run` has installed to the bundle of a directory or an image."""
     asked = safety_settings(options)
     source = await read_source(bundle, options, options["pull_secret"])
+    source.check_found(is_forced=force)
     found = await _installation(session, source, name)
     spec = own_spec(found.deployment)
     problem = upgrade_problem(source, found)
     if problem and not force:
         raise CommandError(REFUSED, clean(f"{problem}: --force upgrades nevertheless"))
     if problem:
-        warn(clean(problem))
+        warn(source.warning or clean(problem))
     request = Request(found.name, source.with_secret_of(spec), merged(_settings(spec), asked), force, seconds)
     await print_installed(session, source, await install(session, request))
     return 0

@@ -120,7 +120,7 @@ _pull_secret_option = click.option(
     "--namespace",
     type=ObjectName(),
     metavar="NS",
-    help="The install namespace.  [default: the one that the bundle suggests]",
+    help="The install namespace.  [default: that of the installation, or the one that the bundle suggests]",
 )
 @click.option(
     "--install-mode",
@@ -150,7 +150,9 @@ _pull_secret_option = click.option(
 @crd_upgrade_options
 @click.option("--watch", is_flag=True, help="Install the bundle again whenever a file of it is saved, until Ctrl-C.")
 @click.option(
-    "--force", is_flag=True, help="Also if requirements are missing, or others manage the same package or fields."
+    "--force",
+    is_flag=True,
+    help="Also if requirements are missing, the image is not found, or others manage the same package or fields.",
 )
 @timeout_option("How long to wait until it is installed, such as 90s or 10m.  [default: 5m]")
 @image_options
@@ -182,7 +184,7 @@ def run(**given: Any) -> int:
 @click.option(
     "--force",
     is_flag=True,
-    help="Also if the bundle is no upgrade, requirements are missing, or others manage the same fields.",
+    help="Also if the bundle is no upgrade, the image is not found, requirements are missing, or others manage the same fields.",
 )
 @timeout_option("How long to wait until it is installed, such as 90s or 10m.  [default: 5m]")
 @image_options

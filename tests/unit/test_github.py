@@ -5,7 +5,9 @@ actionlint and zizmor check the workflows themselves (`make check`).
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,8 @@ from olmctl.main import olm
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 TEXTS = sorted(path for path in (ROOT / ".github").rglob("*") if path.suffix in (".yml", ".md"))
+SAMPLE = ROOT / "config" / "samples" / "projects" / "greeter" / ".github" / "workflows" / "bundle.yml"
+"""The workflow for authors."""
 MAKEFILE = (ROOT / "Makefile").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 NOT_LONG = {"corpus"}
@@ -45,6 +49,12 @@ def job(workflow: str, name: str) -> dict[str, Any]:
     found: dict[str, Any] = yaml.safe_load((ROOT / ".github" / "workflows" / f"{workflow}.yml").read_text())
     job: dict[str, Any] = found["jobs"][name]
     return job
+
+
+def sample_steps(name: str) -> list[dict[str, Any]]:
+    """The steps of a job of the workflow for authors."""
+    steps: list[dict[str, Any]] = yaml.safe_load(SAMPLE.read_text())["jobs"][name]["steps"]
+    return steps
 
 
 def relative(path: Path) -> str:
@@ -106,3 +116,32 @@ def test_the_commands_that_an_issue_form_asks_for_exist(path: Path) -> None:
             command = command.commands[words.pop(0)]
         known = {option for each in command.get_params(click.Context(command)) for option in each.opts}
         assert {word for word in words if word.startswith("-")} <= known
+
+
+@pytest.mark.parametrize(
+    ("tag", "status", "output"),
+    [
+        pytest.param("v0.2.0", 0, "", id="that is its version"),
+        pytest.param("v0.3.0", 1, "::error::the tag v0.3.0 has a bundle of version 0.2.0\n", id="that is another one"),
+    ],
+)
+def test_an_author_releases_the_bundle_of_the_tag(tag: str, status: int, output: str, tmp_path: Path) -> None:
+    file = tmp_path / "bundle" / "manifests" / "greeter.clusterserviceversion.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text("spec:\n  version: 0.2.0\n")
+    (script,) = (
+        each["run"] for each in sample_steps("release") if each.get("name") == "The tag is the version of the bundle"
+    )
+    shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
+    done = subprocess.run(
+        shell, cwd=tmp_path, env={**os.environ, "GITHUB_REF_NAME": tag}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (status, output, "")
+
+
+def test_only_the_catalog_of_a_release_is_that_of_main() -> None:
+    checkouts = [each["with"] for each in sample_steps("release") if "checkout" in each.get("uses", "")]
+    assert [(each.get("ref"), each.get("path")) for each in checkouts] == [(None, None), ("main", "main")]
+    (publish,) = (each["run"] for each in sample_steps("release") if each.get("name") == "Publish")
+    assert "olm bundle push bundle " in publish
+    assert "--catalog main/catalog " in publish

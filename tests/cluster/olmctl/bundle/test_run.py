@@ -58,7 +58,7 @@ async def test_a_bundle_that_cannot_be_unpacked_is_explained(workshop: Workshop)
     status, out, err = await workshop.olm("run", str(workshop.directory))
     assert (status, "successfully uploaded bundle content" in out) == (1, True)
     assert f"{workshop.name}: Failed to unpack the {workshop.name}-" in err
-    ways = f"(olm why {workshop.name} explains it, olm bundle cleanup {workshop.name} removes what was installed)"
+    ways = f"(olm why {workshop.name} explains it, olm bundle cleanup {workshop.name} removes the BundleDeployment)"
     assert err.splitlines()[-1].endswith(ways)
     status, out, _ = await asyncio.to_thread(workshop.desk.olm, "why", workshop.name)
     assert (status, "Failed to unpack" in out) == (0, True)
@@ -155,7 +155,7 @@ async def test_an_interrupted_wait_says_what_stays(workshop: Workshop) -> None:
         await _lines(process.stdout, errors, "successfully uploaded")
         process.send_signal(signal.SIGINT)
         assert await asyncio.wait_for(process.wait(), 30) == 130
-        ways = f"(olm why {name} explains it, olm bundle cleanup {name} removes what was installed)"
+        ways = f"(olm why {name} explains it, olm bundle cleanup {name} removes the BundleDeployment)"
         text = f"interrupted: BundleDeployment {name} stays, and the cluster continues to install it {ways}"
         assert (await errors).decode().splitlines()[-1] == text
     await workshop.place.at.remove()

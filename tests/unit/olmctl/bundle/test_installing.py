@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from olmctl.bundle.installing import check_unchanged, is_missing_image, owner_error
+from olmctl.bundle.installing import (
+    Request,
+    check_unchanged,
+    is_missing_image,
+    owner_error,
+    ways,
+    with_kept_namespace,
+)
 from olmctl.bundle.source import BundleSource
 from olmctl.commands import FAILED, CommandError
 from olmkit.api.meta import Object
 from olmkit.errors import OlmError
 from tests.unit.olmctl.bundle import installations
 
-IMAGE = {"type": "image", "image": {"ref": "registry.example.com/widgets:v1"}}
-OTHER = {"type": "image", "image": {"ref": "registry.example.com/widgets:v2"}}
-UPLOAD = {"type": "upload", "upload": {"digest": "sha256:0"}}
+IMAGE: Object = {"type": "image", "image": {"ref": "registry.example.com/widgets:v1"}}
+OTHER: Object = {"type": "image", "image": {"ref": "registry.example.com/widgets:v2"}}
+UPLOAD: Object = {"type": "upload", "upload": {"digest": "sha256:0"}}
 GIT = {"type": "git", "git": {"repository": "https://git.example.com/widgets"}}
 
 
@@ -86,3 +93,47 @@ def test_a_deployment_of_an_operator(package: str, text: str) -> None:
     (owner,) = found["metadata"]["ownerReferences"]
     error = owner_error(found, owner, package)
     assert (error.status, str(error)) == (5, text)
+
+
+EXPLAIN = "olm why widgets explains it"
+REMOVE = f"{EXPLAIN}, olm bundle cleanup widgets removes the BundleDeployment"
+RETURN = f"{EXPLAIN}, olm bundle upgrade registry.example.com/widgets:v1 --name widgets returns to widgets.v1"
+
+
+def ran(source: Object, bundle: str = "widgets-1", *, whole: bool = True) -> Object:
+    """A BundleDeployment that has installed a bundle of this source."""
+    record = {"bundle": bundle, "name": "widgets.v1", "spec": {"source": source}}
+    return {"status": {"installed": record, **({"appliedDigest": "sha256:0"} if whole else {})}}
+
+
+@pytest.mark.parametrize(
+    ("existing", "found", "text"),
+    [
+        pytest.param(None, None, REMOVE, id="created"),
+        pytest.param({"status": {}}, {"status": {}}, REMOVE, id="never installed"),
+        pytest.param(ran(OTHER), ran(OTHER), REMOVE, id="the same bundle again"),
+        pytest.param(ran(IMAGE), ran(IMAGE), f"widgets.v1 continues to run, {RETURN}", id="refused as a whole"),
+        pytest.param(ran(IMAGE), ran(IMAGE, whole=False), RETURN, id="refused halfway"),
+        pytest.param(ran(IMAGE), ran(OTHER, "widgets-2"), RETURN, id="installed, and not healthy"),
+        pytest.param(ran(IMAGE), None, RETURN, id="it is not known what runs"),
+        pytest.param(ran(UPLOAD), None, RETURN.replace(IMAGE["image"]["ref"], "DIRECTORY"), id="after a directory"),
+    ],
+)
+def test_what_a_failed_run_advises(existing: Object | None, found: Object | None, text: str) -> None:
+    source = BundleSource(OTHER["image"]["ref"], "widgets", "registry", None, None)
+    assert ways("widgets", source, existing, found) == text
+
+
+@pytest.mark.parametrize(
+    ("settings", "existing", "namespace"),
+    [
+        pytest.param({}, None, None, id="the bundle suggests it"),
+        pytest.param({}, {"spec": {}}, None, id="it was suggested before"),
+        pytest.param({}, {"spec": {"installNamespace": "a"}}, "a", id="it was chosen before"),
+        pytest.param({"installNamespace": "b"}, {"spec": {"installNamespace": "a"}}, "b", id="another one is chosen"),
+    ],
+)
+def test_an_installation_keeps_its_namespace(settings: Object, existing: Object | None, namespace: str | None) -> None:
+    source = BundleSource(OTHER["image"]["ref"], "widgets", "registry", None, None)
+    request = with_kept_namespace(Request("widgets", source, settings, is_forced=False, seconds=1), existing)
+    assert request.manifest()["spec"].get("installNamespace") == namespace

@@ -1,10 +1,12 @@
-"""The name that a bundle gives its BundleDeployment."""
+"""The name that a bundle gives its BundleDeployment, and what is said of an image that cannot be read here."""
 
 from __future__ import annotations
 
 import pytest
 
-from olmctl.bundle.source import default_name
+from olmctl.bundle.source import BundleSource, default_name
+from olmctl.commands import FAILED, CommandError
+from olmkit.errors import OlmError
 
 
 @pytest.mark.parametrize(
@@ -18,3 +20,23 @@ from olmctl.bundle.source import default_name
 )
 def test_the_default_name(text: str, name: str) -> None:
     assert default_name(text) == name
+
+
+def unread(reason: str, message: str) -> BundleSource:
+    return BundleSource("example.com/a:v9", "a", "registry", None, None, unread=OlmError(reason, message))
+
+
+def test_an_image_that_its_registry_does_not_have_is_refused_but_by_force() -> None:
+    missing = unread("ImageNotFound", "image example.com/a:v9 not found (404)")
+    with pytest.raises(CommandError) as caught:
+        missing.check_found(is_forced=False)
+    text = "image example.com/a:v9 not found (404): correct the reference, or push the image first (olm bundle push)"
+    assert (caught.value.status, str(caught.value)) == (FAILED, text)
+    missing.check_found(is_forced=True)
+
+
+def test_an_image_that_only_the_cluster_can_read_is_warned_of() -> None:
+    refused = unread("Unauthorized", "the registry denies access")
+    refused.check_found(is_forced=False)
+    text = "example.com/a:v9 cannot be read from here, so that its upgrades and requirements are not checked: the registry denies"
+    assert refused.warning == f"{text} access"
