@@ -76,11 +76,22 @@ async def _wait(session: Session, name: str, seconds: float) -> None:
     try:
         await wait_until_gone(session, [name], seconds, deleted)
     except CommandError as error:
-        raise CommandError(error.status, str(error) if problem else f"{error}\n{_HINT}") from error
+        late = "" if problem else await not_running(session, RUKPAK)
+        raise CommandError(error.status, unfinished(str(error), problem, late)) from error
     except asyncio.CancelledError:
         if not session.time.limits.expired():
             fail(f"interrupted: the cluster continues to delete BundleDeployment {name}")
         raise
+
+
+def unfinished(text: str, problem: str, late: str) -> str:
+    """The error about a deletion that has not ended. `problem`, `late`: the reason why rukpak did not run when the wait began, or
+    does not run at its end; "" if it does."""
+    if problem:  # which a warning has said
+        return text
+    if late:
+        return f"{text}, but {late}: the deletion continues when it runs again (olm suite status)"
+    return f"{text}\n{_HINT}"
 
 
 def _protection(found: LeftInstallation, is_in_use: bool) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Finds the first custom resource to try of a bundle: in the examples that its ClusterServiceVersion has in `alm-examples`.
 
-An example that the API server would refuse is passed over, by the check that `olm bundle validate` makes.
+An example that kubectl or the API server would refuse is passed over, by the checks that `olm bundle validate` makes.
 
 The text is the publisher's, so it may be anything: what is no custom resource of the bundle is passed over. Pure.
 """
@@ -13,6 +13,7 @@ import orjson
 
 from olmctl.questions.operator_state import text_at
 from olmctl.validation.extra.examples import MAX_EXAMPLES, refusal
+from olmctl.validation.extra.schema_faults import lost_fields
 from olmkit.api.meta import Object
 from rukpak.format.bundle import RegistryBundle
 from rukpak.format.objects import mapping, mappings
@@ -30,17 +31,25 @@ class Example:
 
 
 def first_example(bundle: RegistryBundle, watched: tuple[str, ...], install_namespace: str) -> Example | None:
-    """The first example of a kind that the bundle defines, one with a spec before the others; None if there is none that fits
-    its schema. `watched`: the namespaces that the operator watches."""
+    """The first example of a kind that the bundle defines, one with a spec before the others, and one of a deprecated version
+    after them; None if there is none that fits its schema. `watched`: the namespaces that the operator watches."""
     served = _served(bundle)
-    listed = _examples(bundle.csv_annotations.get(ANNOTATION))[:MAX_EXAMPLES]
-    found = [each for each in listed if _kind(each) in served and _is_named(each)]
-    found.sort(key=lambda each: not isinstance(each.get("spec"), dict))
+    found = own_examples(bundle)
+    found.sort(
+        key=lambda each: (not isinstance(each.get("spec"), dict), served[_kind(each)][1].get("deprecated") is True)
+    )
     chosen = next((each for each in found if _is_accepted(each, served[_kind(each)][1])), None)
     if chosen is None:
         return None
     is_placed = served[_kind(chosen)][0] != "Namespaced" or bool(chosen["metadata"].get("namespace"))
     return Example(chosen, "" if is_placed else _namespace(watched, install_namespace))
+
+
+def own_examples(bundle: RegistryBundle) -> list[Object]:
+    """The examples of kinds that the bundle defines."""
+    served = _served(bundle)
+    listed = _examples(bundle.csv_annotations.get(ANNOTATION))[:MAX_EXAMPLES]
+    return [each for each in listed if _kind(each) in served and _is_named(each)]
 
 
 def _kind(example: Object) -> tuple[str, str]:
@@ -69,7 +78,8 @@ def _examples(text: object) -> list[Object]:
 
 def _is_accepted(example: Object, version: Object) -> bool:
     schema = mapping(mapping(version.get("schema")).get("openAPIV3Schema"))
-    return not refusal(schema, example, "status" in mapping(version.get("subresources")), "the example")
+    is_status_dropped = "status" in mapping(version.get("subresources"))
+    return not refusal(schema, example, is_status_dropped, "the example") and not lost_fields(schema, example)
 
 
 def _served(bundle: RegistryBundle) -> dict[tuple[str, str], tuple[object, Object]]:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import click
 
-from olmctl.bundle.example import Example, first_example
+from olmctl.bundle.example import Example, first_example, own_examples
 from olmctl.bundle.facts import BundleFacts
 from olmctl.bundle.source import BundleSource
 from olmctl.object_text import as_yaml
 from olmctl.questions.installed_objects import InstalledObjects, installed_objects
-from olmctl.questions.operator_state import part, text_at
+from olmctl.questions.operator_state import is_terminating, part, text_at
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api.meta import Object
@@ -38,6 +38,15 @@ async def print_installed(session: Session, source: BundleSource, deployment: Ob
     example = first_example(registry, watched, namespace)
     for line in command(example) if example else ():
         print(line)
+    if example is None and (count := len(own_examples(registry))):
+        click.echo(f"note: {none_fits(count)}", err=True)
+
+
+def none_fits(count: int) -> str:
+    """The sentence about the examples of a bundle, none of which can be created."""
+    several = f"none of the {count} examples of the bundle fits"
+    subject = several if count > 1 else "the example of the bundle does not fit"
+    return f"{subject} its CustomResourceDefinition: olm bundle validate says why"
 
 
 def _watched(facts: BundleFacts | None, deployment: Object, namespace: str) -> tuple[str, ...]:
@@ -56,7 +65,7 @@ def summary(facts: BundleFacts | None, namespace: str, watched: tuple[str, ...],
     name = " ".join(filter(None, (facts.package, facts.version))) if facts else ""
     places = {(): "", ("",): ", watches all namespaces"}
     watching = places.get(watched, f", watches {', '.join(watched)}")
-    counts = Counter(each.kind.kind for each in found.objects)
+    counts = Counter(each.kind.kind for each in found.objects if not is_terminating(each.obj))
     objects = [pluralize(number, kind) for kind, number in sorted(counts.items())]
     if found.problems:
         objects.append(f"{pluralize(len(found.problems), 'kind')} cannot be listed")

@@ -70,6 +70,15 @@ def with_kept_namespace(request: Request, existing: Object | None) -> Request:
     return replace(request, settings={key: known, **request.settings}) if known else request
 
 
+def moved_from(request: Request, existing: Object | None) -> str:
+    """Say what becomes of the namespace that the installation leaves; "" if it leaves none."""
+    old, new = text_at(existing, "status", "installNamespace"), text_at(request.settings, "installNamespace")
+    if not old or not new or old == new:
+        return ""
+    rest = f"{old} is deleted, unless it was there before or has objects of others"
+    return clean(f"{request.name} moves from namespace {old} to {new}: {rest}")
+
+
 class _Changed(CommandError):
     """The BundleDeployment has another bundle than the one that was applied: what the command has to say is not about it."""
 
@@ -82,6 +91,8 @@ async def install(session: Session, request: Request) -> Object:
     await _check_requirements(session, request)
     existing = await _existing(session, request, deadline)
     request = with_kept_namespace(request, existing)
+    if move := moved_from(request, existing):
+        warn(move)
     if existing is None and request.source.package and not request.is_forced:
         await _check_package(session, request)
     applied = await _apply(session, request, existing)
@@ -111,9 +122,11 @@ def ways(name: str, source: BundleSource, existing: Object | None, found: Object
         return f"olm why {name} explains it, olm bundle cleanup {name} removes the BundleDeployment"
     earlier = text_at(before, "name") or "the earlier bundle"
     image = text_at(before, "spec", "source", "image", "ref")
-    back = f"olm bundle upgrade {image or 'DIRECTORY'} --name {name} returns to {earlier}"
     now, is_whole = part(found or {}, "status", "installed", "bundle"), part(found or {}, "status", "appliedDigest")
-    running = f"{earlier} continues to run, " if is_whole and now == part(before, "bundle") else ""
+    is_replaced = now is not None and now != part(before, "bundle")
+    forced = " --force" if is_replaced else ""  # what is installed has no upgrade to it
+    back = f"olm bundle upgrade {image or 'DIRECTORY'} --name {name}{forced} returns to {earlier}"
+    running = f"{earlier} continues to run, " if is_whole and not is_replaced else ""
     return clean(f"{running}olm why {name} explains it, {back}")
 
 

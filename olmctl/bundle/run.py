@@ -122,6 +122,9 @@ async def _watch(session: Session, request: Request) -> None:
                 print(line, flush=True)
             request = replace(request, source=saved)
             installing = asyncio.create_task(_install_watched(session, request))
+    except asyncio.CancelledError:
+        fail(f"interrupted: what is installed stays (olm bundle cleanup {request.name} removes it)")
+        raise
     finally:
         for task in (save, installing):
             task.cancel()

@@ -71,8 +71,9 @@ class BundleSource:
 
     def check_found(self, *, is_forced: bool) -> None:
         """Raises CommandError if its registry has no such image: nothing is created or changed for a reference with a mistake. A
-        forced command goes on, because the cluster may read another registry."""
-        if self.not_found and not is_forced:
+        forced command goes on, because the cluster may read another registry; so does one with a pull secret, because a registry
+        may deny to strangers that the image exists."""
+        if self.not_found and not (is_forced or self.pull_secret):
             hint = "correct the reference, or push the image first (olm bundle push)"
             raise CommandError(FAILED, clean(f"{self.not_found}: {hint}"))
 

@@ -31,24 +31,29 @@ async def upgrade(session: Session, bundle: str, name: str | None, force: bool, 
     """Upgrade what `olm bundle run` has installed to the bundle of a directory or an image."""
     asked = safety_settings(options)
     source = await read_source(bundle, options, options["pull_secret"])
-    source.check_found(is_forced=force)
-    found = await _installation(session, source, name)
+    found = await _installation(session, source, name, is_forced=force)
     spec = own_spec(found.deployment)
+    source = source.with_secret_of(spec)
+    source.check_found(is_forced=force)
     problem = upgrade_problem(source, found)
     if problem and not force:
         raise CommandError(REFUSED, clean(f"{problem}: --force upgrades nevertheless"))
     if problem:
         warn(source.warning or clean(problem))
-    request = Request(found.name, source.with_secret_of(spec), merged(_settings(spec), asked), force, seconds)
+    request = Request(found.name, source, merged(_settings(spec), asked), force, seconds)
     await print_installed(session, source, await install(session, request))
     return 0
 
 
-async def _installation(session: Session, source: BundleSource, name: str | None) -> LeftInstallation:
+async def _installation(
+    session: Session, source: BundleSource, name: str | None, *, is_forced: bool
+) -> LeftInstallation:
     """The installation to upgrade. Raises CommandError."""
     try:
         found = await run_installation(session, name or source.package or source.name)
     except CommandError as error:
+        if error.status == NOT_FOUND:
+            source.check_found(is_forced=is_forced)
         if error.status == NOT_FOUND and (problem := unknown_package(source, name)):
             raise CommandError(FAILED, clean(problem)) from error
         if error.status == NOT_FOUND:

@@ -11,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from olmctl.cli.options import (
+    KEPT,
     Directory,
     ObjectName,
     adoption_policy_option,
@@ -146,8 +147,8 @@ _pull_secret_option = click.option(
     help="The ServiceAccount with whose permissions it is installed.  [default: rukpak's]",
 )
 @_pull_secret_option
-@adoption_policy_option
-@crd_upgrade_options
+@adoption_policy_option()
+@crd_upgrade_options()
 @click.option("--watch", is_flag=True, help="Install the bundle again whenever a file of it is saved, until Ctrl-C.")
 @click.option(
     "--force",
@@ -179,8 +180,8 @@ def run(**given: Any) -> int:
     help="The name of the BundleDeployment.  [default: that of the package]",
 )
 @_pull_secret_option
-@adoption_policy_option
-@crd_upgrade_options
+@adoption_policy_option(KEPT)
+@crd_upgrade_options(KEPT)
 @click.option(
     "--force",
     is_flag=True,

@@ -12,6 +12,7 @@ import click
 from olmctl.cli.completion import CHANNEL, OPERATOR, OPERATOR_OR_PACKAGE, PACKAGE, VERSION, CompletingCommand
 from olmctl.cli.options import (
     GRAPH_FORMATS,
+    KEPT,
     ObjectName,
     adoption_policy_option,
     connection_options,
@@ -80,7 +81,7 @@ def show(**given: Any) -> int:
     type=click.Choice(("Automatic", "Manual")),
     help="Whether each version waits for `olm approve`.  [default: Automatic]",
 )
-@adoption_policy_option
+@adoption_policy_option()
 @click.option(
     "--adopt", is_flag=True, help="Take over the BundleDeployment of the Operator's name, which no Operator owns."
 )
@@ -116,8 +117,8 @@ def install(**given: Any) -> int:
 @click.option(
     "--channel", type=CHANNEL, metavar="CHANNEL", help="The channel to follow; '' follows the package's default."
 )
-@adoption_policy_option
-@crd_upgrade_options
+@adoption_policy_option(KEPT)
+@crd_upgrade_options(KEPT)
 @click.option(
     "--force",
     is_flag=True,

@@ -26,6 +26,8 @@ DOCUMENT_FORMATS = ("json", "yaml")
 """The formats of blobs: olmctl.authoring.serialize.Format."""
 GRAPH_FORMATS = ("mermaid", "text")
 """The formats of a graph: for Mermaid, or for people."""
+KEPT = "that of the installation"
+"""The default of an option that changes a setting, and leaves it as it is without a value."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -96,32 +98,28 @@ def no_headers_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--no-headers", is_flag=True, help="Print no headers.")(command)
 
 
-def adoption_policy_option(command: Command) -> Command:
+def adoption_policy_option(default: str = "Never") -> Callable[[Command], Command]:
     """Add --adoption-policy."""
-    option = click.option(
-        "--adoption-policy",
-        type=click.Choice(ADOPTION_POLICIES),
-        help="Whether objects that exist already, and that nobody manages, are taken over with their data.  [default: Never]",
-    )
-    return option(command)
+    text = "Whether objects that exist already, and that nobody manages, are taken over with their data."
+    return click.option("--adoption-policy", type=click.Choice(ADOPTION_POLICIES), help=f"{text}  [default: {default}]")
 
 
-def crd_upgrade_options(command: Command) -> Command:
+def crd_upgrade_options(default: str = "IfUsed") -> Callable[[Command], Command]:
     """Add --crd-policy, and --ignore-crd-rule as `crd_rules`."""
-    command = click.option(
+    rules = click.option(
         "--ignore-crd-rule",
         "crd_rules",
         metavar="RULE",
         multiple=True,
         help="A rule about CustomResourceDefinitions that refuses nothing; '' for none. May be repeated: replaces those set "
         "before.",
-    )(command)
-    option = click.option(
+    )
+    policy = click.option(
         "--crd-policy",
         type=click.Choice(CRD_POLICIES),
-        help="What refuses an upgrade that changes CustomResourceDefinitions.  [default: IfUsed]",
+        help=f"What refuses an upgrade that changes CustomResourceDefinitions.  [default: {default}]",
     )
-    return option(command)
+    return lambda command: policy(rules(command))
 
 
 _CONNECTION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (

@@ -49,8 +49,9 @@ async def _exclude(session: Session, found: Object, version: str) -> str:
     own = own_spec(found).get(FIELD) or []
     await _apply(session, found, [*own, version])
     running = text_at(found, "status", "installed", "version")
-    note = f"; it runs {running}, which stays until another version replaces it" if is_running(found, version) else ""
-    return f"configured: excludes {version}{note}"
+    until = "the Operator is not Ready until another version replaces it (--undo permits it again)"
+    stays = f"; it runs {running}, which stays, and {until}"
+    return f"configured: excludes {version}{stays if is_running(found, version) else ''}"
 
 
 async def _permit(session: Session, found: Object, entry: str, *, is_forced: bool) -> str:

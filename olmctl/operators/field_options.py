@@ -16,8 +16,14 @@ from olmkit.api.crd_upgrade_rules import CrdUpgradeRule
 
 def check_exact_version(text: str) -> None:
     """Raises UsageError for a text that is not one exact version."""
-    if len(text) > operators.MAX_VERSION_LENGTH or not re.fullmatch(operators.EXACT_VERSION_PATTERN, text):
-        raise click.UsageError(f"{clean(text)!r} is not one exact version, such as 1.2.3")
+    if not _is_exact(text):
+        meant = text.removeprefix("v")  # the tag of an image has it
+        hint = f": write {meant}" if meant != text and _is_exact(meant) else ", such as 1.2.3"
+        raise click.UsageError(f"{clean(text)!r} is not one exact version{hint}")
+
+
+def _is_exact(text: str) -> bool:
+    return len(text) <= operators.MAX_VERSION_LENGTH and bool(re.fullmatch(operators.EXACT_VERSION_PATTERN, text))
 
 
 def check_fields(spec: Mapping[str, object]) -> None:

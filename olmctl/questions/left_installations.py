@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from olmctl.questions.errors import NothingFound
-from olmctl.questions.operator_state import is_terminating, part, text_at
+from olmctl.questions.operator_state import is_terminating, is_true, part, text_at
 from olmctl.questions.session import FIELD_MANAGER, Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments, operators
@@ -62,12 +62,27 @@ class LeftInstallation:
         return f"olm install {self.package}{name}{'' if self.is_taken_over else ' --adopt'}"
 
     @property
+    def return_command(self) -> str:
+        """The command that brings back the bundle that is installed, while another one is asked for and not Ready; "" if there is
+        none. What runs, with its data, is then not to be removed."""
+        installed = part(self.deployment, "status", "installed", "spec", "source")
+        is_other = installed is not None and installed != part(self.deployment, "spec", "template", "spec", "source")
+        if not (self.is_run and is_other) or is_true(self.deployment, "Ready"):
+            return ""
+        return f"olm bundle upgrade {text_at(installed, 'image', 'ref') or 'DIRECTORY'} --name {self.name}"
+
+    @property
+    def _earlier(self) -> str:
+        return text_at(self.deployment, "status", "installed", "name") or "the installed bundle"
+
+    @property
     def sentence(self) -> str:
         """The sentence that describes it and names the commands for it."""
         version = text_at(self.deployment, "status", "installed", "version")
         what = " ".join(filter(None, ("package" * bool(self.package), self.package, version)))
         state = f"keeps {what} installed without an Operator" if version else f"of {what} has no Operator"
-        ways = [f"`olm bundle cleanup {self.name}` removes it"] * self.is_run
+        removal = [f"`olm bundle cleanup {self.name}` removes it"] * self.is_run
+        ways = [f"`{self.return_command}` returns to {self._earlier}"] if self.return_command else removal
         ways += [f"`{self.command}` takes it over"] * bool(self.package)
         if is_terminating(self.deployment):
             ways = ["it is being deleted"]

@@ -29,6 +29,7 @@ from olmkit.api.meta import Condition
 from olmkit.api.operators import FINALIZER, AvailableBundle, ConditionType, OperatorStatus, Reason
 from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
 from olmkit.gocompat.text import one_line, truncate
+from olmkit.gocompat.versions import BadVersion, parse_bundle_version
 from operator_controller.operator.dependencies import DeletionEvaluation
 from operator_controller.operator.evaluation import (
     INSTALLATION_NOT_ATTEMPTED,
@@ -51,9 +52,11 @@ from operator_controller.operator.world import (
     ObservedBundleDeployment,
     World,
 )
+from operator_controller.resolve.answers.answer import SelectedBundle
 from operator_controller.resolve.answers.deprecations import Deprecations
 from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES
 from operator_controller.resolve.explain.spec_hints import running_but_excluded
+from operator_controller.resolve.snapshot.package_snapshot import RunningBundle
 
 _TYPES = (
     ConditionType.DEPRECATED,
@@ -501,14 +504,23 @@ def _progress_message(world: World, evaluation: Resolved, state: str) -> str:
             state if evaluation.comparison.runs_image else f"installing another image of {bundle.version}: {state}"
         )
         return truncate(message, MAX_EXPLANATION_BYTES)
-    verb = f"upgrading from {running.version_text} to" if running is not None else "installing"
+    verb = f"{_direction(running, bundle)} from {running.version_text} to" if running is not None else "installing"
     progress = _without_activity(state, bundle.name)
     return truncate(f"{verb} {bundle.version}{f': {progress}' if progress else ''}", MAX_EXPLANATION_BYTES)
 
 
+def _direction(running: RunningBundle, bundle: SelectedBundle) -> str:
+    """The verb for a change of the installed version."""
+    try:
+        is_lower = running.version is not None and parse_bundle_version(bundle.version) < running.version
+    except BadVersion:
+        is_lower = False
+    return "downgrading" if is_lower else "upgrading"
+
+
 def _without_activity(state: str, bundle: str) -> str:
     """The state that rukpak reports without its opening "installing <bundle>" or "upgrading to <bundle>"."""
-    for verb in ("installing", "upgrading to"):
+    for verb in ("installing", "upgrading to", "downgrading to"):
         rest = state.removeprefix(f"{verb} {bundle}")
         if rest != state and (not rest or rest.startswith((", ", "; ", ": "))):
             return rest[2:]

@@ -318,8 +318,8 @@ class BundleDeploymentActions:
                 await self.deleter.delete_bundles(world, plan)
             case Prune():
                 await self.deleter.prune(world, plan)
-                for entry in plan.objects:
-                    memory.last_applied.pop(entry.key, None)  # when it is applied again, that is no drift
+                for key in plan.keys:
+                    memory.last_applied.pop(key, None)  # when it is applied again, that is no drift
             case DeleteObjects():
                 await self.deleter.delete_objects(world, plan, memory.failed_deletions)
             case LeaveNamespaces():

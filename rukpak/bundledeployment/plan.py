@@ -16,7 +16,7 @@ from rukpak.bundledeployment.charts.chart_state import ChartInputs
 from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.deletion.retention import Retention
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle, RenderedObject
-from rukpak.bundledeployment.world import CustomResource, LabeledObject
+from rukpak.bundledeployment.world import NAMESPACE, CustomResource, LabeledObject
 from rukpak.certificates.serving_certificate import Step
 from rukpak.crd_safety.evidence import Form
 from rukpak.format.objects import ObjectKey
@@ -227,6 +227,12 @@ class Prune:
     def objects(self) -> tuple[LabeledObject, ...]:
         """All objects but the Namespaces."""
         return self.delete + self.delete_crds + self.release
+
+    @property
+    def keys(self) -> tuple[ObjectKey, ...]:
+        """The keys of all of them, with the Namespaces."""
+        namespaces = (ObjectKey(*NAMESPACE, "", entry.namespace.name) for entry in self.namespaces)
+        return (*(entry.key for entry in self.objects), *namespaces)
 
 
 @dataclass(frozen=True)

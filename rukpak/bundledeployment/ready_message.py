@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, ConditionType, Loss, Reason
+from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, VERSION_ANNOTATION, ConditionType, Loss, Reason
 from olmkit.api.conditions import DesiredCondition, cause_of, find_condition
 from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.gocompat.versions import BadVersion, parse_bundle_version
 from rukpak.bundledeployment.apply.shared_namespaces import namespace_warnings
 from rukpak.bundledeployment.delays import RETRIED
 from rukpak.bundledeployment.drift import is_up_to_date
@@ -127,7 +128,19 @@ def _verb(world: World, active: str | None, *, doing: bool = True) -> str:
         return "returning to" if doing else "return to"
     if active == world.target_bundle:
         return "changing" if doing else "change"
+    if _is_downgrade(world, active):
+        return "downgrading to" if doing else "downgrade to"
     return "upgrading to" if doing else "upgrade to"
+
+
+def _is_downgrade(world: World, active: str) -> bool:
+    """Report whether the target is known to be a lower version than the one that is installed."""
+    record, metadata = world.record(active), world.deployment.spec.template.metadata
+    wanted = ((metadata.annotations if metadata else None) or {}).get(VERSION_ANNOTATION)
+    try:
+        return parse_bundle_version(wanted or "") < parse_bundle_version(record.version or "" if record else "")
+    except BadVersion:
+        return False
 
 
 def _target(world: World) -> str:

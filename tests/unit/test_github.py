@@ -139,6 +139,11 @@ def test_an_author_releases_the_bundle_of_the_tag(tag: str, status: int, output:
     assert (done.returncode, done.stdout, done.stderr) == (status, output, "")
 
 
+def test_releases_of_an_author_do_not_run_at_once() -> None:
+    concurrency = yaml.safe_load(SAMPLE.read_text())["jobs"]["release"]["concurrency"]
+    assert concurrency == {"group": "bundle-catalog", "cancel-in-progress": False}
+
+
 def test_only_the_catalog_of_a_release_is_that_of_main() -> None:
     checkouts = [each["with"] for each in sample_steps("release") if "checkout" in each.get("uses", "")]
     assert [(each.get("ref"), each.get("path")) for each in checkouts] == [(None, None), ("main", "main")]

@@ -6,6 +6,7 @@ digest, and nothing is unpacked.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -49,6 +50,8 @@ def write_archive(image: Image, path: Path, names: Sequence[str], time: int = 0)
 
     Raises OSError. A file that cannot be written whole is removed.
     """
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such directory", str(path.parent))
     partial = path.with_name(f".{path.name}.partial")
     try:
         # The directory may be somebody else's: a link at this place is not followed.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from olmctl.validation.extra.report import Checked, Place, found_in, shown
-from olmctl.validation.finding import ERROR, WARNING, Finding
+from olmctl.validation.finding import ERROR, WARNING, Finding, Level
 from olmctl.validation.optional.good_practices import CHANNELS, DEFAULT_CHANNEL
 from olmkit.api.names import is_dns1123_label
 from olmkit.gocompat import documents
@@ -65,8 +65,8 @@ def _annotations(checked: Checked) -> Iterator[Finding]:
         return
     data = checked.bundle.files.get(file, b"")
 
-    def found(rule: str, key: str, text: str, hint: str) -> Finding:
-        return found_in(ERROR, rule, text, Place(file, data, ("annotations", key)), hint)
+    def found(rule: str, key: str, text: str, hint: str, level: Level = ERROR) -> Finding:
+        return found_in(level, rule, text, Place(file, data, ("annotations", key)), hint)
 
     yield from _not_text(checked, file)
     for key, folder in _FOLDERS.items():
@@ -94,7 +94,8 @@ def _annotations(checked: Checked) -> Iterator[Finding]:
     default = str(annotations.get(DEFAULT_CHANNEL) or "")
     if default and annotations.get(CHANNELS) and default not in [each.strip() for each in channels]:
         text = f"names the default channel {shown(default)}, which is none of the channels {', '.join(channels)}"
-        yield found("default-channel", DEFAULT_CHANNEL, text, f"Add it to {CHANNELS}, or name one of these channels.")
+        hint = "Correct the name, unless the package has this channel, with other bundles."
+        yield found("default-channel", DEFAULT_CHANNEL, text, hint, WARNING)
 
 
 def _not_text(checked: Checked, file: str) -> Iterator[Finding]:

@@ -25,7 +25,7 @@ def widget_files(
     """The files of a bundle of package `widgets` in version 1.0.0, which defines the kind Widget."""
     group, version, kind = WIDGETS
     names = {"kind": kind, "plural": "widgets", "singular": "widget", "listKind": "WidgetList"}
-    given = {"openAPIV3Schema": schema or {"type": "object"}}
+    given = {"openAPIV3Schema": schema or {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     crd = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from olmctl.bundle.example import Example, first_example
+from olmctl.bundle.example import Example, first_example, own_examples
 from tests.unit.olmctl.bundle.bundles import widgets
 
 WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
 OTHER = {"apiVersion": "other.example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
 WITH_SPEC = {**WIDGET, "metadata": {"name": "b"}, "spec": {}}
-STRICT = {"type": "object", "properties": {"spec": {"type": "object", "required": ["size"]}}}
+NUMBER = {"size": {"type": "integer"}}
+STRICT = {"type": "object", "properties": {"spec": {"type": "object", "properties": NUMBER, "required": ["size"]}}}
 SIZED = {**WIDGET, "metadata": {"name": "c"}, "spec": {"size": 1}}
+CLOSED = {"type": "object", "properties": {"spec": {"type": "object", "properties": NUMBER}}}
+UNKNOWN = {**WIDGET, "metadata": {"name": "d"}, "spec": {"size": 1, "colour": "red"}}
 PLACED = {**WIDGET, "metadata": {"name": "a", "namespace": "there"}}
 
 
@@ -45,6 +49,13 @@ PLACED = {**WIDGET, "metadata": {"name": "a", "namespace": "there"}}
             id="without a spec if none fits",
         ),
         pytest.param((), {"examples": [WITH_SPEC], "schema": STRICT}, None, id="none that the API server refuses"),
+        pytest.param(
+            (),
+            {"examples": [UNKNOWN, SIZED], "schema": CLOSED},
+            Example(SIZED, "default"),
+            id="the first whose fields are all known",
+        ),
+        pytest.param((), {"examples": [UNKNOWN], "schema": CLOSED}, None, id="none with a field that kubectl refuses"),
         pytest.param((), {}, None, id="no examples"),
     ],
 )
@@ -52,3 +63,15 @@ def test_the_first_example(watched: tuple[str, ...], given: dict[str, Any], expe
     bundle = widgets(**given).registry
     assert bundle is not None
     assert first_example(bundle, watched, "own") == expected
+
+
+def test_an_example_of_a_deprecated_version_comes_last() -> None:
+    bundle = widgets(examples=[{**SIZED, "apiVersion": "example.com/v1alpha1"}, SIZED]).registry
+    assert bundle is not None
+    (definition,) = bundle.crds
+    (version,) = definition["spec"]["versions"]
+    old = {**version, "name": "v1alpha1", "storage": False, "deprecated": True}
+    crd = {**definition, "spec": {**definition["spec"], "versions": [old, version]}}
+    both = replace(bundle, crds=(crd,))
+    assert len(own_examples(both)) == 2
+    assert first_example(both, (), "own") == Example(SIZED, "default")

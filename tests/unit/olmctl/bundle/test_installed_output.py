@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from olmctl.bundle.example import Example
-from olmctl.bundle.installed_output import command, summary
+from olmctl.bundle.installed_output import command, none_fits, summary
 from olmctl.questions.installed_objects import NAMESPACE, InstalledObject, InstalledObjects
 from tests.unit.olmctl.bundle.bundles import widgets
 
@@ -24,7 +25,8 @@ BODY = {"apiVersion": "example.com/v1", "kind": "Widget"}
 )
 def test_the_summary(watched: tuple[str, ...], text: str) -> None:
     one = InstalledObject(NAMESPACE, {"metadata": {"name": "own"}}, "Healthy", "")
-    assert summary(widgets(), "own", watched, InstalledObjects((one, one), ())) == text
+    leaving = replace(one, obj={"metadata": {"name": "old", "deletionTimestamp": "2026-01-01T00:00:00Z"}})
+    assert summary(widgets(), "own", watched, InstalledObjects((one, one, leaving), ())) == text
 
 
 def test_the_summary_counts_what_cannot_be_listed() -> None:
@@ -59,3 +61,9 @@ def nested(depth: int) -> Any:
 )
 def test_an_example_that_is_not_printed(spec: Any) -> None:
     assert list(command(Example({**BODY, "spec": spec}))) == []
+
+
+def test_examples_that_do_not_fit_are_counted() -> None:
+    text = "its CustomResourceDefinition: olm bundle validate says why"
+    assert none_fits(1) == f"the example of the bundle does not fit {text}"
+    assert none_fits(3) == f"none of the 3 examples of the bundle fits {text}"

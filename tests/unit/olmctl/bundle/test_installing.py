@@ -8,6 +8,7 @@ from olmctl.bundle.installing import (
     Request,
     check_unchanged,
     is_missing_image,
+    moved_from,
     owner_error,
     ways,
     with_kept_namespace,
@@ -98,6 +99,7 @@ def test_a_deployment_of_an_operator(package: str, text: str) -> None:
 EXPLAIN = "olm why widgets explains it"
 REMOVE = f"{EXPLAIN}, olm bundle cleanup widgets removes the BundleDeployment"
 RETURN = f"{EXPLAIN}, olm bundle upgrade registry.example.com/widgets:v1 --name widgets returns to widgets.v1"
+FORCE = RETURN.replace("--name widgets", "--name widgets --force")
 
 
 def ran(source: Object, bundle: str = "widgets-1", *, whole: bool = True) -> Object:
@@ -114,7 +116,7 @@ def ran(source: Object, bundle: str = "widgets-1", *, whole: bool = True) -> Obj
         pytest.param(ran(OTHER), ran(OTHER), REMOVE, id="the same bundle again"),
         pytest.param(ran(IMAGE), ran(IMAGE), f"widgets.v1 continues to run, {RETURN}", id="refused as a whole"),
         pytest.param(ran(IMAGE), ran(IMAGE, whole=False), RETURN, id="refused halfway"),
-        pytest.param(ran(IMAGE), ran(OTHER, "widgets-2"), RETURN, id="installed, and not healthy"),
+        pytest.param(ran(IMAGE), ran(OTHER, "widgets-2"), FORCE, id="installed, and not healthy"),
         pytest.param(ran(IMAGE), None, RETURN, id="it is not known what runs"),
         pytest.param(ran(UPLOAD), None, RETURN.replace(IMAGE["image"]["ref"], "DIRECTORY"), id="after a directory"),
     ],
@@ -137,3 +139,20 @@ def test_an_installation_keeps_its_namespace(settings: Object, existing: Object 
     source = BundleSource(OTHER["image"]["ref"], "widgets", "registry", None, None)
     request = with_kept_namespace(Request("widgets", source, settings, is_forced=False, seconds=1), existing)
     assert request.manifest()["spec"].get("installNamespace") == namespace
+
+
+@pytest.mark.parametrize(
+    ("namespace", "existing", "is_moved"),
+    [
+        pytest.param("b", None, False, id="nothing is there"),
+        pytest.param("b", {"status": {}}, False, id="nothing was installed"),
+        pytest.param("a", {"status": {"installNamespace": "a"}}, False, id="the same"),
+        pytest.param("", {"status": {"installNamespace": "a"}}, False, id="the bundle suggests it"),
+        pytest.param("b", {"status": {"installNamespace": "a"}}, True, id="another one"),
+    ],
+)
+def test_a_move_to_another_namespace_is_warned_of(namespace: str, existing: Object | None, is_moved: bool) -> None:
+    source = BundleSource(OTHER["image"]["ref"], "widgets", "registry", None, None)
+    settings = {"installNamespace": namespace} if namespace else {}
+    text = "widgets moves from namespace a to b: a is deleted, unless it was there before or has objects of others"
+    assert moved_from(Request("widgets", source, settings, is_forced=False, seconds=1), existing) == text * is_moved

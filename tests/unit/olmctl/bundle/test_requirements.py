@@ -34,7 +34,10 @@ def installed(version: str, *properties: dict[str, Any]) -> list[dict[str, Any]]
             PACKAGE,
             [],
             (),
-            ['widgets.v1.0.0 requires tools ">=1.0.0 <2.0.0", which is not installed (olm install tools)'],
+            [
+                'widgets.v1.0.0 requires tools ">=1.0.0 <2.0.0", which is not installed '
+                "(olm install tools --version '>=1.0.0 <2.0.0')"
+            ],
             id="a package that is not installed",
         ),
         pytest.param(
@@ -73,3 +76,18 @@ def test_what_is_missing(
     facts = widgets(dependencies=[dependency])
     own = facts.package, Bundle(facts.name, "", None, properties=facts.properties)
     assert list(unmet_dependencies(own, list(installed_bundles(deployments)), known)) == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "offered", "instead"),
+    [
+        pytest.param("1.9.0", ("tools",), " (olm install tools --version 1.9.0)", id="exactly one version"),
+        pytest.param(">1.0.0 || 0.5.0", None, " (olm install tools --version '>1.0.0 || 0.5.0')", id="two ranges"),
+        pytest.param("1.9.0", (), ", and no catalog of the cluster has it", id="a package that no catalog has"),
+    ],
+)
+def test_a_package_that_is_missing(version: str, offered: tuple[str, ...] | None, instead: str) -> None:
+    facts = widgets(dependencies=[{"type": "olm.package", "value": {"packageName": "tools", "version": version}}])
+    own = facts.package, Bundle(facts.name, "", None, properties=facts.properties)
+    (found,) = unmet_dependencies(own, (), (), offered)
+    assert found.partition("which is not installed")[2] == instead

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from olmctl.bundle.source import BundleSource, default_name
@@ -33,6 +35,7 @@ def test_an_image_that_its_registry_does_not_have_is_refused_but_by_force() -> N
     text = "image example.com/a:v9 not found (404): correct the reference, or push the image first (olm bundle push)"
     assert (caught.value.status, str(caught.value)) == (FAILED, text)
     missing.check_found(is_forced=True)
+    replace(missing, pull_secret="login").check_found(is_forced=False)
 
 
 def test_an_image_that_only_the_cluster_can_read_is_warned_of() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from olmctl.questions.left_installations import LeftInstallation
 from tests.unit.olmctl.bundle.installations import deployment
 
@@ -13,3 +15,16 @@ def test_what_is_being_deleted_is_not_to_be_taken_over() -> None:
     found["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     text = "BundleDeployment w of package widgets has no Operator: it is being deleted"
     assert LeftInstallation(found).sentence == text
+
+
+def test_while_an_upgrade_is_refused_the_way_back_is_named_and_not_the_removal() -> None:
+    def source(tag: str) -> dict[str, Any]:
+        return {"source": {"type": "image", "image": {"ref": f"registry.example.com/widgets:{tag}"}}}
+
+    found = deployment("w", installed={"name": "widgets.v1", "version": "1.0.0", "spec": source("v1")})
+    found["spec"]["template"]["spec"] = source("v2")
+    found["status"]["conditions"] = [{"type": "Ready", "status": "False", "reason": "Blocked", "message": "refused"}]
+    back = "`olm bundle upgrade registry.example.com/widgets:v1 --name w` returns to widgets.v1"
+    assert f"without an Operator: {back}, and `olm install widgets" in LeftInstallation(found).sentence
+    found["status"]["conditions"][0]["status"] = "True"
+    assert "`olm bundle cleanup w` removes it" in LeftInstallation(found).sentence

@@ -175,6 +175,15 @@ def test_what_is_installed_is_named_once(runs: str, state: str, message: str) ->
     assert reported(observed)[0]["Ready"][2] == message
 
 
+def test_a_lower_version_is_no_upgrade() -> None:
+    state = "downgrading to p.v1.0.0, phase 1 of 7"
+    conditions = [("Ready", "False", "Installing", state), ("Reconciling", "True", "Installing", state)]
+    asked = operator({"version": "1.0.0", "upgradeConstraintPolicy": "Ignore"})
+    below = deployment("1.0.0", conditions, active="alpha-1.1.0")
+    message = reported(world(asked, runs="1.1.0", bundle_deployment=below))[0]["Ready"][2]
+    assert message == "downgrading from 1.1.0 to 1.0.0: phase 1 of 7"
+
+
 def test_texts_of_a_catalog_are_printable_and_names_are_exact() -> None:
     hostile = "st\x1b[31m\u202e"
     plain = offer("1.0.0")

@@ -162,6 +162,11 @@ async def test_an_installed_operator_moves_to_another_namespace(at: Harness, run
     created = [{"name": second, "uid": space["metadata"]["uid"]}]
     await at.until(lambda raw: raw is not None and raw["status"].get("createdNamespaces") == created)
 
+    await ask(at, ref, installNamespace=first)
+    raw = await at.until(READY)
+    assert raw["status"]["installNamespace"] == first
+    assert "losses" not in raw["status"], "nobody else has deleted the first namespace"
+
 
 @pytest.mark.parametrize("name", ["default", "kube-system", "kube-x", "Upper", ""])
 async def test_an_install_namespace_that_the_api_refuses(at: Harness, name: str) -> None:

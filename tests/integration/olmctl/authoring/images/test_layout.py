@@ -49,6 +49,13 @@ def test_each_tag_names_the_image_for_copying_and_for_the_nodes_that_it_is_loade
     assert {each["digest"] for each in index_of(target)["manifests"]} == {image.digest}
 
 
+def test_a_directory_that_does_not_exist_is_named(image: Image, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        layout.write_archive(image, tmp_path / "absent" / "image.tar", ("a:v1",))
+    error = caught.value
+    assert (error.filename, error.strerror) == (str(tmp_path / "absent"), "there is no such directory")
+
+
 def test_the_same_image_makes_the_same_archive(image: Image, tmp_path: Path) -> None:
     for name in ("one.tar", "two.tar"):
         layout.write_archive(image, tmp_path / name, ["a:v1"], time=5)

@@ -89,7 +89,7 @@ def test_a_bundle_without_faults_has_no_findings() -> None:
 CASES = [
     pytest.param(made(annotations={f"{PREFIX}channels.v1": "stable, fast"}), E, "channels", id="a blank in the channels"),
     pytest.param(made(annotations={f"{PREFIX}channels.v1": "stable,,fast"}), E, "channels", id="an empty channel"),
-    pytest.param(made(annotations={f"{PREFIX}channel.default.v1": "beta"}), E, "default-channel", id="another default"),
+    pytest.param(made(annotations={f"{PREFIX}channel.default.v1": "beta"}), W, "default-channel", id="another default"),
     pytest.param(made(annotations={f"{PREFIX}package.v1": "Kettle!"}), E, "package-name", id="the package has no DNS label"),
     pytest.param(made(annotations={f"{PREFIX}manifests.v1": "../x/"}), E, "bundle-directory", id="manifests outside"),
     pytest.param(made(annotations={f"{PREFIX}metadata.v1": "meta/"}), E, "bundle-directory", id="another metadata"),
