@@ -12,8 +12,8 @@ OWN_TIERS := alerts browser certmanager gitops image node release signatures
 # Tiers without a cluster and, but for a few files, without processes.
 PURE_TIERS := cases corpus unit
 # Long proofs of promises that shorter tests prove too: marked tests, wherever they are. Only their own targets run them.
-LONG_TIERS := crash hostile scale
-SHORT := -m "not (crash or hostile or scale)"
+LONG_TIERS := console crash hostile scale
+SHORT := -m "not (console or crash or hostile or scale)"
 NODE_TESTS := tests/node
 SHORT_NODE_TESTS := tests/node/test_suite.py tests/node/operators/test_greeter.py::test_it_reconciles_is_upgraded_and_removed
 DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG)) $(if $(NODE),--node $(NODE)) $(if $(NAME),--name $(NAME))
@@ -104,7 +104,8 @@ buildah: setup ## install buildah, which tests/e2e uses to build images (Debian,
 browser: setup ## the pages of the console in Chromium: accessibility, narrow screens, the keyboard, no JavaScript (Debian, as root)
 	$(BIN)/pytest tests/browser
 
-console: browser ## the same as `make browser`
+console: browser ## the pages of the console in full: in Chromium, and against the API server with users of different rights
+	$(BIN)/pytest $(call workers,2) -m console tests
 
 chromium: setup ## install chromium, which tests/browser uses (Debian, as root)
 	$(BIN)/python -m devcluster.chromium

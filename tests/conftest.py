@@ -21,7 +21,7 @@ from devcluster.optional_programs import OPTIONAL_PROGRAMS, optional_program
 # Ten thousand tests are collected, and none of them is garbage: pytest_collection_finish() turns the collector on again.
 gc.disable()
 
-LONG_TIERS = ("crash", "hostile", "scale")
+LONG_TIERS = ("console", "crash", "hostile", "scale")
 """Markers of tests that are not part of `make test`."""
 _BUILD_FAILED = pytest.StashKey[str]()
 _OPTIONAL_BUILDS_FAILED = pytest.StashKey[dict[str, str]]()

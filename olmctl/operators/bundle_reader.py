@@ -4,7 +4,7 @@ temporary directory only."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from ipaddress import ip_network
 from typing import Any
 
@@ -33,7 +33,7 @@ def bundle_reader(options: Mapping[str, Any], session: Session) -> ReadBundle:
 
     async def read(image: str) -> Bundle:
         network, allowed = loopback_network(image), tuple(options["allow_source_cidr"])
-        if network and is_loopback(session.client.host):
+        if network and not is_within(network, allowed) and is_loopback(session.client.host):
             warn(f"{clean(image)} is pulled from this machine, where the API server is too")
             allowed = (*allowed, network)
         try:
@@ -53,6 +53,13 @@ def loopback_network(image: str) -> str:
     except BadReference:
         return ""
     return str(ip_network(address)) if address is not None else ""
+
+
+def is_within(network: str, allowed: Iterable[str]) -> bool:
+    """Report whether one of the allowed networks, such as 127.0.0.0/8, has the whole network."""
+    asked = ip_network(network)
+    networks = (ip_network(each, strict=False) for each in allowed)
+    return any(asked.version == each.version and asked.subnet_of(each) for each in networks)  # type: ignore[arg-type]
 
 
 def is_loopback(server: str) -> bool:

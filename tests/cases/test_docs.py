@@ -134,7 +134,7 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
             "catalog/hello-operator/catalog.yaml",
         ),
         ("docs/catalog.md", "ssh-keygen -t ed25519 -N '' -f deploy-key"),
-        ("docs/catalog.md", "kubectl get packagemanifests --namespace default --selector catalog=operatorhubio"),
+        ("docs/catalog.md", "kubectl get packagemanifests -n default --selector catalog=operatorhubio"),
         (
             "docs/catalogd-http.md",
             "curl -sS --retry 10 \"$CATALOG/api/v1/bundles/hello-operator.v1.2.0/summary\" | jq '.image, (.files | keys)'",

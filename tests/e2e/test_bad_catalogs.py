@@ -84,7 +84,8 @@ def _event_counted(stage: Stage, kind: str, text: str, count: int) -> None:
         "/api/v1/namespaces/default/events",
         f"{text} of the {kind} is counted as {count}",
         lambda objects: any(
-            (each["involvedObject"]["name"], each["involvedObject"]["kind"], each["count"]) == (stage.name, kind, count)
+            (each["involvedObject"]["name"], each["involvedObject"]["kind"], each.get("count"))
+            == (stage.name, kind, count)
             and text in each["message"]
             for each in objects.values()
         ),

@@ -24,7 +24,7 @@ from console.views.instances import InstanceFormView, KindName
 from rukpak.format import BadBundle, RegistryBundle, read_registry
 from tests.forms import sent
 
-pytestmark = pytest.mark.corpus
+pytestmark = [pytest.mark.corpus, pytest.mark.console]
 
 Object = Mapping[str, Any]
 SLOWEST = 0.5

@@ -63,7 +63,11 @@ def test_an_invalid_catalog_file_is_named(tmp_path: Path, name: str, text: str, 
 @pytest.mark.parametrize(
     ("registry", "words"),
     [
-        (NOBODY, f"{NOBODY}/x:latest cannot be pushed: registry {NOBODY} does not answer: connection refused"),
+        (
+            NOBODY,
+            f"{NOBODY}/x:latest cannot be pushed: blob 1 of 2 is not pushed: registry {NOBODY} does not answer: "
+            "connection refused",
+        ),
         (
             "a:b",
             'a:b/x:latest cannot be pushed: image reference "a:b/x:latest" cannot be read: "a:b" is not a host name',

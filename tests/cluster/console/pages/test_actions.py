@@ -11,6 +11,8 @@ from devcluster.cluster import Cluster
 from tests.cluster.console.pages.conftest import Object, fields, logged_in, words
 from tests.console import Browser
 
+pytestmark = pytest.mark.console
+
 KIND = "operator.operators.operatorframework.io"
 APPROVED = "operators.operatorframework.io/approved-version"
 PATH = "/operators/acted"

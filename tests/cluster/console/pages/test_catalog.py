@@ -13,6 +13,8 @@ from olmkit.api.packages import CATALOG_LABEL, PACKAGE_LABEL
 from tests.cluster.console.pages.conftest import logged_in, words
 from tests.console import Browser
 
+pytestmark = pytest.mark.console
+
 CATALOGS, PACKAGES = "catalogs.catalogd.operatorframework.io", "packages.catalogd.operatorframework.io"
 ATTACK = "<script>alert(1)</script>"
 

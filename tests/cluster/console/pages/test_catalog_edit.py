@@ -11,6 +11,8 @@ from devcluster.cluster import Cluster
 from tests.cluster.console.pages.conftest import Object, fields, logged_in, words
 from tests.console import Browser
 
+pytestmark = pytest.mark.console
+
 KIND = "catalog.catalogd.operatorframework.io"
 NEW = "/catalogs/new"
 DIGEST = f"example.com/a@sha256:{'0' * 64}"

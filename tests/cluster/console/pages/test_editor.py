@@ -11,6 +11,8 @@ from devcluster.cluster import Cluster
 from tests.cluster.console.pages.conftest import GROUP, KIND, LIST, PLURAL, Object, fields, words
 from tests.console import Browser
 
+pytestmark = pytest.mark.console
+
 PATH = f"{LIST}/forms/edited/yaml"
 
 

@@ -11,6 +11,8 @@ from devcluster.cluster import Cluster
 from tests.cluster.console.pages.conftest import GROUP, KIND, LIST, PLURAL, Object, fields, logged_in, words
 from tests.console import Browser
 
+pytestmark = pytest.mark.console
+
 NEW = f"{LIST}/new?ns=forms"
 
 

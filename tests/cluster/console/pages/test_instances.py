@@ -12,6 +12,8 @@ from devcluster.cluster import Cluster
 from tests.cluster.console.pages.conftest import GROUP, KIND, LIST, PLURAL, Object, fields, logged_in, words
 from tests.console import Browser, state_in
 
+pytestmark = pytest.mark.console
+
 OPERATOR = {
     "apiVersion": "operators.operatorframework.io/v1alpha1",
     "kind": "Operator",

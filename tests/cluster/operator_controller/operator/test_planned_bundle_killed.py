@@ -69,6 +69,7 @@ async def test_a_circle_moves_together_whenever_the_controller_is_killed(site: S
     assert steps.faults == []
 
 
+@pytest.mark.crash
 @pytest.mark.timeout(600)
 async def test_a_plan_is_finished_although_the_catalog_has_changed(site: Site) -> None:
     steps = await offer_upgrade(site, OLD, NEW)
@@ -80,6 +81,7 @@ async def test_a_plan_is_finished_although_the_catalog_has_changed(site: Site) -
     assert steps.faults == []
 
 
+@pytest.mark.crash
 @pytest.mark.timeout(600)
 async def test_a_plan_ends_when_no_catalog_offers_a_bundle_of_it(site: Site) -> None:
     steps = await offer_upgrade(site, OLD, NEW)
@@ -89,6 +91,7 @@ async def test_a_plan_ends_when_no_catalog_offers_a_bundle_of_it(site: Site) -> 
     assert steps.taken == [("b", "2.0.0"), ("b", "3.0.0"), ("a", "3.0.0")]
 
 
+@pytest.mark.crash
 @pytest.mark.timeout(600)
 async def test_a_plan_ends_when_the_spec_of_a_member_excludes_its_bundle(site: Site) -> None:
     steps = await offer_upgrade(site, OLD, NEW)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from olmctl.operators.bundle_reader import bundle_reader, is_loopback, loopback_network
+from olmctl.operators.bundle_reader import bundle_reader, is_loopback, is_within, loopback_network
 from olmkit.errors import OlmError
 
 OPTIONS = {"registries_conf": None, "pull_cas_dir": None, "allow_source_cidr": ()}
@@ -60,3 +60,17 @@ def test_a_loopback_registry_is_called_only_where_the_api_server_is(
 
 async def _read(session: Any) -> None:
     await bundle_reader(OPTIONS, session)(IMAGE)
+
+
+@pytest.mark.parametrize(
+    ("network", "allowed", "expected"),
+    [
+        pytest.param("127.0.0.1/32", ("127.0.0.0/8",), True, id="all of loopback is permitted"),
+        pytest.param("127.0.0.1/32", ("10.0.0.0/8", "127.0.0.1/32"), True, id="this address is permitted"),
+        pytest.param("127.0.0.2/32", ("127.0.0.1/32",), False, id="another address is permitted"),
+        pytest.param("127.0.0.1/32", ("::/0",), False, id="the networks of the other version are permitted"),
+        pytest.param("127.0.0.1/32", (), False, id="nothing is permitted"),
+    ],
+)
+def test_what_the_options_permit_needs_no_warning(network: str, allowed: tuple[str, ...], expected: bool) -> None:
+    assert is_within(network, allowed) is expected

@@ -12,6 +12,7 @@ import yaml
 from devcluster.processes import REPOSITORY
 from olmctl.bundle.permissions import permissions
 from olmctl.commands import CommandError
+from olmctl.questions.errors import QuestionError
 from olmkit.api import bundledeployments
 from olmkit.api.meta import Kind
 from olmkit.api.provisioner_classes import REGISTRY
@@ -250,7 +251,7 @@ async def test_what_cannot_be_rendered_here_is_printed_from_the_status(
     for each, kind in ((role, ROLES), (binding, ROLE_BINDINGS)):
         await at.create(kind, each)
     await at.until(READY)
-    with pytest.raises(CommandError, match="it names nothing now"):
+    with pytest.raises(QuestionError, match="it names nothing now"):
         await asyncio.to_thread(permissions, at.name, None, None, "yaml", exists=False, **options)
 
 
