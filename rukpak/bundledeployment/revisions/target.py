@@ -9,6 +9,9 @@ depends on it.
     of this Bundle and options, not rolled back       what spec asks for        the newest
     another one, or there is none                     what spec asks for        none yet
 
+The name of a Bundle has few digits of its template's hash, and who publishes images can find another template with the same ones.
+So a name that is known with another spec is the name of that Bundle alone.
+
 A revision of a registry+v1 bundle has an OperatorCondition if the cluster serves that kind when it begins. It keeps what it
 began with, so that nothing is restarted when the kind appears or disappears.
 
@@ -20,11 +23,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import orjson
 
 from olmkit.api.bundledeployments import (
+    MAX_REVISIONS,
     BundleDeployment,
     BundleDeploymentSpec,
     Revision,
@@ -36,6 +41,8 @@ from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from rukpak.render.install_options import InstallOptions
 
 HASH_LENGTH = 6
+_ATTEMPTS = 3 * MAX_REVISIONS
+"""Names of one template: more than other Bundles can have taken."""
 ON_FAILURE = "OnFailure"
 """The rollback policy with which the last good revision is brought back."""
 
@@ -55,7 +62,7 @@ class Target:
 
 def target_of(raw: Mapping[str, Any], deployment: BundleDeployment, *, has_conditions: bool = False) -> Target:
     """The target of a BundleDeployment as read. `has_conditions`: the cluster serves OperatorConditions."""
-    asked = Target(bundle_name(deployment.metadata.name, template_spec(dict(raw))), InstallOptions.of(deployment.spec))
+    asked = Target(_asked_bundle(raw, deployment), InstallOptions.of(deployment.spec))
     is_registry = deployment.spec.template.spec.provisioner_class_name == REGISTRY
     new = replace(asked, options=replace(asked.options, operator_condition=has_conditions and is_registry))
     history = revisions_of(deployment)
@@ -71,6 +78,17 @@ def target_of(raw: Mapping[str, Any], deployment: BundleDeployment, *, has_condi
     if (newest.bundle, replace(recorded, operator_condition=False)) == (asked.bundle, asked.options):
         return Target(asked.bundle, recorded, newest)
     return new
+
+
+def _asked_bundle(raw: Mapping[str, Any], deployment: BundleDeployment) -> str:
+    """The name of the Bundle that spec asks for: the one that it is known by, else the first one that no other spec has."""
+    name, template, wanted = deployment.metadata.name, template_spec(dict(raw)), deployment.spec.template.spec
+    installed = deployment.status.installed
+    known = (*(deployment.status.history or ()), *((installed,) if installed is not None else ()))
+    names = [bundle_name(name, template, attempt) for attempt in range(_ATTEMPTS)]
+    taken = {one.bundle for one in known}
+    own = (one.bundle for one in known if one.spec == wanted and one.bundle in names)
+    return next(chain(own, (each for each in names if each not in taken)), names[0])
 
 
 def fallback_of(deployment: BundleDeployment, target: Target) -> Revision | None:
@@ -121,14 +139,11 @@ def asked_digest(raw: Mapping[str, Any]) -> str:
     return hashlib.sha256(f"{_json(template_spec(dict(raw)))}{install_text(raw)}".encode()).hexdigest()[:16]
 
 
-def bundle_name(deployment: str, template: Mapping[str, Any]) -> str:
-    """`<deployment>-<hash>`: the Bundle of a template's spec as read. Labels and annotations do not make another Bundle."""
-    return f"{deployment}-{template_hash(template)}"
-
-
-def template_hash(template: Mapping[str, Any]) -> str:
-    """Six hex digits of the template's spec."""
-    return hashlib.sha256(_json(template).encode()).hexdigest()[:HASH_LENGTH]
+def bundle_name(deployment: str, template: Mapping[str, Any], attempt: int = 0) -> str:
+    """`<deployment>-<hash>`: the Bundle of a template's spec as read. Labels and annotations do not make another Bundle. Each
+    attempt has another hash."""
+    hashed = f"{_json(template)}{attempt or ''}"
+    return f"{deployment}-{hashlib.sha256(hashed.encode()).hexdigest()[:HASH_LENGTH]}"
 
 
 def _json(value: Mapping[str, Any]) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import count
 from typing import Any
 
 import pytest
 
 from olmkit.api.bundledeployments import BundleDeployment
-from rukpak.bundledeployment.revisions.target import Target, asked_digest, target_of
+from rukpak.bundledeployment.revisions.history import begins
+from rukpak.bundledeployment.revisions.target import Target, asked_digest, bundle_name, target_of
 from rukpak.bundledeployment.world import World
 from rukpak.render.install_options import InstallOptions
-from tests.unit.rukpak.bundledeployment.worlds import raw, revision
+from tests.unit.rukpak.bundledeployment.worlds import NAME, raw, revision
 
 V1, V2, V3 = (f"registry.example.com/ship:v{number}" for number in (1, 2, 3))
 
@@ -135,6 +137,44 @@ def test_only_a_registry_bundle_has_a_condition() -> None:
     obj = raw(V1)
     obj["spec"]["template"]["spec"]["provisionerClassName"] = "core-rukpak-io-plain"
     assert not target_of(obj, BundleDeployment.load(obj), has_conditions=True).options.operator_condition
+
+
+def same_digits() -> tuple[str, str]:
+    """Two images whose templates have the same digits in the name of their Bundle."""
+    seen: dict[str, str] = {}
+    for number in count():
+        ref = f"registry.example.com/ship:v1.{number}"
+        name = bundle_name(NAME, raw(ref)["spec"]["template"]["spec"])
+        if name in seen:
+            return seen[name], ref
+        seen[name] = ref
+    raise AssertionError
+
+
+def test_a_template_with_the_digits_of_an_installed_bundle_is_another_bundle() -> None:
+    """Else an upgrade to it would be none: nothing would hold it, and no custom resource would be compared."""
+    one, two = same_digits()
+    old = revision(1, one)
+    found = target(two, old)
+    assert (found.bundle != old["bundle"], len(found.bundle), found.revision) == (True, len(old["bundle"]), None)
+    new = revision(2, two, bundle=found.bundle)
+    for history in ((new, old), (new,)):
+        again = target(two, *history)
+        assert (again.bundle, again.revision.revision if again.revision else None) == (found.bundle, 2), "it stays"
+    back = target(one, new, old)
+    assert (back.bundle, back.revision) == (old["bundle"], None)
+    obj = raw(two, status={"observedGeneration": 1, "revision": 1, "activeBundle": old["bundle"], "history": [old]})
+    seen = World(datetime.now(UTC), obj, BundleDeployment.load(obj))
+    assert (seen.is_upgrade, begins(seen)) == (True, True)
+
+
+def test_an_installed_bundle_without_a_revision_keeps_its_name_too() -> None:
+    one, two = same_digits()
+    known = {key: value for key, value in revision(1, one).items() if key in ("bundle", "spec")}
+    obj = raw(two, status={"observedGeneration": 1, "activeBundle": known["bundle"], "installed": known})
+    assert World(datetime.now(UTC), obj, BundleDeployment.load(obj)).is_upgrade
+    obj = raw(one, status=obj["status"])
+    assert not World(datetime.now(UTC), obj, BundleDeployment.load(obj)).is_upgrade
 
 
 @pytest.mark.parametrize("install", ["", "no JSON", "[]", "5", '{"watchNamespaces":5}', '{"certificates":"Nobody"}'])
