@@ -6,9 +6,6 @@ is written that opm would refuse in the package. Documents of other packages are
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,34 +17,15 @@ from olmctl.authoring.catalog_text import CatalogText, NotEditable, Piece
 from olmctl.authoring.directory import discover
 from olmctl.authoring.serialize import Format, serialize
 from olmctl.commands import FAILED, CommandError
+from olmctl.file_replacement import is_partial, make_directory, replace_file
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.catalog import BUNDLE, CHANNEL, PACKAGE
 from olmkit.fbc.errors import BadBlob, BadCatalog, BadDocument
 
 
-@contextlib.contextmanager
-def locked(catalog: Path) -> Iterator[None]:
-    """Let no other command change the catalog in this directory until the block ends; waits for one that does. Raises OSError."""
-    descriptor = os.open(catalog, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def write_file(target: Path, text: str) -> None:
-    """Write the text to the file, or to the one that a link names, by renaming. Raises OSError."""
-    target = target.resolve() if target.is_symlink() else target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.partial")
-    try:
-        partial.write_text(text)
-        with contextlib.suppress(FileNotFoundError):
-            partial.chmod(target.stat().st_mode & 0o777)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+def write_file(path: Path, text: str) -> None:
+    """Write the text to the file, or to the one that a link names. Raises OSError."""
+    replace_file(path.resolve() if path.is_symlink() else path, text.encode())
 
 
 @dataclass
@@ -64,11 +42,15 @@ class PackageFiles:
 
     @classmethod
     def read(cls, root: Path, package: str) -> PackageFiles:
-        """The files of the package. Raises CommandError, which names the file, and OSError."""
+        """The files of the package, in a catalog that is locked: what a killed process has left of a file is removed. Raises
+        CommandError, which names the file, and OSError."""
         found = cls(root, package)
         path = ""
         try:
             for path in discover(root):
+                if is_partial(root / path):
+                    (root / path).unlink()
+                    continue
                 data = (root / path).read_bytes()
                 found.suffix = PurePosixPath(path).suffix or found.suffix
                 if package.encode() in data:
@@ -128,6 +110,7 @@ class PackageFiles:
     def write(self) -> list[Path]:
         """Write the changed files; returns their paths. Raises OSError."""
         for path in self.changed:
+            make_directory((self.root / path).parent, self.root)
             write_file(self.root / path, self.texts[path].text)
         return [self.root / path for path in self.changed]
 

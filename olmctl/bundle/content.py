@@ -112,7 +112,8 @@ def write_files(files: Mapping[str, bytes], directory: Path) -> None:
         path = directory / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+            with path.open("xb") as file:
+                file.write(data)
         except (
             OSError
         ) as error:  # the file system has no such name, a file stands where a directory has to be, or it is full

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from olmctl.commands import FAILED, WRONG_USAGE, CommandError
+from olmctl.file_replacement import make_own_directory, replace_file
 from olmctl.scorecard.bundle_tests import TESTS, load_bundle, run_builtin
 from olmctl.scorecard.configuration import (
     BadConfiguration,
@@ -114,6 +115,9 @@ def _scratch(output: Path | None) -> Iterator[Path]:
     if output is None:
         yield Path()
         return
+    if output == DEFAULT_OUTPUT and output.is_symlink():  # a checkout may have it
+        text = "is a link, which is not followed: remove it, or name a directory with --test-output"
+        raise CommandError(FAILED, f"{output} {text}")
     output.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".storage-", dir=output) as directory:
         yield Path(directory)
@@ -212,7 +216,7 @@ def _own(spec: TestSpec, bundle: LoadedBundle) -> Outcome:
 async def _on_cluster(bundle: LoadedBundle, chosen: Configuration, request: Request, scratch: Path) -> list[Outcome]:
     """All outcomes, stage after stage; tests that need a cluster are errors if there is none."""
     from olmctl.operators.session import client_of
-    from olmctl.scorecard.cluster import PodRunner, StorageCopy, new_run
+    from olmctl.scorecard.cluster import PodRunner, StorageCopy, longest_run, new_run
 
     connection = {key: value for key, value in request.connection.items() if key != "system_namespace"}
     async with client_of(connection) as client:
@@ -224,6 +228,9 @@ async def _on_cluster(bundle: LoadedBundle, chosen: Configuration, request: Requ
             request.namespace,
             chosen.service_account or request.service_account,
             restricted=request.pod_security == "restricted",
+            longest=0
+            if request.skip_cleanup
+            else longest_run(chosen.stages, request.seconds, stores_files=_stores_files(chosen)),
         )
         storage = None
         if _stores_files(chosen):
@@ -286,22 +293,24 @@ def _files(bundle: LoadedBundle) -> dict[str, bytes]:
 
 
 def _write(outcomes: Sequence[Outcome], directory: Path, *, with_results: bool) -> None:
-    """Write the files that each test has stored, its results and its log to <directory>/<suite>/<test>."""
+    """Write the files that each test has stored, its results and its log to <directory>/<suite>/<test>. A link in the way is
+    replaced."""
     for number, outcome in enumerate(outcomes, start=1):
         labels = outcome.spec.labels
         place = directory / _part(labels.get("suite", "")) / _part(labels.get("test") or f"test-{number}")
+        if outcome.files is None and not with_results:
+            continue
+        directory.mkdir(parents=True, exist_ok=True)
+        make_own_directory(place.parent)
+        make_own_directory(place)
         if outcome.files is not None:
             from olmctl.scorecard.storage import move_files
 
             move_files(outcome.files, place)
-        if not with_results:
-            continue
-        place.mkdir(parents=True, exist_ok=True)
-        for name in ("results.json", "log.txt"):  # never through a link
-            if (place / name).is_symlink():
-                (place / name).unlink()
-        (place / "results.json").write_text(FORMATS["json"]([outcome]) + "\n")
-        (place / "log.txt").write_text("".join(f"{each.log}\n" for each in outcome.results if each.log))
+        if with_results:
+            replace_file(place / "results.json", f"{FORMATS['json']([outcome])}\n".encode(errors="replace"))
+            log = "".join(f"{each.log}\n" for each in outcome.results if each.log)
+            replace_file(place / "log.txt", log.encode(errors="replace"))
 
 
 def _part(name: str) -> str:

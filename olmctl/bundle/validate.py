@@ -1,7 +1,7 @@
 """`olm bundle validate DIRECTORY|IMAGE...`: print what upstream's validators and those of the suite find in bundles.
 
 Several bundles are checked in processes on all cores, and their results are printed in the order of the arguments. Bundles are
-untrusted: each has a limit of CPU time, and nothing outside its directory is read. Never writes to a bundle.
+untrusted: each has limits of CPU time and memory, and nothing outside its directory is read. Never writes to a bundle.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from olmkit.errors import OlmError
 SECONDS_PER_BUNDLE = 60
 """CPU time of the checks of one bundle."""
 MEMORY_PER_PROCESS = 4 * 1024**3
-"""Bytes of address space of a process that checks bundles."""
+"""Bytes of address space of a process that checks bundles, and those that one bundle may take in this process."""
+_ADDRESS_SPACE = Path("/proc/self/statm")
 _BUNDLES_PER_PROCESS = 4
 """Fewer bundles are checked sooner in this process than in others."""
 
@@ -177,10 +178,27 @@ def _failure(bundle: str, message: str) -> Result:
 def _checked(directory: Path, job: _Job) -> Result:
     tree = read_tree(directory)
     try:
-        with _time_limit(SECONDS_PER_BUNDLE):
+        with _time_limit(SECONDS_PER_BUNDLE), _memory_limit(MEMORY_PER_PROCESS):
             return validated(tree, job.bundle, job.options, str(directory))
     except _TimeIsUp:
         return _failure(job.bundle, f"its checks take more than {SECONDS_PER_BUNDLE} s of CPU time")
+
+
+@contextmanager
+def _memory_limit(size: int) -> Iterator[None]:
+    """Let the block take only so many bytes more than the process has; no limit where the system does not say what it has."""
+    try:
+        used = int(_ADDRESS_SPACE.read_text().split()[0]) * resource.getpagesize()
+    except OSError:
+        yield
+        return
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    limit = min(each for each in (used + size, *before) if each != resource.RLIM_INFINITY)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 @contextmanager

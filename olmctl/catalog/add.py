@@ -16,13 +16,14 @@ import click
 from olmctl.authoring.bundle_blobs import package_icon, registry_blob
 from olmctl.authoring.catalog_addition import NewBundle, PackageState, Refused, Wanted, plan_addition
 from olmctl.authoring.catalog_text import NotEditable
-from olmctl.authoring.catalog_update import PackageFiles, locked, write_file
+from olmctl.authoring.catalog_update import PackageFiles, write_file
 from olmctl.authoring.images.contents import ANNOTATIONS_FILE, annotations_of, bundle_files, catalog_content
 from olmctl.authoring.images.delivery import check_names, push_image
 from olmctl.authoring.images.labels import CHANNELS_LABEL, DEFAULT_CHANNEL_LABEL
 from olmctl.authoring.template import BadTemplate
 from olmctl.authoring.template_addition import add_to_template
 from olmctl.commands import FAILED, WRONG_USAGE, CommandError, warn
+from olmctl.file_replacement import locked
 from olmctl.terminal import clean_lines
 from olmkit.fbc.bundle_files import BadBundleFiles, read_registry
 from olmkit.fbc.checks.pull_specs import pull_spec_error

@@ -316,7 +316,7 @@ def _write(flags: Flags, project: Project, made: _Generated | None) -> None:
         if made is not None and made.scorecard:
             files[root / _SCORECARD_FILE] = made.scorecard
         files |= _metadata_files(flags, project, has_scorecard=has_scorecard)
-    changed = write_files(files)
+    changed = write_files(files, root)
     for path in earlier:
         path.unlink()
     _say(flags, (*(f"{each} written" for each in changed), *(f"{each.as_posix()} removed" for each in earlier)))

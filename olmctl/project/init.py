@@ -46,7 +46,7 @@ def init(package: str, kustomize_dir: str, **answers: str | None) -> int:
         raise CommandError(FAILED, clean_lines(str(error))) from None
     if existing and path in files and any(line.lstrip().startswith("#") for line in path.read_text().splitlines()):
         warn(f"{path.as_posix()} is written anew, without its comments")
-    for name in write_files(files) or [f"{path.as_posix()} answers everything: nothing is"]:
+    for name in write_files(files, directory) or [f"{path.as_posix()} answers everything: nothing is"]:
         print(f"{name} written")
     return 0
 

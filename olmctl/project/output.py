@@ -1,45 +1,37 @@
 """Writes the files of a bundle: those that differ, each at once by a rename; and removes files of earlier runs.
 
 A file that this command, or operator-sdk, has generated is recognised by its name and its bytes: those that its object would
-get. Never follows a link at the place of a file, and never removes a file that somebody has written or changed.
+get. Never follows a link at the place of a file or out of the project, and never removes a file that somebody has written or
+changed.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from olmctl.authoring.yaml_writer import kubernetes_document
+from olmctl.file_replacement import make_directory, replace_file
 from olmctl.project.manifests import BadInput, read_manifests
 from olmctl.project.names import crd_file_name, object_file_name
 
 _DUPLICATE = "dup"
 
 
-def write_files(files: Mapping[Path, str]) -> list[str]:
-    """Write the files that differ from what is there; returns their paths."""
+def write_files(files: Mapping[Path, str], directory: Path) -> list[str]:
+    """Write the files that differ from what is there; returns their paths. `directory` is the one that was named for them.
+
+    Raises OSError, also before the first file is written: a link may lead one out of this directory, or out of the current one.
+    """
+    for parent in sorted({path.parent for path in files}):
+        make_directory(parent, directory, Path())
     changed = []
     for path, text in files.items():
         data = text.encode()
         if path.is_symlink() or not path.is_file() or path.read_bytes() != data:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _replace(path, data)
+            replace_file(path, data)
             changed.append(path.as_posix())
     return changed
-
-
-def _replace(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.new")
-    try:
-        temporary.unlink(missing_ok=True)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        with open(descriptor, "wb") as file:
-            file.write(data)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def stale_files(directory: Path, written: frozenset[str], *, is_generated: bool) -> tuple[list[Path], list[Path]]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from olmctl.scorecard.results import Result, State
+from olmctl.scorecard.results import Result, State, bounded
 from olmctl.validation import crd_rules, csv_rules, format, whole_bundle
 from olmctl.validation.file_tree import FileTree
 from olmctl.validation.finding import ERROR
@@ -64,7 +64,9 @@ def load_bundle(tree: FileTree, origin: str, directory: str = "") -> LoadedBundl
 
 def run_builtin(name: str, bundle: LoadedBundle) -> Result:
     """The result of a test by the name of its command."""
-    return TESTS[name](bundle)
+    result = TESTS[name](bundle)
+    errors, suggestions = (bounded(texts, len(texts)) for texts in (result.errors, result.suggestions))
+    return replace(result, errors=errors, suggestions=suggestions)
 
 
 def examples_of(bundle: LoadedBundle) -> list[Example]:

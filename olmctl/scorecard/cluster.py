@@ -1,4 +1,4 @@
-"""Runs custom tests as pods on a cluster, stage after stage, and removes what it has created.
+"""Runs custom tests as pods on a cluster, stage after stage, and removes what it has created, or a run before that was killed.
 
 A test that does not end in its time fails with what its pod waits for. Logs are kept in the results.
 """
@@ -7,15 +7,26 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from olmctl.scorecard.configuration import Stage, TestSpec
-from olmctl.scorecard.pods import CONTAINER, RUN_LABEL, BundleVolume, PodState, Run, bundle_volume, pod_of, state_of
+from olmctl.scorecard.pods import (
+    CONTAINER,
+    CREATED_BY,
+    RUN_LABEL,
+    BundleVolume,
+    PodState,
+    Run,
+    bundle_volume,
+    is_left,
+    pod_of,
+    state_of,
+)
 from olmctl.scorecard.results import Outcome, Result, State, failed, results_of
-from olmctl.scorecard.storage import PODS, NotCopied, Packer, copy_out
+from olmctl.scorecard.storage import PODS, CopiedFiles, NotCopied, Packer, copy_out
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
@@ -23,17 +34,29 @@ from olmkit.runtime.client import Client
 CONFIG_MAPS = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
 POLL_SECONDS = 0.5
 MAX_LOG_BYTES = 1024**2
+MAX_RUN_LOG_BYTES = 64 * 1024**2
+"""Bytes of the logs of all tests of a run."""
 MIN_COPY_SECONDS = 60.0
 """The time for the files of one test, if its own time is shorter."""
 MAX_PODS = 32
 """Pods that run at a time."""
+_DELAY_SECONDS = 300
+"""Seconds for the requests of one test."""
+_MAX_LONGEST = 10**9 - 1
 
 Progress = Callable[[str], None]
 
 
-def new_run(namespace: str, service_account: str, *, restricted: bool) -> Run:
+def new_run(namespace: str, service_account: str, *, restricted: bool, longest: int = 0) -> Run:
     """A run with a name of its own."""
-    return Run(f"scorecard-{secrets.token_hex(4)}", namespace, service_account, restricted)
+    return Run(f"scorecard-{secrets.token_hex(4)}", namespace, service_account, restricted, longest)
+
+
+def longest_run(stages: Sequence[Stage], seconds: float, *, stores_files: bool) -> int:
+    """The seconds that the stages take at most: more than they ever need, if each test has so many `seconds`."""
+    one = seconds + _DELAY_SECONDS + (max(seconds, MIN_COPY_SECONDS) if stores_files else 0)
+    rounds = sum(-(-len(each.tests) // MAX_PODS) if each.is_parallel else len(each.tests) for each in stages)
+    return int(min(rounds * one + _DELAY_SECONDS, _MAX_LONGEST))
 
 
 @dataclass(frozen=True)
@@ -44,6 +67,7 @@ class StorageCopy:
     packer: Packer
     directory: Path
     mount_path: str = ""
+    copied: CopiedFiles = field(default_factory=CopiedFiles)
 
     def path_of(self, spec: TestSpec) -> str:
         """The place where a test stores files; "" if it stores none."""
@@ -65,21 +89,24 @@ class PodRunner:
     storage: StorageCopy | None = None
     """The way in which the files of tests are copied; None: no test stores any."""
     _count: int = 0
+    _log_bytes: int = 0
     _bundle: BundleVolume | None = None
 
     async def __aenter__(self) -> PodRunner:
         self._bundle = bundle_volume(self.run, self.files)
         try:
             for each in self._bundle.config_maps:
-                await self.client.create(CONFIG_MAPS, each)
+                created = await self.client.create(CONFIG_MAPS, each)
+                if each is self._bundle.config_maps[0]:
+                    await self._remove_left(created["metadata"]["creationTimestamp"])
         except BaseException:
-            await self._remove()
+            await self._remove(self.run.name)
             raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
         if not self.keeps_all:
-            await self._remove()
+            await self._remove(self.run.name)
 
     async def outcomes(self, stage: Stage, own: Callable[[TestSpec], Outcome | None]) -> list[Outcome]:
         """The outcomes of a stage in the order of its tests; `own` gives those that need no pod."""
@@ -119,7 +146,8 @@ class PodRunner:
         files = self.storage.directory / pod
         try:
             async with asyncio.timeout(max(self.seconds, MIN_COPY_SECONDS)):
-                await copy_out(self.client, self.run.namespace, pod, self.storage.packer.packing(path), files)
+                packing, copied = self.storage.packer.packing(path), self.storage.copied
+                await copy_out(self.client, self.run.namespace, pod, packing, files, copied)
         except (NotCopied, TimeoutError) as error:
             text = f"its files in {path} are not copied: {str(error) or 'not in time'}"
             return replace(outcome, results=(*outcome.results, Result(outcome.spec.name, State.ERROR, [text])))
@@ -138,15 +166,34 @@ class PodRunner:
 
     async def _log(self, name: str) -> tuple[str, str]:
         """The log of the pod, and the reason why it cannot be read."""
-        path = f"{PODS.path(self.run.namespace, name)}/log"
+        limit = min(MAX_LOG_BYTES, MAX_RUN_LOG_BYTES - self._log_bytes)
+        if limit <= 0:
+            return (
+                "",
+                f"its log is not read: the logs of this run have {MAX_RUN_LOG_BYTES:,} bytes, the most that are read",
+            )
+        path, text = f"{PODS.path(self.run.namespace, name)}/log", ""
+        self._log_bytes += limit
         try:
-            return await self.client.read_text(path, {"container": CONTAINER, "limitBytes": str(MAX_LOG_BYTES)}), ""
+            text = await self.client.read_text(path, {"container": CONTAINER, "limitBytes": str(limit)})
         except ApiError as error:
             return "", f"its log cannot be read: {error.message}"
+        finally:
+            self._log_bytes -= limit - min(limit, len(text.encode()))
+        return text, ""
 
-    async def _remove(self) -> None:
-        """Delete what the run has created, also if the command was interrupted."""
-        selector = f"{RUN_LABEL}={self.run.name}"
+    async def _remove_left(self, now: str) -> None:
+        """Delete what runs have left that were killed. Nothing depends on it: an error of the API server is no reason to end."""
+        selector = ",".join((*(f"{key}={value}" for key, value in CREATED_BY.items()), RUN_LABEL))
+        with suppress(ApiError):
+            maps, _ = await self.client.list(CONFIG_MAPS, self.run.namespace, selector, metadata_only=True)
+            for run in sorted({each["metadata"]["labels"][RUN_LABEL] for each in maps if is_left(each, now)}):
+                self.progress(f"removing the pods and ConfigMaps {run}-*, whose run was killed")
+                await self._remove(run)
+
+    async def _remove(self, run: str) -> None:
+        """Delete what a run has created, also if the command was interrupted: the ConfigMaps last, by which it is found."""
+        selector = f"{RUN_LABEL}={run}"
 
         async def remove(kind: Kind) -> None:
             items, _ = await self.client.list(kind, self.run.namespace, selector, metadata_only=True)

@@ -8,12 +8,15 @@ ConfigMap.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from olmctl.scorecard.configuration import TestSpec
 from olmkit.api.meta import Object
+from olmkit.stored_times import stored_time
 from rukpak.format.objects import mapping, mappings
 
 MAX_CONFIG_MAP_BYTES = 900_000
@@ -23,7 +26,10 @@ RUN_LABEL = "olm.operatorframework.io/scorecard"
 CONTAINER, GATHER = "scorecard-test", "scorecard-gather"
 """The container of a test, and the one that packs the files that it stores."""
 BUNDLE_PATH = "/bundle"
-_CREATED_BY = {"app.kubernetes.io/managed-by": "olm", "app.kubernetes.io/component": "scorecard"}
+LONGEST_ANNOTATION = "olm.operatorframework.io/scorecard-longest"
+"""The annotation of the ConfigMaps of a run with the seconds that it takes at most. Without it they are kept."""
+CREATED_BY = {"app.kubernetes.io/managed-by": "olm", "app.kubernetes.io/component": "scorecard"}
+_SECONDS = re.compile("[0-9]{1,9}")
 _FATAL_REASONS = frozenset(
     {"InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError", "CreateContainerError"}
 )
@@ -36,17 +42,24 @@ class FileTooLarge(ValueError):
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the tests. `restricted`: the namespace takes only pods of the restricted profile."""
+    """One run of the tests. `restricted`: the namespace takes only pods of the restricted profile. `longest`: the seconds that it
+    takes at most; 0: what it creates is kept."""
 
     name: str
     namespace: str
     service_account: str
     restricted: bool = False
+    longest: int = 0
 
     @property
     def labels(self) -> dict[str, str]:
         """The labels of everything that the run creates."""
-        return {**_CREATED_BY, RUN_LABEL: self.name}
+        return {**CREATED_BY, RUN_LABEL: self.name}
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The annotations of its ConfigMaps."""
+        return {LONGEST_ANNOTATION: str(self.longest)} if self.longest else {}
 
 
 @dataclass(frozen=True)
@@ -69,7 +82,12 @@ def bundle_volume(run: Run, files: Mapping[str, bytes]) -> BundleVolume:
             {
                 "apiVersion": "v1",
                 "kind": "ConfigMap",
-                "metadata": {"name": name, "namespace": run.namespace, "labels": run.labels},
+                "metadata": {
+                    "name": name,
+                    "namespace": run.namespace,
+                    "labels": run.labels,
+                    "annotations": run.annotations,
+                },
                 "immutable": True,
                 "binaryData": {key: base64.b64encode(files[path]).decode() for key, path in keys.items()},
             }
@@ -80,6 +98,16 @@ def bundle_volume(run: Run, files: Mapping[str, bytes]) -> BundleVolume:
     tops = sorted({path.split("/")[0] for path in files})
     mounts = [{"name": "bundle", "mountPath": f"{BUNDLE_PATH}/{top}", "subPath": top, "readOnly": True} for top in tops]
     return BundleVolume(maps, {"name": "bundle", "projected": {"sources": sources}}, mounts)
+
+
+def is_left(config_map: Object, now: str) -> bool:
+    """Report whether a ConfigMap is one of a run that was killed: it is older than its run can be. `now` is the time of the
+    cluster."""
+    metadata = mapping(config_map.get("metadata"))
+    longest = str(mapping(metadata.get("annotations")).get(LONGEST_ANNOTATION) or "")
+    if not _SECONDS.fullmatch(longest):
+        return False
+    return stored_time(now) - stored_time(metadata["creationTimestamp"]) > timedelta(seconds=int(longest))
 
 
 def _groups(files: Mapping[str, bytes]) -> Iterator[list[str]]:

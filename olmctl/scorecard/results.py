@@ -12,6 +12,11 @@ import orjson
 
 from olmctl.scorecard.configuration import TestSpec
 
+MAX_RESULTS = 1_000
+"""Results of one test."""
+MAX_TEXTS = 1_000
+"""Errors, and suggestions, of one result."""
+
 
 class State(StrEnum):
     """The state of a result."""
@@ -57,6 +62,8 @@ def results_of(text: str) -> list[Result]:
     """The results that a test prints as JSON: {"results": [...]}. Raises ValueError for other text."""
     document = orjson.loads(text)
     listed = document.get("results") if isinstance(document, dict) else None
+    if isinstance(listed, list) and len(listed) > MAX_RESULTS:
+        raise ValueError(f"it has more than {MAX_RESULTS:,} results")
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
         raise ValueError("it has no list `results` of objects")
     return [_result(each) for each in listed]
@@ -71,4 +78,9 @@ def _result(value: dict[str, Any]) -> Result:
 
 
 def _texts(value: Any) -> list[str]:
-    return [str(each) for each in value] if isinstance(value, list) else []
+    return bounded([*map(str, value[: MAX_TEXTS + 1])], len(value)) if isinstance(value, list) else []
+
+
+def bounded(texts: list[str], count: int) -> list[str]:
+    """The first errors or suggestions, and the number of the others. `count`: so many there are."""
+    return texts if count <= MAX_TEXTS else [*texts[:MAX_TEXTS], f"and {count - MAX_TEXTS:,} more"]

@@ -1,32 +1,40 @@
 """Copies the files that a test has stored out of its pod: a second container with the same volume packs them, by `exec`.
 
-What comes out of a pod is not trusted: its size and the number of its files are limited, links become the files that they lead
-to, and nothing is written outside the directory. Needs the permission for pods/exec.
+What comes out of a pod is not trusted: its size and the number of its files are limited, those of one test and those of all
+together. Links become the files that they lead to, and nothing is written outside the directory. Needs the permission for
+pods/exec.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import shutil
+import stat
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 import aiohttp
 import orjson
 
+from olmctl.file_replacement import make_own_directory
 from olmctl.scorecard.pods import GATHER, Storage
 from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, Forbidden
 from olmkit.runtime.client import HANDSHAKE_FAILED, Client
-from olmkit.sources.content_limits import ContentLimits
-from olmkit.sources.errors import BadContent
+from olmkit.sources.content_limits import DIRECTORY_BYTES, ContentLimits
+from olmkit.sources.errors import BadContent, SourceReason
 from olmkit.sources.http import unpack
 
 PODS = Kind("", "v1", "Pod", "pods", namespaced=True)
 LIMITS = ContentLimits(bytes=256 * 1024**2, files=10_000)
+"""The limits of the files of one test."""
+RUN_LIMITS = ContentLimits(bytes=1024**3, files=50_000)
+"""The limits of the files of all tests of a run."""
 PROTOCOL = "v4.channel.k8s.io"
 """Messages of which the first byte is the channel."""
 _OUTPUT, _ERRORS, _STATUS = 1, 2, 3
@@ -61,11 +69,52 @@ class Packer:
         return [_PYTHON, "-c", _PACK, path] if self.is_suite else ["tar", "cf", "-", "-C", path, "."]
 
 
-async def copy_out(client: Client, namespace: str, pod: str, command: list[str], into: Path) -> None:
+@dataclass
+class CopiedFiles:
+    """The bytes of archives that have been copied in a run, and the files that were in them."""
+
+    archived: int = 0
+    unpacked: int = 0
+    files: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def receive(self, size: int) -> None:
+        """Count a part of an archive. Raises NotCopied."""
+        self.archived += size
+        if self.archived > RUN_LIMITS.bytes:
+            raise self._excess()
+
+    def unpack(self, pod: str, archive: IO[bytes], into: Path) -> None:
+        """Unpack an archive into the directory, which must not exist; one at a time. Raises NotCopied; no file is left then."""
+        with self._lock:
+            left = ContentLimits(bytes=RUN_LIMITS.bytes - self.unpacked, files=RUN_LIMITS.files - self.files)
+            limits = ContentLimits(bytes=min(LIMITS.bytes, left.bytes), files=min(LIMITS.files, left.files))
+            into.mkdir(parents=True)
+            try:
+                unpack(pod, archive, into, (), limits, "the container packs its files with tar")
+            except BadContent as error:
+                shutil.rmtree(into)
+                is_excess = error.reason == SourceReason.TOO_LARGE and limits != LIMITS
+                raise (self._excess() if is_excess else NotCopied(error.message)) from error
+            found = [each.lstat() for each in into.rglob("*")]
+            self.unpacked += sum(DIRECTORY_BYTES if stat.S_ISDIR(each.st_mode) else each.st_size for each in found)
+            self.files += len(found)
+
+    @staticmethod
+    def _excess() -> NotCopied:
+        return NotCopied(
+            f"the tests of this run have stored more than {RUN_LIMITS.bytes:,} bytes or {RUN_LIMITS.files:,} files, "
+            "the most that are copied"
+        )
+
+
+async def copy_out(
+    client: Client, namespace: str, pod: str, command: list[str], into: Path, copied: CopiedFiles
+) -> None:
     """Unpack what the command prints in the pod into the directory, which must not exist. Raises NotCopied."""
     with tempfile.TemporaryFile() as archive:
         try:
-            await _run(client, f"{PODS.path(namespace, pod)}/exec", command, archive)
+            await _run(client, f"{PODS.path(namespace, pod)}/exec", command, archive, copied)
         except Forbidden as error:
             if error.reason != HANDSHAKE_FAILED:
                 raise NotCopied(error.message) from error
@@ -73,18 +122,10 @@ async def copy_out(client: Client, namespace: str, pod: str, command: list[str],
             raise NotCopied(text) from error
         except ApiError as error:
             raise NotCopied(error.message) from error
-        await asyncio.to_thread(_unpack, pod, archive, into)
+        await asyncio.to_thread(copied.unpack, pod, archive, into)
 
 
-def _unpack(pod: str, archive: IO[bytes], into: Path) -> None:
-    into.mkdir(parents=True)
-    try:
-        unpack(pod, archive, into, (), LIMITS, "the container packs its files with tar")
-    except BadContent as error:
-        raise NotCopied(error.message) from error
-
-
-async def _run(client: Client, path: str, command: list[str], output: IO[bytes]) -> None:
+async def _run(client: Client, path: str, command: list[str], output: IO[bytes], copied: CopiedFiles) -> None:
     """Run a command in the container, and write its output to the file. Raises NotCopied, ApiError."""
     query = {"command": command, "container": GATHER, "stdout": "true", "stderr": "true"}
     size, errors, status = 0, bytearray(), b""
@@ -94,6 +135,7 @@ async def _run(client: Client, path: str, command: list[str], output: IO[bytes])
                 size += len(data)
                 if size > LIMITS.bytes:
                     raise NotCopied(f"they have more than {LIMITS.bytes:,} bytes, the most that are copied")
+                copied.receive(len(data))
                 output.write(data)
             elif channel == _ERRORS:
                 errors += data[: _MAX_ERROR_BYTES - len(errors)]
@@ -125,15 +167,15 @@ def _problem(status: bytes, errors: bytes) -> str:
 
 
 def move_files(source: Path, target: Path) -> None:
-    """Move the files below `source` to the same places below `target`. A link in their way is replaced, and never followed.
-    Raises OSError."""
-    target.mkdir(parents=True, exist_ok=True)
+    """Move the files below `source` to the same places below `target`, in a directory that exists. A link in their way, also at
+    `target`, is replaced, and never followed. Raises OSError."""
+    make_own_directory(target)
     with os.scandir(source) as entries:
         for entry in sorted(entries, key=lambda each: each.name):
             into = target / entry.name
             if not entry.is_dir(follow_symlinks=False):
                 os.replace(entry.path, into)
                 continue
-            if into.is_symlink() or into.is_file():
+            if into.is_file() and not into.is_symlink():
                 into.unlink()
             move_files(Path(entry.path), into)

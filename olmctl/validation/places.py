@@ -1,8 +1,8 @@
 """Finds the line of a key or an item in a YAML or JSON file, for findings.
 
 Block style is followed by its indentation, without parsing, because a finding needs one line of a file that was parsed already.
-Text in flow style, such as JSON, is followed by libyaml's events. Never fails: a path that is not there has the line of the
-nearest part that is. Pure.
+Text in flow style, such as JSON, is followed by libyaml's events, which are read once for all findings of a file. Never fails: a
+path that is not there has the line of the nearest part that is. Pure.
 """
 
 from __future__ import annotations
@@ -142,63 +142,66 @@ def _inner(lines: _Lines, after: _Start, *, is_item: bool) -> _Start | None:
     return None
 
 
+class _Value(NamedTuple):
+    """The line of a key or an item, from 0, and the values in it."""
+
+    line: int
+    inner: dict[str, _Value] | list[_Value] | None
+
+
 def _flow_line(data: bytes, path: Path) -> int:
     if len(data) > _MAX_FLOW_BYTES:
         return 1
+    place = _flow_places(data)
+    for step in path:
+        inner: _Value | None = None
+        if isinstance(place.inner, dict) and isinstance(step, str):
+            inner = place.inner.get(step)
+        elif isinstance(place.inner, list) and isinstance(step, int) and step < len(place.inner):
+            inner = place.inner[step]
+        if inner is None:
+            break
+        place = inner
+    return place.line + 1
+
+
+@lru_cache(maxsize=2)
+def _flow_places(data: bytes) -> _Value:
+    """The places in the first document, as far as it can be read."""
+    root: list[_Value] = []
     parser = CParser(data)
-    found = [0]
     try:
-        _follow(parser, path, found)
+        _add_places(parser, root)
     except yaml.YAMLError:
         pass
     finally:
         parser.dispose()
-    return found[-1] + 1
+    return _Value(0, root[0].inner if root else None)
 
 
-def _follow(parser: Any, path: Path, found: list[int]) -> None:
-    """Add the line, from 0, of each part of the path that the events lead to."""
-    event = parser.get_event()
-    while isinstance(event, yaml.StreamStartEvent | yaml.DocumentStartEvent):
-        event = parser.get_event()
-    for step in path:
-        if isinstance(event, yaml.MappingStartEvent) and isinstance(step, str):
-            event = _value_of(parser, step, found)
-        elif isinstance(event, yaml.SequenceStartEvent) and isinstance(step, int):
-            event = _item_of(parser, step, found)
+def _add_places(parser: Any, root: list[_Value]) -> None:
+    """Add the value of the document to the list `root`, and to each value those in it."""
+    opened: list[dict[str, _Value] | list[_Value]] = [root]
+    key: tuple[str, int] | None = None
+    while (event := parser.get_event()) is not None and not isinstance(event, yaml.DocumentEndEvent):
+        if isinstance(event, yaml.CollectionEndEvent):
+            opened.pop()
+            continue
+        if not isinstance(event, yaml.NodeEvent):
+            continue
+        holder, line = opened[-1], event.start_mark.line  # type: ignore[union-attr]
+        if isinstance(holder, dict) and key is None:
+            if not isinstance(event, yaml.ScalarEvent):
+                return  # no key of JSON: what follows has the line of what it is in
+            key = (event.value, line)
+            continue
+        is_mapping, is_list = isinstance(event, yaml.MappingStartEvent), isinstance(event, yaml.SequenceStartEvent)
+        inner: dict[str, _Value] | list[_Value] | None = {} if is_mapping else [] if is_list else None
+        if isinstance(holder, dict):
+            assert key is not None
+            holder.setdefault(key[0], _Value(key[1], inner))
+            key = None
         else:
-            return
-
-
-def _value_of(parser: Any, key: str, found: list[int]) -> Any:
-    while isinstance(event := parser.get_event(), yaml.ScalarEvent):
-        is_wanted, line = event.value == key, event.start_mark.line  # type: ignore[union-attr]
-        event = parser.get_event()
-        if is_wanted:
-            found.append(line)
-            return event
-        _skip(parser, event)
-    return None
-
-
-def _item_of(parser: Any, index: int, found: list[int]) -> Any:
-    while not isinstance(event := parser.get_event(), yaml.SequenceEndEvent | None):
-        if index == 0:
-            found.append(event.start_mark.line)
-            return event
-        index -= 1
-        _skip(parser, event)
-    return None
-
-
-def _skip(parser: Any, event: Any) -> None:
-    """Read the events of the value that this event begins."""
-    depth = 0
-    while event is not None:
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth <= 0:
-            return
-        event = parser.get_event()
+            holder.append(_Value(line, inner))
+        if inner is not None:
+            opened.append(inner)

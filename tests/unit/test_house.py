@@ -202,6 +202,31 @@ def names_in_templates() -> set[str]:
     return {name for text in texts for part in shown.findall(text) for name in re.findall(r"\.([a-z_]+)", part)}
 
 
+def writes_a_file(node: ast.AST) -> bool:
+    """Report whether a call makes or changes a file at a path."""
+    if not isinstance(node, ast.Call) or any(each.arg == "fileobj" for each in node.keywords):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if name in ("write_text", "write_bytes", "touch", "symlink_to", "hardlink_to", "copyfile", "copytree", "mkstemp"):
+        return True
+    mode = [*node.args, *(each.value for each in node.keywords if each.arg == "mode")]
+    texts = [each.value for each in mode if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    return name == "open" and any(set(each) <= set("rwaxbt+") and set(each) & set("wa+") for each in texts)
+
+
+def test_olm_replaces_files_in_one_way() -> None:
+    """A checkout may bring links: a file of olm is new ("x"), or takes the place of another one in olmctl/file_replacement.py."""
+    found = {
+        f"{relative(path)}:{node.lineno}"
+        for path in files("olmctl")
+        if relative(path) != "olmctl/file_replacement.py"
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and writes_a_file(node)
+    }
+    assert not found
+    assert [*map(writes_a_file, ast.walk(ast.parse("path.open('w')")))].count(True) == 1
+
+
 def test_no_code_is_dead(tmp_path: Path) -> None:
     """What is used by name alone (by a library, by a job, by kubectl) is listed in [tool.vulture] of pyproject.toml."""
     (tmp_path / "templates.py").write_text("".join(f"_.{name}\n" for name in sorted(names_in_templates())))

@@ -54,12 +54,13 @@ class Layer:
 
 
 def compressed(files: Files, into: Path | None = None) -> Layer:
-    """The layer of the files, packed with gzip, in memory or in the file `into`. Raises OSError."""
+    """The layer of the files, packed with gzip, in memory or in the file `into`, which is made anew. Raises OSError."""
     if into is None:
         buffer = io.BytesIO()
         diff_id = _compress(files, buffer)[0]
         return Layer(COMPRESSED_TYPE, StoredBlob.of(buffer.getvalue()), diff_id)
-    with into.open("wb") as file:
+    into.unlink(missing_ok=True)
+    with into.open("xb") as file:
         diff_id, digest = _compress(files, file)
     return Layer(COMPRESSED_TYPE, StoredBlob(digest, into.stat().st_size, lambda: into.open("rb")), diff_id)
 

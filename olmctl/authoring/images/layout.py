@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from olmctl.authoring.images.image import Image, descriptor
 from olmctl.authoring.images.layers import StoredBlob, digest_of
+from olmctl.file_replacement import locked, partial_file, replaced_file
 from olmkit.gocompat.text import quoted
 from olmkit.sources.errors import BadReference
 from olmkit.sources.oci import manifests
@@ -38,7 +39,8 @@ _MARKER_TEXT = b'{"imageLayoutVersion":"1.0.0"}'
 _MAX_JSON_BYTES = 4 * 1024**2
 _CHUNK_BYTES = 1024**2
 _BLOBS = PurePosixPath("blobs/sha256")
-_BLOB_FILE = re.compile("[0-9a-f]{64}")
+_BLOB_FILE = re.compile(r"[0-9a-f]{64}|\.[0-9a-f]{64}\.partial")
+"""A blob, and one that was not written whole."""
 
 
 class BadLayout(ValueError):
@@ -52,39 +54,43 @@ def write_archive(image: Image, path: Path, names: Sequence[str], time: int = 0)
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such directory", str(path.parent))
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        # The directory may be somebody else's: a link at this place is not followed.
-        partial.unlink(missing_ok=True)
-        with tarfile.open(partial, "x", format=tarfile.GNU_FORMAT) as archive:
-            for name, blob in sorted(_files(image, names).items()):
-                member = tarfile.TarInfo(name)
-                member.size, member.mtime, member.mode = blob.size, time, 0o644
-                with blob.open() as stream:
-                    archive.addfile(member, stream)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replaced_file(path) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for name, blob in sorted(_files(image, names).items()):
+            member = tarfile.TarInfo(name)
+            member.size, member.mtime, member.mode = blob.size, time, 0o644
+            with blob.open() as stream:
+                archive.addfile(member, stream)
 
 
 def write_directory(image: Image, path: Path, names: Sequence[str]) -> None:
     """Write a directory with the layout of the image, in place of the layout that is there. No link in it is followed. Raises
     BadLayout, OSError."""
-    if path.exists() and not (path / MARKER).is_file() and any(path.iterdir()):
+    path.mkdir(parents=True, exist_ok=True)
+    with locked(path):
+        _check_directory(path)
+        for name, blob in sorted(_files(image, names).items(), key=lambda each: _order(each[0])):
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            with blob.open() as stream, replaced_file(path / name) as file:
+                shutil.copyfileobj(stream, file)
+        kept = {blob.digest.partition(":")[2] for blob in image.blobs} | {image.digest.partition(":")[2]}
+        for other in (path / _BLOBS).iterdir():
+            if other.name not in kept and _BLOB_FILE.fullmatch(other.name) and not other.is_dir():
+                other.unlink()
+
+
+def _check_directory(path: Path) -> None:
+    """Raise BadLayout for a directory with something other than a layout, or a part of one, and for one with links."""
+    if not (path / MARKER).is_file() and {each.name for each in path.iterdir()} - {partial_file(path / MARKER).name}:
         raise BadLayout("is a directory with other files: name one that does not exist, or one with an OCI layout")
     for directory in (_BLOBS.parent, _BLOBS):
         if (path / directory).is_symlink():
             raise BadLayout(f"has a link {directory}, which is not followed: remove it")
-    for name, blob in sorted(_files(image, names).items()):  # the index comes after the blobs that it names
-        target = path / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.unlink(missing_ok=True)
-        with blob.open() as stream, target.open("xb") as file:
-            shutil.copyfileobj(stream, file)
-    kept = {blob.digest.partition(":")[2] for blob in image.blobs} | {image.digest.partition(":")[2]}
-    for other in (path / _BLOBS).iterdir():
-        if other.name not in kept and _BLOB_FILE.fullmatch(other.name) and not other.is_dir():
-            other.unlink()
+
+
+def _order(name: str) -> tuple[bool, bool, str]:
+    """The place of a file in the order in which a directory gets them: the marker is the first, by which the next command finds
+    what one that was interrupted has written; the index, which names the blobs, is the last."""
+    return name != MARKER, name == INDEX, name
 
 
 def is_layout(path: Path) -> bool:
@@ -143,7 +149,9 @@ def _one(index: Any) -> Any:
 
 def _of_directory(path: Path) -> _Open:
     def open_file(name: str) -> IO[bytes]:
-        if (path / name).exists() and not (path / name).is_file():
+        if not (path / name).exists():
+            raise BadLayout(f"has no file {name}")
+        if not (path / name).is_file():
             raise BadLayout(f"has {name}, which is no regular file")
         return (path / name).open("rb")
 

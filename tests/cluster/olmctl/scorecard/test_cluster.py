@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
@@ -16,9 +17,10 @@ import pytest_asyncio
 from devcluster.cluster import Cluster
 from devcluster.demo.sample_catalog import SAMPLES
 from olmctl.main import main
+from olmctl.scorecard import cluster as cluster_module
 from olmctl.scorecard.cluster import CONFIG_MAPS, PodRunner, new_run
 from olmctl.scorecard.configuration import Stage, TestSpec
-from olmctl.scorecard.pods import RUN_LABEL
+from olmctl.scorecard.pods import RUN_LABEL, bundle_volume, is_left, pod_of
 from olmctl.scorecard.storage import PODS
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import NotFound
@@ -119,6 +121,40 @@ async def test_the_pods_of_an_interrupted_run_are_deleted(room: Room) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await room.left() == []
+
+
+async def test_what_a_killed_run_has_left_is_deleted_when_it_can_be_no_more(room: Room) -> None:
+    killed, other, kept = (
+        new_run(room.namespace, "default", restricted=False, longest=longest) for longest in (1, 600, 0)
+    )
+    for run in (killed, other, kept):
+        bundle = bundle_volume(run, {"manifests/a.yaml": b"a"})
+        for each in bundle.config_maps:
+            await room.client.create(CONFIG_MAPS, each)
+        await room.client.create(PODS, pod_of(run, f"{run.name}-0", TestSpec("endless:v1"), bundle, 30))
+    created = (await room.client.get(CONFIG_MAPS, f"{killed.name}-bundle-0", room.namespace))["metadata"]
+    async with asyncio.timeout(30):
+        while not is_left({"metadata": created}, (datetime.now(UTC) - timedelta(seconds=1)).isoformat()):  # noqa: ASYNC110
+            await asyncio.sleep(0.2)
+    said: list[str] = []
+    async with PodRunner(
+        room.client, new_run(room.namespace, "default", restricted=False, longest=600), FILES, 30, progress=said.append
+    ):
+        names = await room.left()
+    assert said == [f"removing the pods and ConfigMaps {killed.name}-*, whose run was killed"]
+    assert not [name for name in names if name.startswith(killed.name)]
+    assert sorted(await room.left()) == sorted(
+        f"{run.name}-{end}" for run in (other, kept) for end in ("0", "bundle-0")
+    )
+
+
+async def test_the_logs_of_all_tests_have_a_limit(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module, "MAX_RUN_LOG_BYTES", 0)
+    ending = asyncio.create_task(room.end_pods())
+    async with PodRunner(room.client, new_run(room.namespace, "default", restricted=False), FILES, 30) as runner:
+        (outcome,) = await runner.outcomes(Stage((TestSpec("first:v1"),)), lambda spec: None)
+    ending.cancel()
+    assert outcome.results[0].errors[0].startswith("its log is not read: the logs of this run have ")
 
 
 async def test_the_command_says_what_a_test_waits_for(

@@ -70,6 +70,31 @@ def test_results_are_kept_in_files(bundle: Path, tmp_path: Path, capsys: pytest.
     assert sorted(path.name for path in kept.iterdir()) == ["log.txt", "results.json"]
 
 
+@pytest.mark.parametrize("place", ["olm", "olm/olm-bundle-validation-test"])
+def test_links_that_a_checkout_brings_are_not_followed(
+    place: str, bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other, link = tmp_path / "other", tmp_path / "out" / place
+    for path in (other / "olm-bundle-validation-test", link.parent):
+        path.mkdir(parents=True)
+    link.symlink_to(other)
+    run(capsys, bundle, "-t", tmp_path / "out", "-l", "suite=olm")
+    assert [path.name for path in other.rglob("*")] == ["olm-bundle-validation-test"]
+    kept = tmp_path / "out" / "olm" / "olm-bundle-validation-test"
+    assert sorted(path.name for path in kept.iterdir()) == ["log.txt", "results.json"]
+
+
+def test_a_link_at_the_place_for_stored_files_is_refused(
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = bundle / "tests" / "scorecard" / "config.yaml"
+    config.write_text(f"{CONFIG}storage: {{spec: {{mountPath: {{path: /files}}}}}}\n")
+    monkeypatch.chdir(tmp_path)
+    Path("test-output").symlink_to(bundle)
+    status, _, err = run(capsys, bundle)
+    assert (status, err.startswith("test-output is a link, which is not followed")) == (1, True), err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

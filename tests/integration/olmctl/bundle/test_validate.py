@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,20 @@ def test_a_bundle_whose_process_ends_fails_alone(
     found = outputs(capsys, *bundles)
     assert [each["bundle"] for each in found if not each["passed"]] == [str(bundles[5])]
     assert len(found) == 12
+
+
+def test_a_bundle_that_needs_too_much_memory_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def greedy(*arguments: Any) -> Any:
+        return validated(*arguments), bytearray(128 * 1024**2)
+
+    bundle, before = write(tmp_path / "b", files(CSV)), resource.getrlimit(resource.RLIMIT_AS)
+    monkeypatch.setattr("olmctl.bundle.validate.validated", greedy)
+    monkeypatch.setattr("olmctl.bundle.validate.MEMORY_PER_PROCESS", 64 * 1024**2)
+    (found,) = outputs(capsys, bundle)
+    assert [each["message"] for each in found["outputs"]] == ["its checks need too much memory"]
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
 def test_an_image_is_pulled(tmp_path: Path, capsys: pytest.CaptureFixture[str], local_registry: LocalRegistry) -> None:

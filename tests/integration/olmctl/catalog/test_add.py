@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from devcluster.demo.sample_catalog import SAMPLES
-from olmctl.authoring.catalog_update import locked
+from olmctl.file_replacement import locked
 from olmctl.main import main
 from tests.servers.local_registry import LocalRegistry
 
@@ -173,6 +173,24 @@ def test_builds_and_pushes_that_are_refused(
     assert (status, out) == (wanted, "")
     assert words in err
     assert sorted(path.name for path in Path().iterdir()) == ["file"]
+
+
+def test_what_a_killed_command_has_left_is_removed(olm: Command) -> None:
+    add(olm, "0.1.0")
+    PACKAGE.with_name(".catalog.yaml.partial").write_text(PACKAGE.read_text()[:-20])
+    assert olm("catalog", "validate", "catalog")[0] == 1
+    assert add(olm, "0.2.0", "-c", "stable")[0] == 0
+    assert olm("catalog", "validate", "catalog") == (0, "", "")
+
+
+def test_a_link_that_a_checkout_brings_beside_a_template_is_not_written_through(olm: Command, tmp_path: Path) -> None:
+    template, outside = Path("template.yaml"), tmp_path / "precious"
+    template.write_text("schema: olm.template.basic\nentries:\n- schema: olm.package\n")
+    outside.write_text("mine")
+    Path(".template.yaml.partial").symlink_to(outside)
+    status, _, err = add(olm, "0.2.0", "-c", "stable", "--template", "template.yaml")
+    assert (status, err, outside.read_text(), template.is_symlink()) == (0, "", "mine", False)
+    assert "hello-operator.v0.2.0" in template.read_text()
 
 
 def test_what_another_command_writes_meanwhile_is_not_lost(olm: Command, tmp_path: Path) -> None:

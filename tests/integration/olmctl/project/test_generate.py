@@ -396,6 +396,20 @@ def test_what_is_not_in_the_bundle_is_named_with_its_place(project: Path, capsys
     ]
 
 
+@pytest.mark.parametrize("link", ["bundle", "bundle/manifests", "bundle/metadata"])
+def test_a_link_out_of_the_project_is_refused_before_anything_is_written(
+    link: str, project: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(project, operator())
+    outside = tmp_path_factory.mktemp("outside")
+    Path(link).parent.mkdir(exist_ok=True)
+    Path(link).symlink_to(outside)
+    assert generate() == 1
+    assert "a link in this path leads out of " in capsys.readouterr().err
+    assert not [*outside.iterdir()]
+    assert not [path for path in Path("bundle").rglob("*") if path.is_file()]
+
+
 def test_a_link_at_the_place_of_a_file_is_replaced_and_not_followed(project: Path) -> None:
     write(project, operator())
     write_all(project, [("outside", "mine"), ("bundle/manifests/x", "")])

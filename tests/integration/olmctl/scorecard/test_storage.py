@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import tarfile
@@ -13,7 +14,7 @@ import pytest
 from aiohttp import web
 
 from olmctl.scorecard import storage
-from olmctl.scorecard.storage import NotCopied, copy_out, move_files
+from olmctl.scorecard.storage import CopiedFiles, NotCopied, copy_out, move_files
 from olmkit.runtime.client import Client
 from olmkit.sources.content_limits import ContentLimits
 from tests.servers.registry import served
@@ -51,12 +52,14 @@ async def pod_with(messages: Messages, directory: Path, *, is_endless: bool = Fa
             yield client
 
 
-async def copied(messages: Messages, directory: Path, *, is_endless: bool = False) -> dict[str, bytes]:
+async def copied(
+    messages: Messages, directory: Path, *, is_endless: bool = False, before: CopiedFiles | None = None
+) -> dict[str, bytes]:
     """The files below a new directory, which is the only one that has any afterwards."""
     into = directory / "into" / "p"
     packing = storage.Packer("tools").packing("/files")
     async with pod_with(messages, directory, is_endless=is_endless) as client:
-        await copy_out(client, "ns", "p", packing, into)
+        await copy_out(client, "ns", "p", packing, into, before or CopiedFiles())
     return {path.relative_to(into).as_posix(): path.read_bytes() for path in into.rglob("*") if path.is_file()}
 
 
@@ -151,18 +154,47 @@ async def test_more_files_than_are_read_are_refused(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize(
-    "link", [pytest.param(lambda at: at / "a", id="of a file"), pytest.param(lambda at: at / "d", id="of a directory")]
+    ("limits", "packing"),
+    [
+        pytest.param(ContentLimits(bytes=100_000), lambda data: data, id="bytes of archives"),
+        pytest.param(ContentLimits(bytes=80_000), gzip.compress, id="bytes of files"),
+        pytest.param(ContentLimits(files=3), lambda data: data, id="files"),
+    ],
+)
+async def test_the_files_of_all_tests_have_a_limit(
+    limits: ContentLimits, packing: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage, "RUN_LIMITS", limits)
+    data, before = packing(packed(("a", b"x" * 50_000), ("b", b""))), CopiedFiles()
+    (tmp_path / "one").mkdir()
+    assert len(await copied([(OUTPUT, data), SUCCESS], tmp_path / "one", before=before)) == 2
+    (tmp_path / "two").mkdir()
+    with pytest.raises(NotCopied, match="the tests of this run have stored more than"):
+        await copied([(OUTPUT, data), SUCCESS], tmp_path / "two", before=before)
+    assert not [path for path in (tmp_path / "two").rglob("*") if path.name in ("a", "b")]
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        pytest.param(lambda at: at / "a", id="of a file"),
+        pytest.param(lambda at: at / "d", id="of a directory"),
+        pytest.param(lambda at: at, id="of the place itself"),
+    ],
 )
 def test_files_are_moved_and_no_link_is_followed(link: Callable[[Path], Path], tmp_path: Path) -> None:
     source, target, other = tmp_path / "source", tmp_path / "target", tmp_path / "other"
-    for path in (source / "d", target, other):
+    is_kept = link(target) != target
+    for path in (source / "d", other, *((target,) if is_kept else ())):
         path.mkdir(parents=True)
     (source / "a").write_text("new")
     (source / "d" / "b").write_text("new")
-    (target / "kept").write_text("old")
     (other / "b").write_text("old")
+    if is_kept:
+        (target / "kept").write_text("old")
     link(target).symlink_to(other / "b" if link(target).name == "a" else other)
     move_files(source, target)
     found = {path.relative_to(target).as_posix(): path.read_text() for path in target.rglob("*") if path.is_file()}
-    assert found == {"a": "new", "d/b": "new", "kept": "old"}
+    assert found == {"a": "new", "d/b": "new", **({"kept": "old"} if is_kept else {})}
+    assert [path.name for path in other.iterdir()] == ["b"]
     assert (other / "b").read_text() == "old"

@@ -108,7 +108,7 @@ def test_files_are_written_below_a_new_directory(tmp_path: Path, capsys: pytest.
         pytest.param({"a" * 300: b""}, r"a{99}… cannot be written to .*: File name too long", id="a long name"),
         pytest.param({"/".join(["a"] * 3000): b""}, "File name too long", id="a long path"),
         pytest.param({"a": b"", "a/b": b""}, "a/b cannot be written to .*: (Not a directory|File exists)", id="both"),
-        pytest.param({"a/b": b"", "a": b""}, "a cannot be written to .*: Is a directory", id="a file for a directory"),
+        pytest.param({"a/b": b"", "a": b""}, "a cannot be written to .*: File exists", id="a file for a directory"),
     ],
 )
 def test_a_name_that_cannot_be_written_is_said(files: dict[str, bytes], words: str, tmp_path: Path) -> None:

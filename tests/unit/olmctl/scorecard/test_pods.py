@@ -7,8 +7,18 @@ from typing import Any
 
 import pytest
 
-from olmctl.scorecard.configuration import TestSpec
-from olmctl.scorecard.pods import MAX_CONFIG_MAP_BYTES, FileTooLarge, Run, bundle_volume, pod_of, state_of
+from olmctl.scorecard.cluster import longest_run
+from olmctl.scorecard.configuration import Stage, TestSpec
+from olmctl.scorecard.pods import (
+    LONGEST_ANNOTATION,
+    MAX_CONFIG_MAP_BYTES,
+    FileTooLarge,
+    Run,
+    bundle_volume,
+    is_left,
+    pod_of,
+    state_of,
+)
 from olmctl.scorecard.storage import Packer
 
 RUN = Run("scorecard-1", "ns", "tester")
@@ -30,6 +40,32 @@ def test_a_bundle_of_any_size_reaches_a_pod_in_several_configmaps() -> None:
         ("/bundle/manifests", "manifests"),
         ("/bundle/metadata", "metadata"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("longest", "now", "expected"),
+    [
+        pytest.param("600", "2026-01-01T10:10:01Z", True, id="its run cannot take so long"),
+        pytest.param("600", "2026-01-01T10:09:59Z", False, id="its run may still take place"),
+        pytest.param("600", "2025-01-01T10:00:00Z", False, id="the clock of the cluster was wrong"),
+        pytest.param(None, "2030-01-01T10:00:00Z", False, id="it is to be kept"),
+        pytest.param("1e9", "2030-01-01T10:00:00Z", False, id="no number"),
+        pytest.param("9" * 20, "2030-01-01T10:00:00Z", False, id="no time"),
+    ],
+)
+def test_a_configmap_that_a_killed_run_has_left(longest: str | None, now: str, expected: bool) -> None:
+    annotations = {LONGEST_ANNOTATION: longest} if longest is not None else None
+    metadata = {"creationTimestamp": "2026-01-01T10:00:00Z", "annotations": annotations}
+    assert is_left({"metadata": metadata}, now) is expected
+
+
+def test_a_run_says_how_long_it_takes() -> None:
+    run = Run(
+        "r", "ns", "s", longest=longest_run([Stage((TestSpec("i"),) * 40, is_parallel=True)], 30, stores_files=True)
+    )
+    (made,) = bundle_volume(run, {"manifests/a.yaml": b""}).config_maps
+    assert made["metadata"]["annotations"] == {LONGEST_ANNOTATION: str(2 * (30 + 300 + 60) + 300)}
+    assert bundle_volume(RUN, {"manifests/a.yaml": b""}).config_maps[0]["metadata"]["annotations"] == {}
 
 
 def test_a_file_that_fits_into_no_configmap_is_named() -> None:

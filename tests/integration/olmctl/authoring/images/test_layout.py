@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import filecmp
 import json
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -98,13 +100,13 @@ def change(path: Path, index: dict[str, Any]) -> None:
         pytest.param({"manifests": []}, "has 0 images", id="no image"),
         pytest.param({"manifests": [{"digest": "a"}, {"digest": "b"}]}, "has 2 images", id="two images"),
         pytest.param({"manifests": [{"digest": "../../x", "size": 1}]}, "which is not a digest", id="a path"),
-        pytest.param({"manifests": [{"digest": "sha256:" + "0" * 64, "size": 1}]}, None, id="a missing blob"),
+        pytest.param({"manifests": [{"digest": "sha256:" + "0" * 64, "size": 1}]}, "has no file", id="a missing blob"),
     ],
 )
-def test_a_layout_that_cannot_be_read(index: Any, words: str | None, image: Image, tmp_path: Path) -> None:
+def test_a_layout_that_cannot_be_read(index: Any, words: str, image: Image, tmp_path: Path) -> None:
     layout.write_directory(image, tmp_path / "image", ())
     change(tmp_path / "image", index)
-    with pytest.raises(BadLayout if words else FileNotFoundError, match=words):
+    with pytest.raises(BadLayout, match=words):
         layout.read(tmp_path / "image")
 
 
@@ -162,6 +164,42 @@ def test_nothing_is_written_or_deleted_behind_a_link_in_a_layout(place: str, ima
         "precious": "kept",
         "sha256/precious": "kept",
     }
+
+
+KILLED = """\
+import os, pathlib, signal, sys
+from olmctl.authoring.images import layout
+from olmctl.authoring.images.image import labelled_image
+from olmctl.authoring.images.layers import compressed
+
+left = int(sys.argv[2])
+
+def step(event, arguments):
+    global left
+    if event == "os.rename" or (event == "open" and sys.argv[1] in str(arguments[0]) and arguments[2] & os.O_CREAT):
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+image = labelled_image([compressed({"manifests/a.yaml": b"a"})], {"b": "2", "a": "1"})
+sys.addaudithook(step)
+layout.write_directory(image, pathlib.Path(sys.argv[1]), ())
+"""
+
+
+@pytest.mark.parametrize("writes", [0, 1, 2, 3, 5, 9])
+def test_what_a_killed_command_has_written_is_completed_by_the_next_one(
+    writes: int, image: Image, tmp_path: Path
+) -> None:
+    target = tmp_path / "image"
+    run = subprocess.run([sys.executable, "-c", KILLED, str(target), str(writes)], check=False)
+    assert run.returncode == -9
+    if layout.is_layout(target):
+        with pytest.raises(BadLayout, match=r"^has no file index\.json"):
+            layout.read(target)
+    layout.write_directory(image, target, ())
+    assert layout.read(target).digest == image.digest
+    assert not [*target.rglob("*.partial")]
 
 
 def test_files_of_others_beside_the_blobs_stay(image: Image, tmp_path: Path) -> None:
