@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from olmctl.migration.v0 import at, full_name, name_of, namespace_of, text, texts
+from olmctl.migration.v0 import OlmV0, at, full_name, name_of, namespace_of, text, texts
 from olmkit.api import catalogs
 from olmkit.api.meta import Object
 from olmkit.api.names import is_dns1123_subdomain
-from olmkit.api.patterns import IMAGE_REFERENCE
+from olmkit.api.patterns import IMAGE_REFERENCE, PACKAGE_NAME
 from olmkit.gocompat.text import parse_duration
 
 MAX_CATALOG_NAME = 63
 UNREADABLE_INTERVAL = "15m"
 """The interval that OLM v0 uses instead of one that it cannot read."""
 NEVER = "0s"
+NARROW_PRIORITY = -(2**31)
+"""The priority of a Catalog whose CatalogSource only its own namespace could use: any other Catalog counts before it."""
+UPSTREAM_NAMESPACE, OPENSHIFT_NAMESPACE = "olm", "openshift-marketplace"
+_OPENSHIFT_OLM_NAMESPACE = "openshift-operator-lifecycle-manager"
 _TEMPLATE = "olm.catalogImageTemplate"
 
 
@@ -40,30 +44,69 @@ class CatalogPlan:
         return text(self.manifest, "spec", "source", "image", "ref")
 
 
-def plan_catalogs(
-    sources: Iterable[Object], existing: Iterable[Object], chosen: Mapping[str, str]
-) -> dict[str, CatalogPlan]:
+def plan_catalogs(found: OlmV0, chosen: Mapping[str, str]) -> dict[str, CatalogPlan]:
     """namespace/name of each CatalogSource -> what becomes of it. `chosen`: the Catalogs that the user has named for some."""
-    known = list(existing)
-    images = {text(each, "spec", "source", "image", "ref"): name_of(each) for each in known}
-    taken = {name_of(each) for each in known}
+    taken = {name_of(each) for each in found.catalogs}
+    shared = global_namespace(found)
     plans: dict[str, CatalogPlan] = {}
-    for source in sorted(sources, key=full_name):
+    new: list[Object] = []
+    # A Catalog that offers everything takes the place of one for some packages, and not the other way round.
+    for source in sorted(found.catalog_sources, key=lambda each: (namespace_of(each) != shared, full_name(each))):
         key = full_name(source)
         if key in chosen:
             plans[key] = CatalogPlan(key, chosen[key], notes=("the Catalog that you have named takes its place",))
             continue
-        problem, image = _problem(source), text(source, "spec", "image")
+        packages = None if namespace_of(source) == shared else _packages_from(found, source)
+        problem = _problem(source) or ("" if packages is None else _narrow_problem(packages))
+        used = _catalog_of([*found.catalogs, *new], text(source, "spec", "image"), packages)
         if problem:
             plans[key] = CatalogPlan(key, problem=problem)
-        elif image in images:
-            plans[key] = CatalogPlan(key, images[image], notes=("a Catalog of the same image takes its place",))
+        elif used:
+            plans[key] = CatalogPlan(key, used, notes=("a Catalog of the same image takes its place",))
         else:
             name = _free_name(source, taken)
             taken.add(name)
-            images[image] = name
-            plans[key] = CatalogPlan(key, name, _manifest(source, name), notes=tuple(_notes(source)))
-    return plans
+            manifest = _manifest(source, name, packages)
+            new.append(manifest)
+            plans[key] = CatalogPlan(key, name, manifest, notes=tuple(_notes(source, packages)))
+    return dict(sorted(plans.items()))
+
+
+def global_namespace(found: OlmV0) -> str:
+    """The namespace whose CatalogSources OLM v0 uses for all namespaces."""
+    namespaces = {namespace_of(each) for each in (*found.catalog_sources, *found.versions)}
+    return OPENSHIFT_NAMESPACE if namespaces & {OPENSHIFT_NAMESPACE, _OPENSHIFT_OLM_NAMESPACE} else UPSTREAM_NAMESPACE
+
+
+def _packages_from(found: OlmV0, source: Object) -> list[str]:
+    """The packages that its own namespace has installed from a CatalogSource."""
+    place = (namespace_of(source), namespace_of(source), name_of(source))
+    return sorted(
+        {
+            name
+            for each in found.subscriptions
+            if re.search(PACKAGE_NAME, name := text(each, "spec", "name"))
+            and (namespace_of(each), text(each, "spec", "sourceNamespace"), text(each, "spec", "source")) == place
+        }
+    )
+
+
+def _narrow_problem(packages: Sequence[str]) -> str:
+    if not packages:
+        return "only its own namespace can use it, and no Subscription there does: a Catalog is for the whole cluster"
+    if len(packages) > catalogs.MAX_SELECTED_PACKAGES:
+        return f"{len(packages)} packages are installed from it, and a Catalog lists at most {catalogs.MAX_SELECTED_PACKAGES}"
+    return ""
+
+
+def _catalog_of(known: Iterable[Object], image: str, packages: Sequence[str] | None) -> str:
+    """The name of the Catalog of an image that offers these packages, None: all; "" if there is none."""
+    for each in known:
+        offered = texts(each, "spec", "packages")
+        is_enough = not offered or (packages is not None and set(packages) <= set(offered))
+        if image and text(each, "spec", "source", "image", "ref") == image and is_enough:
+            return name_of(each)
+    return ""
 
 
 def _problem(source: Object) -> str:
@@ -95,7 +138,7 @@ def _free_name(source: Object, taken: set[str]) -> str:
     return candidate
 
 
-def _manifest(source: Object, name: str) -> Object:
+def _manifest(source: Object, name: str, packages: Sequence[str] | None) -> Object:
     image: dict[str, Any] = {"ref": text(source, "spec", "image")}
     secrets = _secrets(source)
     if secrets:
@@ -104,7 +147,9 @@ def _manifest(source: Object, name: str) -> Object:
         image["pollInterval"] = _interval(source)
     spec: dict[str, Any] = {"source": {"type": "image", "image": image}}
     priority = at(source, "spec", "priority")
-    if isinstance(priority, int) and priority:
+    if packages is not None:
+        spec |= {"priority": NARROW_PRIORITY, "packages": list(packages)}
+    elif isinstance(priority, int) and priority:
         spec["priority"] = priority
     for field_name in ("displayName", "publisher"):
         if text(source, "spec", field_name):
@@ -135,7 +180,12 @@ def _interval(source: Object) -> str:
     return interval
 
 
-def _notes(source: Object) -> Iterator[str]:
+def _notes(source: Object, packages: Sequence[str] | None) -> Iterator[str]:
+    if packages is not None:
+        yield (
+            f"only its namespace can use it, and a Catalog is for the whole cluster: the Catalog offers {', '.join(packages)} "
+            f"alone, and has the priority {NARROW_PRIORITY}, so that Operators of others are not upgraded from it"
+        )
     secrets = _secrets(source)
     if secrets:
         yield (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import click
 
 from olmctl.commands import NOT_FOUND, REFUSED, CommandError
-from olmctl.migration.controllers import require_stopped, start, stop
+from olmctl.migration.controllers import is_noted, require_stopped, start, stop
 from olmctl.migration.packages import MigrationPlan, PackagePlan, make_plan
 from olmctl.migration.plan_output import objects_of, print_documents, print_plan
 from olmctl.migration.read import read_olm_v0
@@ -74,7 +74,7 @@ async def migrate_v0(  # noqa: PLR0913 the options of the command
         print_plan(plan, selected, with_rest=False)
         _confirm()
         session.time.begin()
-    await _move(session, found, moved, interrupted, request)
+    await _move(session, moved, interrupted, request)
     return 0
 
 
@@ -134,7 +134,6 @@ def _confirm() -> None:
 
 async def _move(
     session: Session,
-    found: OlmV0,
     moved: Sequence[PackagePlan],
     interrupted: Mapping[str, Object],
     request: Request,
@@ -143,14 +142,14 @@ async def _move(
         click.echo("There is nothing to move")
         await start(session)
         return
-    if request.stops:
-        await stop(session, request.seconds)
-    await require_stopped(session)
     try:
+        if request.stops:
+            await stop(session, request.seconds)
+        await require_stopped(session)
         for each in moved:
             session.time.begin()
             if not is_being_removed(each.version):
-                await Move(session, found, each, request.seconds).run()
+                await Move(session, each, request.seconds).run()
         if request.is_held:
             commands = " ".join(each.package for each in moved)
             click.echo(f"Held: `olm migrate v0 {commands}` deletes the objects of OLM v0, --undo gives everything back")
@@ -164,10 +163,15 @@ async def _move(
         await start(session)
 
 
+async def _has_begun(session: Session, plan: PackagePlan) -> bool:
+    """Report whether the migration has begun: the note is written before the mark."""
+    return plan.has_begun or (plan.version is not None and await is_noted(session, plan.version))
+
+
 async def _undo(session: Session, found: OlmV0, plan: MigrationPlan, request: Request) -> int:
     try:
         for name in request.packages:
-            plans = [each for each in plan.named(name) if each.has_begun]
+            plans = [each for each in plan.named(name) if await _has_begun(session, each)]
             if not plans and name in unfinished(found):
                 raise too_late(name)
             if not plans:

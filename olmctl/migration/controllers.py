@@ -2,21 +2,21 @@
 
 While they run, they install again what is taken from a ClusterServiceVersion, and delete what one that is gone had; with a
 conversion webhook they reset the CustomResourceDefinition. A stopped one has its number of replicas in an annotation, and the
-migrations that have begun in another one.
+migrations that have begun in another one: uid=namespace/package of each ClusterServiceVersion, separated by commas.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import click
 
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
 from olmctl.migration.marks import MARK
-from olmctl.migration.v0 import SERVICE_VERSIONS, at, full_name, name_of, namespace_of, text
+from olmctl.migration.v0 import COPIED_FROM, SERVICE_VERSIONS, SUBSCRIPTIONS, at, full_name, name_of, namespace_of, text
 from olmctl.questions.session import Session
+from olmkit.api import operators
 from olmkit.api.meta import Kind, Object, unchanged_precondition
 from olmkit.api.operators import MIGRATIONS_ANNOTATION, REPLICAS_ANNOTATION
 from olmkit.errors import Conflict, Forbidden
@@ -99,14 +99,7 @@ async def require_stopped(session: Session) -> None:
 async def stop(session: Session, seconds: float) -> None:
     """Scale them to 0, and wait until no pod of them is left. Raises CommandError with TIMED_OUT."""
     deadline = session.time.deadline(seconds)
-    for each in await controllers(session):
-        replicas = at(each, "spec", "replicas")
-        if replicas != 0:
-            annotations = {REPLICAS_ANNOTATION: str(replicas or 1), MIGRATIONS_ANNOTATION: ""}
-            metadata = {**unchanged_precondition(each), "annotations": annotations}
-            change = {"metadata": metadata, "spec": {"replicas": 0}}
-            await session.client.patch(DEPLOYMENTS, name_of(each), change, namespace_of(each))
-            click.echo(f"Deployment {full_name(each)} is stopped")
+    await _repeated(lambda: _scale_down(session))
     while running := [each for each in await controllers(session) if is_running(each)]:
         if asyncio.get_running_loop().time() > deadline:
             names = ", ".join(map(full_name, running))
@@ -114,8 +107,24 @@ async def stop(session: Session, seconds: float) -> None:
         await asyncio.sleep(POLL_SECONDS)
 
 
+async def _scale_down(session: Session) -> None:
+    for each in await controllers(session):
+        replicas = at(each, "spec", "replicas")
+        if replicas != 0:  # one that others have started again keeps its notes
+            annotations = {REPLICAS_ANNOTATION: str(replicas or 1), MIGRATIONS_ANNOTATION: _written(_begun(each))}
+            metadata = {**unchanged_precondition(each), "annotations": annotations}
+            change = {"metadata": metadata, "spec": {"replicas": 0}}
+            await session.client.patch(DEPLOYMENTS, name_of(each), change, namespace_of(each))
+            click.echo(f"Deployment {full_name(each)} is stopped")
+
+
 async def start(session: Session) -> None:
     """Start those that a migration has stopped, unless a package is between OLM v0 and the suite."""
+    await _repeated(lambda: _start(session))
+
+
+async def _start(session: Session) -> None:
+    """Raises Conflict if somebody has written to one since it was read, such as the note of another migration."""
     stopped = [each for each in await controllers(session) if _replicas_before(each)]
     if not stopped:
         return
@@ -141,15 +150,18 @@ def _replicas_before(deployment: Object) -> int:
     return int(written) if written.isdecimal() and len(written) < 4 else 0
 
 
-async def note_begun(session: Session, version: Object) -> None:
+async def note_begun(session: Session, version: Object, package: str) -> None:
     """Note on the stopped controllers that the migration of this ClusterServiceVersion has begun. Only who may change them can:
     the label of a ClusterServiceVersion is data of the users of its namespace."""
-    await _note(session, lambda uids: {*uids, version["metadata"]["uid"]})
+    uid, place = version["metadata"]["uid"], f"{namespace_of(version)}/{package}"
+    if uid:
+        await _note(session, lambda begun: {**begun, uid: place})
 
 
-async def note_ended(session: Session, version: Object) -> None:
-    """Note that the ClusterServiceVersion belongs to OLM v0 again."""
-    await _note(session, lambda uids: uids - {version["metadata"]["uid"]})
+async def note_ended(session: Session, version: Object, package: str) -> None:
+    """Note that the migration of the package in this namespace has ended, or that OLM v0 has it again."""
+    uid, place = version["metadata"]["uid"], f"{namespace_of(version)}/{package}"
+    await _note(session, lambda begun: {key: each for key, each in begun.items() if key != uid and each != place})
 
 
 async def is_noted(session: Session, version: Object) -> bool:
@@ -157,35 +169,62 @@ async def is_noted(session: Session, version: Object) -> bool:
     return any(version["metadata"]["uid"] in _begun(each) for each in await controllers(session))
 
 
-async def _note(session: Session, change: Callable[[AbstractSet[str]], AbstractSet[str]]) -> None:
+async def _note(session: Session, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
+    async def attempt() -> None:
+        for each in await controllers(session):
+            before = _begun(each)
+            after = change(before)
+            if _replicas_before(each) and after != before:
+                annotations = {MIGRATIONS_ANNOTATION: _written(after)}
+                patch = {"metadata": {**unchanged_precondition(each), "annotations": annotations}}
+                await session.client.patch(DEPLOYMENTS, name_of(each), patch, namespace_of(each))
+
+    await _repeated(attempt)
+
+
+async def _repeated(attempt: Callable[[], Awaitable[None]]) -> None:
+    """Do it again while others change the Deployments meanwhile. Raises CommandError."""
     for _ in range(MAX_PATCHES):
         try:
-            for each in await controllers(session):
-                before = _begun(each)
-                after = change(before)
-                if _replicas_before(each) and after != before:
-                    annotations = {MIGRATIONS_ANNOTATION: ",".join(sorted(after))}
-                    patch = {"metadata": {**unchanged_precondition(each), "annotations": annotations}}
-                    await session.client.patch(DEPLOYMENTS, name_of(each), patch, namespace_of(each))
+            await attempt()
         except Conflict:
             continue
         return
     raise CommandError(FAILED, "the Deployments of the controllers of OLM v0 are changed by others again and again")
 
 
-def _begun(deployment: Object) -> AbstractSet[str]:
-    return frozenset(text(deployment, "metadata", "annotations", MIGRATIONS_ANNOTATION).split(",")) - {""}
+def _begun(deployment: Object) -> Mapping[str, str]:
+    """uid of a ClusterServiceVersion -> namespace/package."""
+    written = text(deployment, "metadata", "annotations", MIGRATIONS_ANNOTATION).split(",")
+    return {uid: place for uid, _, place in (each.partition("=") for each in written) if uid}
+
+
+def _written(begun: Mapping[str, str]) -> str:
+    return ",".join(f"{uid}={place}" if place else uid for uid, place in sorted(begun.items()))
 
 
 async def packages_between(session: Session, stopped: Sequence[Object]) -> list[str]:
-    """The packages whose migration has begun and not ended, each with its ClusterServiceVersion, which is marked, and noted on
-    the stopped controllers."""
-    begun = frozenset[str]().union(*map(_begun, stopped))
-    if not begun:
+    """The packages whose migration has begun and not ended: the stopped controllers have a note of each, or its Operator has the
+    mark. A mark of a ClusterServiceVersion alone proves nothing. One whose ClusterServiceVersion is gone is among them as long as
+    OLM v0 would install it again."""
+    noted = {uid: place for each in stopped for uid, place in _begun(each).items()}
+    marked, _ = await session.client.list(operators.KIND, label_selector=MARK)
+    places = {
+        f"{text(each, 'spec', 'install', 'namespace')}/{text(each, 'metadata', 'labels', MARK)}" for each in marked
+    }
+    if not (noted or places):
         return []
-    marked, _ = await session.client.list(SERVICE_VERSIONS, label_selector=MARK, metadata_only=True)
-    return sorted(
-        f"{text(each, 'metadata', 'labels', MARK)} is not finished (ClusterServiceVersion {full_name(each)})"
-        for each in marked
-        if each["metadata"]["uid"] in begun
-    )
+    held: set[str] = set()
+    found: set[str] = set()
+    for each in (await session.client.list(SERVICE_VERSIONS, metadata_only=True))[0]:
+        labels = at(each, "metadata", "labels") or {}
+        place = noted.get(each["metadata"]["uid"]) or f"{namespace_of(each)}/{labels.get(MARK, '')}"
+        if each["metadata"]["uid"] in noted or (place in places and COPIED_FROM not in labels):
+            held.add(f"{place.partition('/')[2]} is not finished (ClusterServiceVersion {full_name(each)})")
+            found.add(place)
+    missing = {*places, *noted.values()} - found - {""}
+    for each in (await session.client.list(SUBSCRIPTIONS))[0] if missing else ():
+        package = text(each, "spec", "name")
+        if f"{namespace_of(each)}/{package}" in missing:
+            held.add(f"{package} is not finished (the ClusterServiceVersion of Subscription {full_name(each)} is gone)")
+    return sorted(held)

@@ -13,13 +13,17 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from olmctl.migration.v0 import GROUP, at, text
+from olmctl.migration.v0 import GROUP, at, items, text
 from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION
 from olmkit.api.meta import Object, unchanged_precondition
 from olmkit.api.operators import MIGRATION_LABEL
+from olmkit.api.ownership import has_applied
 
 MARK = MIGRATION_LABEL
 """The label and the annotation."""
+REMOVING = "removing"
+"""The beginning of the annotation of a ClusterServiceVersion of which nothing is given back any more. The CatalogSource follows,
+for the time when its Subscription is gone."""
 ALONGSIDE_PREFIX = "operatorframework.io/installed-alongside-"
 OWNER, OWNER_KIND, OWNER_NAMESPACE = "olm.owner", "olm.owner.kind", "olm.owner.namespace"
 _LABELS = frozenset({
@@ -185,6 +189,24 @@ def restored(obj: Object, version_uids: Collection[str]) -> Object:
             "ownerReferences": [*present, *map(dict, back)],
         }
     }
+
+
+def marked_since(version: Object) -> str:
+    """The time since when a ClusterServiceVersion has its mark, as the API server writes it; "" if nothing shows it."""
+    entries = items(version, "metadata", "managedFields")
+    times = [
+        text(each, "time")
+        for each in entries
+        if at(each, "fieldsV1", "f:metadata", "f:labels", f"f:{MARK}") is not None
+    ]
+    return min(times, default="")
+
+
+def is_created_by(obj: Object, manager: str, since: str) -> bool:
+    """Report whether this field manager has created the object, and not before `since`, a time as the API server writes it; False
+    if `since` is empty. The record of the object proves nothing: whoever may change the object can write it."""
+    created = text(obj, "metadata", "creationTimestamp")
+    return bool(since) and created >= since and has_applied(obj, manager)
 
 
 def unmarked(obj: Object) -> Object:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from olmctl.migration.catalog_sources import CatalogPlan, plan_catalogs
-from olmctl.migration.marks import MARK
+from olmctl.migration.marks import MARK, REMOVING
 from olmctl.migration.v0 import (
     ALL_NAMESPACES,
     SUCCEEDED,
@@ -95,7 +95,7 @@ class MigrationPlan:
 
 def make_plan(found: OlmV0, chosen: Mapping[str, str]) -> MigrationPlan:
     """The plan for everything. `chosen`: namespace/name of a CatalogSource -> the Catalog that takes its place."""
-    catalogs = plan_catalogs(found.catalog_sources, found.catalogs, chosen)
+    catalogs = plan_catalogs(found, chosen)
     providers = _providers(found)
     plans = [_plan(found, each, catalogs, chosen, providers) for each in found.subscriptions]
     plans.sort(key=lambda plan: (plan.package, plan.namespace, name_of(plan.subscription)))
@@ -132,12 +132,70 @@ def _plan(
     catalog = catalogs.get(source) or (CatalogPlan(source, chosen[source]) if source in chosen else None)
     installed = text(subscription, "status", "installedCSV")
     version = found.version(namespace, installed) if installed else None
+    migrated = _migrated_operator(found, subscription)
+    if installed and version is None and migrated is not None:
+        version = gone_version(migrated, installed, source)
     problems = [*_problems(found, subscription, version), *_catalog_problems(found, subscription, catalog, source)]
     group = next(iter(found.groups_in(namespace)), None)
     operator = _operator(subscription, version, group, catalog) if version is not None else None
     notes = tuple(_notes(found, subscription, version, group)) if version is not None else ()
     requires = _requires(subscription, version, providers) if version is not None else ()
     return PackagePlan(subscription, version, catalog, operator, tuple(problems), notes, requires)
+
+
+def migrated_operators(found: OlmV0) -> dict[tuple[str, str], Object]:
+    """Package and namespace -> the Operator that a migration has created for it: only administrators can."""
+    marked = [each for each in found.operators if text(each, "metadata", "labels", MARK)]
+    return {
+        (text(each, "metadata", "labels", MARK), text(each, "spec", "install", "namespace")): each for each in marked
+    }
+
+
+def _migrated_operator(found: OlmV0, subscription: Object) -> Object | None:
+    return migrated_operators(found).get((text(subscription, "spec", "name"), namespace_of(subscription)))
+
+
+def gone_version(operator: Object, name: str = "", source: str = "") -> Object:
+    """A stand-in for a ClusterServiceVersion that somebody has deleted when the Operator had taken over: nothing can be
+    given back to it, and the deletion of what OLM v0 has continues. `name`: "" if nothing names it any more."""
+    metadata = {
+        "name": name,
+        "namespace": text(operator, "spec", "install", "namespace"),
+        "uid": "",
+        "labels": {MARK: text(operator, "metadata", "labels", MARK)},
+        "annotations": {MARK: f"{REMOVING} {source}"},
+    }
+    return {
+        "metadata": metadata,
+        "spec": {"version": text(operator, "spec", "version")},
+        "status": {"phase": SUCCEEDED},
+    }
+
+
+def changes_since(plan: PackagePlan, found: OlmV0) -> Iterator[str]:
+    """The reasons why a plan is not that of OLM v0 as it is."""
+    name = full_name(plan.subscription)
+    subscription = next((each for each in found.subscriptions if full_name(each) == name), None)
+    if subscription is None or _uid(subscription) != _uid(plan.subscription):
+        yield f"Subscription {name} is gone"
+        return
+    installed, before = (text(each, "status", "installedCSV") for each in (subscription, plan.subscription))
+    if installed != before:
+        yield f"Subscription {name} has {installed or 'nothing'} installed, and not {before}"
+        return
+    if at(subscription, "spec") != at(plan.subscription, "spec"):
+        yield f"Subscription {name} has another spec"
+    version = found.version(plan.namespace, installed)
+    if version is None or _uid(version) != _uid(plan.version or {}):
+        yield f"ClusterServiceVersion {plan.namespace}/{installed} is gone"
+        return
+    if at(version, "spec") != at(plan.version, "spec"):
+        yield f"ClusterServiceVersion {full_name(version)} has another spec"
+    yield from _state_problems(found, subscription, version)
+
+
+def _uid(obj: Object) -> str:
+    return text(obj, "metadata", "uid")
 
 
 def version_of(version: Object) -> str:
@@ -256,7 +314,8 @@ def _state_problems(found: OlmV0, subscription: Object, version: Object) -> Iter
     is_pending = current not in ("", name_of(version))
     if is_pending and text(subscription, "spec", "installPlanApproval") != _MANUAL:
         yield f"an upgrade to {current} is under way: wait until it has ended"
-    if at(version, "metadata", "deletionTimestamp") or at(subscription, "metadata", "deletionTimestamp"):
+    is_deleted = at(version, "metadata", "deletionTimestamp") and _migrated_operator(found, subscription) is None
+    if is_deleted or at(subscription, "metadata", "deletionTimestamp"):
         yield "it is being deleted"
 
 

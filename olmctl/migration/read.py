@@ -84,9 +84,9 @@ async def _is_served(session: Session) -> bool:
 def installation_of(found: OlmV0, package: str, namespace: str, version: str) -> Installation:
     """The identity of the objects of an installed ClusterServiceVersion, which may be gone."""
     original = found.version(namespace, version)
-    copies = [each for each in found.versions if is_copy(each) and name_of(each) == version]
-    if original is not None:
-        copies = [each for each in copies if _is_copy_of(each, namespace)]
+    copies = [
+        each for each in found.versions if is_copy(each) and name_of(each) == version and _is_copy_of(each, namespace)
+    ]
     uids = {each["metadata"]["uid"] for each in [*([original] if original else ()), *copies]}
     copied_to = frozenset(map(namespace_of, copies))
     return Installation(package, namespace, version, component_label(package, namespace), frozenset(uids), copied_to)
@@ -118,6 +118,8 @@ async def owned_objects(session: Session, found: OlmV0, installation: Installati
 
 
 async def _condition(session: Session, installation: Installation) -> Object | None:
+    if not installation.version:
+        return None
     try:
         return await session.client.get(OPERATOR_CONDITIONS, installation.version, installation.namespace)
     except NotFound:

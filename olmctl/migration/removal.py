@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import click
 
 from olmctl.commands import FAILED, TIMED_OUT, CommandError
-from olmctl.migration.controllers import DEPLOYMENTS, is_noted, note_begun, require_stopped
-from olmctl.migration.marks import MARK, OWNER, OWNER_KIND, OWNER_NAMESPACE, Installation, record_of, unmarked
-from olmctl.migration.packages import version_of
+from olmctl.migration.controllers import DEPLOYMENTS, is_noted, note_begun, note_ended, require_stopped
+from olmctl.migration.marks import MARK, OWNER, OWNER_KIND, OWNER_NAMESPACE, REMOVING, Installation, record_of, unmarked
+from olmctl.migration.packages import gone_version, migrated_operators, version_of
 from olmctl.migration.read import Found, component_list, installation_of, owned_objects
 from olmctl.migration.steps import change, take
 from olmctl.migration.v0 import (
@@ -53,9 +53,6 @@ from olmkit.api.meta import Kind, Object, unchanged_precondition
 from olmkit.errors import NotFound
 from olmkit.gocompat.versions import BadVersion, parse_version
 
-REMOVING = "removing"
-"""The beginning of the annotation of a ClusterServiceVersion of which nothing is given back any more. The CatalogSource follows,
-for the time when its Subscription is gone."""
 POLL_SECONDS = 0.2
 _RBAC, _ADMISSION = "rbac.authorization.k8s.io", "admissionregistration.k8s.io"
 GENERATED = frozenset({
@@ -75,10 +72,20 @@ def is_being_removed(version: Object | None) -> bool:
 
 
 def unfinished(found: OlmV0) -> dict[str, Object]:
-    """Package -> the ClusterServiceVersion whose deletion was interrupted when its Subscription was gone already."""
-    marked = {text(each, "metadata", "labels", MARK): each for each in found.originals() if is_being_removed(each)}
+    """Package -> the ClusterServiceVersion of a migration that has begun, and whose Subscription is gone: its deletion was
+    interrupted, or others have deleted the Subscription, and maybe the ClusterServiceVersion too."""
     known = {(text(each, "spec", "name"), namespace_of(each)) for each in found.subscriptions}
-    return {name: each for name, each in marked.items() if name and (name, namespace_of(each)) not in known}
+    migrated, originals = migrated_operators(found), list(found.originals())
+    versions: dict[str, Object] = {}
+    for each in originals:
+        place = (text(each, "metadata", "labels", MARK), namespace_of(each))
+        if place[0] and place not in known and (is_being_removed(each) or place in migrated):
+            versions[place[0]] = each
+    inhabited = {namespace_of(each) for each in originals}
+    for place, operator in migrated.items():
+        if place not in known and place[1] not in inhabited:  # one that is there may be its own, without the mark
+            versions[place[0]] = gone_version(operator)
+    return versions
 
 
 @dataclass(frozen=True)
@@ -96,23 +103,22 @@ class Removal:
         """Delete everything. Raises CommandError."""
         await require_stopped(self.session)
         namespace = namespace_of(self.version)
+        subscriptions = self._subscriptions()
         await self.require_ready(await self._require_operator(namespace))
-        await note_begun(self.session, self.version)
+        await note_begun(self.session, self.version, self.package)
         installation = installation_of(self.found, self.package, namespace, name_of(self.version))
         installation, objects = await owned_objects(self.session, self.found, installation)
         for owned in objects:  # nothing, unless the controllers of OLM v0 ran meanwhile
             await take(self.session, owned, installation)
-        subscriptions = [
-            each
-            for each in self.found.subscriptions
-            if namespace_of(each) == namespace and text(each, "spec", "name") == self.package
-        ]
         # The annotation is data of whoever may change the ClusterServiceVersion: it counts when nothing else has the name.
         recorded = text(self.version, "metadata", "annotations", MARK).partition(" ")[2]
         source = max(map(_source_of, subscriptions), default=recorded)
         await self._commit(source)
         await self._delete_install_plans()  # the garbage collector would delete them with the Subscription
-        for each in subscriptions:
+        is_gone = not self.version["metadata"][
+            "uid"
+        ]  # then the Subscription is what an interrupted deletion is found by
+        for each in () if is_gone else subscriptions:
             await self._delete(SUBSCRIPTIONS, each)
         for each in self.found.versions:
             if is_copy(each) and each["metadata"]["uid"] in installation.owners:
@@ -121,9 +127,27 @@ class Removal:
         await self._delete_group()
         if self.removes_sources:
             await self._delete_source(source, subscriptions)
+        for each in subscriptions if is_gone else ():
+            await self._delete(SUBSCRIPTIONS, each)
         await self._unmark(installation)
         await self._delete_version(self.version)
+        await note_ended(self.session, self.version, self.package)
         click.echo(f"{self.package}: nothing of OLM v0 is left")
+
+    def _subscriptions(self) -> list[Object]:
+        """The Subscriptions of the package. Raises CommandError if OLM v0 has installed another version meanwhile."""
+        namespace = namespace_of(self.version)
+        subscriptions = [
+            each
+            for each in self.found.subscriptions
+            if namespace_of(each) == namespace and text(each, "spec", "name") == self.package
+        ]
+        for each in subscriptions:
+            installed = text(each, "status", "installedCSV")
+            if installed not in ("", name_of(self.version)):
+                text_ = f"Subscription {full_name(each)} has {installed} installed, and not {name_of(self.version)}"
+                raise CommandError(FAILED, f"{text_}: nothing of OLM v0 is deleted for it")
+        return subscriptions
 
     async def _commit(self, source: str) -> None:
         def patch(obj: Object) -> Object | None:
@@ -183,6 +207,8 @@ class Removal:
 
     async def _live(self, version: Object) -> Object | None:
         """The ClusterServiceVersion as it is; None if it is gone."""
+        if not version["metadata"]["uid"]:
+            return None
         try:
             found = await self.session.client.get(SERVICE_VERSIONS, name_of(version), namespace_of(version))
         except NotFound:

@@ -1,5 +1,6 @@
 """Moves one package from OLM v0 to the suite. What has been done is read from the cluster, so that it continues after any write.
 
+    0  the controllers of OLM v0 get a note of it, before anybody asks again if they are stopped
     1  the Catalog serves the package in the installed version
     2  every object of the ClusterServiceVersion is taken from OLM v0, one patch each
     3  the Operator takes them over, and is Ready with the installed version
@@ -17,10 +18,10 @@ from dataclasses import dataclass
 import click
 
 from olmctl.commands import FAILED, REFUSED, CommandError
-from olmctl.migration.controllers import DEPLOYMENTS, MAX_PATCHES, note_begun
+from olmctl.migration.controllers import DEPLOYMENTS, MAX_PATCHES, is_noted, note_begun, note_ended, require_stopped
 from olmctl.migration.marks import DEPLOYMENT, MARK, Installation, detached, record_of, template_digest
-from olmctl.migration.packages import PackagePlan, version_of
-from olmctl.migration.read import Found, installation_of, owned_objects
+from olmctl.migration.packages import PackagePlan, changes_since, version_of
+from olmctl.migration.read import Found, installation_of, owned_objects, read_olm_v0
 from olmctl.migration.v0 import SERVICE_VERSIONS, OlmV0, at, full_name, name_of, namespace_of, text
 from olmctl.operators.follow import follow, wait_for_operator
 from olmctl.operators.install import apply_operator
@@ -43,33 +44,52 @@ class Move:
     """The migration of one package."""
 
     session: Session
-    found: OlmV0
     plan: PackagePlan
     seconds: float
-
-    @property
-    def installation(self) -> Installation:
-        """The identity of its objects."""
-        version = text(self.plan.subscription, "status", "installedCSV")
-        return installation_of(self.found, self.plan.package, self.plan.namespace, version)
 
     async def run(self) -> None:
         """Do all but the deletion of the objects of OLM v0. Raises CommandError with what is in the way."""
         operator = await self._own_operator()
-        await self._provide_catalog()
-        await note_begun(self.session, self.plan.version or {})
-        await change(self.session, SERVICE_VERSIONS, self.plan.version or {}, self._marked)
-        installation, objects = await owned_objects(self.session, self.found, self.installation)
+        found = await self._begin()
+        version = text(self.plan.subscription, "status", "installedCSV")
+        installation = installation_of(found, self.plan.package, self.plan.namespace, version)
+        installation, objects = await owned_objects(self.session, found, installation)
         click.echo(f"{self.plan.package}: {len(objects)} objects are taken from OLM v0")
         for each in objects:
             await take(self.session, each, installation)
         if operator is None:
             await self._create_operator()
-        version = version_of(self.plan.version or {})
         is_done = operator is not None and is_true(operator, "Ready")
         before = None if is_done else operator
-        await wait_for_operator(self.session, self.plan.name, self.seconds, version, before=before)
+        wanted = version_of(self.plan.version or {})
+        await wait_for_operator(self.session, self.plan.name, self.seconds, wanted, before=before)
         await self._report_pods(objects)
+
+    async def _begin(self) -> OlmV0:
+        """Do what changes nothing of OLM v0 but the mark; returns what it has while its controllers are stopped. The note comes
+        first: the end of another migration that would start them sees it, or the question after it sees that they run. Raises
+        CommandError; then nothing has begun."""
+        version = self.plan.version or {}
+        was_noted = await is_noted(self.session, version)
+        try:
+            await note_begun(self.session, version, self.plan.package)
+            await change(self.session, SERVICE_VERSIONS, version, self._marked)
+            await self._provide_catalog()
+            await require_stopped(self.session)
+            found = await read_olm_v0(self.session)
+            changes = list(changes_since(self.plan, found))
+            if changes:
+                why = f"OLM v0 has changed since the plan was made: {'; '.join(changes)}"
+                raise CommandError(
+                    REFUSED, f"{self.plan.package}: {why}: nothing is taken from it; run the command again"
+                )
+        except BaseException:
+            if not self.plan.has_begun:
+                await change(self.session, SERVICE_VERSIONS, version, without_mark)
+            if not was_noted:
+                await note_ended(self.session, version, self.plan.package)
+            raise
+        return found
 
     def _marked(self, version: Object) -> Object | None:
         """The patch by which an interrupted migration is found."""
@@ -144,6 +164,11 @@ class Move:
                     click.echo(f"Deployment {name}: its pods have not been restarted")
                 elif record is not None:
                     click.echo(f"warning: Deployment {name}: its pod template has changed", err=True)
+
+
+def without_mark(obj: Object) -> Object | None:
+    """The patch that takes the mark from a ClusterServiceVersion, also from one that was read before it had it."""
+    return {"metadata": {"uid": obj["metadata"]["uid"], "labels": {MARK: None}}}
 
 
 async def take(session: Session, found: Found, installation: Installation) -> None:

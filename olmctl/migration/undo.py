@@ -6,31 +6,38 @@
     the ClusterServiceVersion loses its mark
 
 Each step is found again on the cluster, so that an interrupted one is repeated. Never deletes a CustomResourceDefinition, a
-custom resource, a Namespace, or what was there before.
+custom resource of the package, a Namespace, or what was there before: the mark of an object counts only if the Operator's
+BundleDeployment has applied it, and it is not older than the migration.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import click
 
 from olmctl.commands import REFUSED, CommandError
 from olmctl.migration.controllers import note_ended, require_stopped
-from olmctl.migration.marks import MARK, marked_new, record_of, restored
+from olmctl.migration.marks import MARK, is_created_by, marked_new, marked_since, record_of, restored
 from olmctl.migration.packages import PackagePlan
 from olmctl.migration.read import Found, installation_of, owned_objects
 from olmctl.migration.removal import is_being_removed
-from olmctl.migration.steps import change
-from olmctl.migration.v0 import SERVICE_VERSIONS, OlmV0, at, name_of, namespace_of, text
-from olmctl.operators.follow import follow, wait_until_gone
+from olmctl.migration.steps import change, without_mark
+from olmctl.migration.v0 import SERVICE_VERSIONS, OlmV0, at, items, name_of, namespace_of, text
+from olmctl.operators.follow import DeletedKind, follow, wait_until_gone
 from olmctl.questions.installed_objects import bundle_deployment_of, installed_objects
+from olmctl.questions.operator_state import is_terminating
 from olmctl.questions.session import Session
+from olmctl.terminal import clean
 from olmkit.api import bundledeployments, customresourcedefinitions, operators
-from olmkit.api.meta import Object
+from olmkit.api.bundledeployments import OWNER_UID_LABEL
+from olmkit.api.meta import Kind, Object
+from olmkit.api.ownership import manager_name
 from olmkit.errors import NotFound
 
 ORPHAN = "Orphan"
+_DEPLOYMENTS = DeletedKind(bundledeployments.KIND, "bundledeployment.core.rukpak.io", "waiting for rukpak")
 _NEVER_DELETED = frozenset({("", "Namespace"), customresourcedefinitions.KIND.group_kind})
 
 
@@ -52,17 +59,18 @@ class Undo:
     async def run(self) -> None:
         """Give it back. Raises CommandError if it is too late."""
         version = self.plan.version or {}
-        if is_being_removed(version):
+        if is_being_removed(version) or at(version, "metadata", "deletionTimestamp"):
             raise too_late(self.plan.package)
         await require_stopped(self.session)
         await self._delete_operator()
         installation = installation_of(self.found, self.plan.package, self.plan.namespace, name_of(version))
         installation, objects = await owned_objects(self.session, self.found, installation)
+        await self.require_released(objects)
         uids = {each["metadata"]["uid"] for each in self.found.versions} | installation.owners
         for each in objects:
-            await self._give_back(each, uids)
-        await change(self.session, SERVICE_VERSIONS, version, _without_label)
-        await note_ended(self.session, version)
+            await self.give_back(each, uids)
+        await change(self.session, SERVICE_VERSIONS, version, without_mark)
+        await note_ended(self.session, version, self.plan.package)
         click.echo(f"{self.plan.package}: OLM v0 has {len(objects)} objects again")
 
     async def _delete_operator(self) -> None:
@@ -91,11 +99,40 @@ class Undo:
         """Mark what the Operator has created, so that it is found when it has no label of rukpak any more."""
         for each in (await installed_objects(self.session, deployment)).objects:
             labels = at(each.obj, "metadata", "labels") or {}
-            if each.kind.group_kind not in _NEVER_DELETED and MARK not in labels:
+            if MARK not in labels and self._is_created(each.kind, each.obj):
                 await change(self.session, each.kind, each.obj, self._marked_new)
 
     def _marked_new(self, obj: Object) -> Object | None:
         return None if MARK in (at(obj, "metadata", "labels") or {}) else marked_new(obj, self.plan.package)
+
+    def _is_created(self, kind: Kind, obj: Object) -> bool:
+        """Report whether the Operator has created the object, and it may be deleted."""
+        owned = items(self.plan.version, "spec", "customresourcedefinitions", "owned")
+        is_custom = f"{kind.plural}.{kind.group}" in {text(each, "name") for each in owned}
+        since = marked_since(self.plan.version or {})
+        is_kept = kind.group_kind in _NEVER_DELETED or is_custom
+        return not is_kept and is_created_by(obj, manager_name(self.plan.name), since)
+
+    async def require_released(self, objects: Sequence[Found]) -> None:
+        """Wait until the BundleDeployment of the Operator is gone. Raises CommandError if it stays, and has objects: it was left
+        without its Operator, and would go on applying them."""
+        try:
+            deployment = await self.session.client.get(bundledeployments.KIND, self.plan.name)
+        except NotFound:
+            return
+        uid = deployment["metadata"]["uid"]
+        if not any(text(each.obj, "metadata", "labels", OWNER_UID_LABEL) == uid for each in objects):
+            return
+        is_owned = bool(at(deployment, "metadata", "ownerReferences"))
+        if not (is_terminating(deployment) or (is_owned and text(deployment, "spec", "deletionPolicy") == ORPHAN)):
+            name = self.plan.name
+            policy = f'{{"spec":{{"deletionPolicy":"{ORPHAN}"}}}}'
+            command = f"kubectl patch bundledeployment {name} --type merge -p '{policy}'"
+            text_ = (
+                f"BundleDeployment {name} has what was taken from OLM v0, and no Operator: it would go on applying it"
+            )
+            raise CommandError(REFUSED, f"{text_}; `{command}`, delete it, and repeat --undo")
+        await wait_until_gone(self.session, [self.plan.name], self.seconds, _DEPLOYMENTS)
 
     async def _until_orphaned(self) -> None:
         """Wait until the BundleDeployment is to keep everything."""
@@ -107,10 +144,10 @@ class Undo:
         deadline, late = self.session.time.deadline(self.seconds), f"not within {self.seconds:g} seconds: {{}}"
         await follow(self.session, bundledeployments.KIND, self.plan.name, deadline, message, late)
 
-    async def _give_back(self, found: Found, version_uids: set[str]) -> None:
+    async def give_back(self, found: Found, version_uids: set[str]) -> None:
         """Restore one object, or delete it if it is new."""
         record = record_of(found.obj)
-        if record is not None and record.is_new and found.kind.group_kind not in _NEVER_DELETED:
+        if record is not None and record.is_new and self._is_created(found.kind, found.obj):
             metadata = found.obj["metadata"]
             try:
                 await self.session.client.delete(
@@ -119,12 +156,11 @@ class Undo:
             except NotFound:
                 return
             return
+        if record is not None and record.is_new:
+            why = "its record says that the migration has created it, which it has not: it is left as it is"
+            click.echo(f"warning: {clean(str(found))}: {why}", err=True)
 
         def patch(obj: Object) -> Object | None:
             return restored(obj, version_uids) if MARK in (at(obj, "metadata", "labels") or {}) else None
 
         await change(self.session, found.kind, found.obj, patch)
-
-
-def _without_label(obj: Object) -> Object | None:
-    return {"metadata": {"uid": obj["metadata"]["uid"], "labels": {MARK: None}}}

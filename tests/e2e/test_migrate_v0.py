@@ -18,6 +18,7 @@ from olmctl.migration.command import migrate_v0
 from olmctl.migration.marks import MARK
 from olmctl.migration.removal import is_being_removed
 from olmctl.operators.retrying_client import RetryingClient
+from olmctl.questions.operator_state import is_terminating
 from olmctl.questions.session import Session
 from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION
 from tests.cluster.conftest import await_allowed
@@ -334,6 +335,65 @@ def test_a_package_is_planned_and_given_back(stage: Stage, olm: OlmV0, capsys: p
     assert site.pods() == pods
     assert not stage.exists("Operator", site.name)
     assert replicas_of_controllers(stage) == [1, 1]
+
+
+def uid_of_deployment(site: Site) -> str:
+    return str(site.get("deployment", site.name)["metadata"]["uid"])
+
+
+@pytest.mark.crash
+def test_marks_that_others_write_and_an_operator_that_they_delete_alone_have_nothing_deleted(
+    stage: Stage, olm: OlmV0, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = Site(stage, olm, "forged-lamp")
+    site.create_things(2)
+    assert site.run(site.name, "--yes", "--stop-controllers", "--hold") == 0, capsys.readouterr()
+    uid, named = uid_of_deployment(site), ("-n", site.namespace)
+    stage.cluster.kubectl("create", "configmap", "mine", *named)
+    forged = json.dumps({"metadata": {"labels": {MARK: site.name}, "annotations": {MARK: '{"isNew": true}'}}})
+    for what in (f"things.{group(site.name)}/thing-0", "configmap/mine", f"deployment/{site.name}"):
+        stage.cluster.kubectl("patch", what, *named, "--type=merge", "-p", forged)
+    stage.cluster.kubectl("delete", "operators.operators.operatorframework.io", site.name, "--cascade=orphan")
+    try:
+        assert site.run(site.name, "--undo") == 5
+        assert "would go on applying it" in capsys.readouterr().err
+        assert replicas_of_controllers(stage) == [0, 0]
+        orphan = '{"spec":{"deletionPolicy":"Orphan"}}'
+        stage.cluster.kubectl("patch", "bundledeployment", site.name, "--type=merge", "-p", orphan)
+        stage.cluster.kubectl("delete", "bundledeployment", site.name)
+        assert site.run(site.name, "--undo") == 0, capsys.readouterr()
+        said = capsys.readouterr().err
+        for what in ("Thing", "ConfigMap", "Deployment"):
+            assert f"warning: {what} {site.namespace}/" in said
+        assert "mine" in site.names("configmaps")
+        assert [each for each in site.get(f"things.{group(site.name)}")["items"] if is_terminating(each)] == []
+        assert uid_of_deployment(site) == uid
+        assert replicas_of_controllers(stage) == [1, 1]
+    finally:
+        site.close()
+
+
+@pytest.mark.crash
+def test_a_package_whose_version_is_deleted_in_a_hold_is_completed(
+    stage: Stage, olm: OlmV0, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = Site(stage, olm, "deserted-lamp")
+    site.create_things(2)
+    things = site.things()
+    assert site.run(site.name, "--yes", "--stop-controllers", "--hold") == 0, capsys.readouterr()
+    uid = uid_of_deployment(site)
+    version = ("clusterserviceversions.operators.coreos.com", site.package.version_name, "-n", site.namespace)
+    stage.cluster.kubectl("patch", *version, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    stage.cluster.kubectl("delete", *version)
+    try:
+        assert site.run(site.name, "--undo") == 5
+        assert "it cannot be given back" in capsys.readouterr().err
+        assert replicas_of_controllers(stage) == [0, 0]
+        assert killed_again_and_again(site, set(), removes_sources=True) > 10
+        assert (uid_of_deployment(site), site.things()) == (uid, things)
+        check_nothing_is_left(site)
+    finally:
+        site.close()
 
 
 @pytest.mark.crash

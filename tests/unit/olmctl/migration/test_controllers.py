@@ -14,16 +14,19 @@ from olmctl.migration.controllers import (
     is_noted,
     note_begun,
     note_ended,
+    packages_between,
     require_stopped,
     start,
     stop,
 )
 from olmctl.migration.marks import MARK
-from olmctl.migration.v0 import SERVICE_VERSIONS
+from olmctl.migration.v0 import SERVICE_VERSIONS, SUBSCRIPTIONS
 from olmctl.questions.session import Session
+from olmkit.api import operators
 from olmkit.api.meta import Kind
 from olmkit.api.operators import MIGRATIONS_ANNOTATION, REPLICAS_ANNOTATION
-from tests.unit.olmctl.migration.v0_objects import Object, version
+from olmkit.errors import Conflict
+from tests.unit.olmctl.migration.v0_objects import Object, subscription, version
 
 ACCOUNT = "olm/controllers"
 
@@ -80,6 +83,7 @@ MARKED = version(labels={MARK: "lamp"})
         pytest.param(MARKED, "uid-a", True, id="only another one has begun, and is gone"),
         pytest.param(MARKED, "", True, id="none has begun"),
         pytest.param(COPY, "uid-lamp", True, id="a copy"),
+        pytest.param(version(), "uid-lamp=lamps/lamp", False, id="it has begun, and others have removed its mark"),
     ],
 )
 def test_a_mark_that_anybody_has_written_does_not_keep_the_controllers_stopped(
@@ -97,12 +101,92 @@ def test_what_has_begun_and_ended_is_noted_on_the_controllers_that_were_stopped(
     own, by_hand = deployment("olm"), deployment("olm", "catalog-operator", 0)
     session = cast(Session, Cluster({DEPLOYMENTS: [own, by_hand]}))
     asyncio.run(stop(session, 1))
-    asyncio.run(note_begun(session, MARKED))
-    assert own["metadata"]["annotations"] == {REPLICAS_ANNOTATION: "1", MIGRATIONS_ANNOTATION: "uid-lamp"}
+    asyncio.run(note_begun(session, MARKED, "lamp"))
+    assert own["metadata"]["annotations"] == {REPLICAS_ANNOTATION: "1", MIGRATIONS_ANNOTATION: "uid-lamp=lamps/lamp"}
     assert asyncio.run(is_noted(session, MARKED))
-    asyncio.run(note_ended(session, MARKED))
+    asyncio.run(note_ended(session, MARKED, "lamp"))
     assert own["metadata"]["annotations"] == {REPLICAS_ANNOTATION: "1", MIGRATIONS_ANNOTATION: ""}
     assert by_hand["metadata"]["annotations"] == {}
+
+
+def operator(label: str = "lamp", namespace: str = "lamps") -> Object:
+    return {"metadata": {"name": "lamp", "labels": {MARK: label}}, "spec": {"install": {"namespace": namespace}}}
+
+
+GONE = "lamp is not finished (the ClusterServiceVersion of Subscription lamps/lamp is gone)"
+THERE = "lamp is not finished (ClusterServiceVersion lamps/lamp.v1.0.0)"
+
+
+@pytest.mark.parametrize(
+    ("objects", "begun", "held"),
+    [
+        pytest.param(
+            {operators.KIND: [operator()], SERVICE_VERSIONS: [MARKED]}, "", [THERE], id="its Operator has the mark"
+        ),
+        pytest.param(
+            {operators.KIND: [operator("bulb")], SERVICE_VERSIONS: [MARKED]}, "", [], id="the Operator of another one"
+        ),
+        pytest.param(
+            {operators.KIND: [operator()], SERVICE_VERSIONS: [COPY]}, "", [], id="a copy, and nothing to install again"
+        ),
+        pytest.param(
+            {SUBSCRIPTIONS: [subscription()]}, "uid-lamp=lamps/lamp", [GONE], id="noted, and its version is deleted"
+        ),
+        pytest.param(
+            {SUBSCRIPTIONS: [subscription()], operators.KIND: [operator()]},
+            "",
+            [GONE],
+            id="its Operator is there alone",
+        ),
+        pytest.param(
+            {SUBSCRIPTIONS: [subscription(namespace="others")]}, "uid-lamp=lamps/lamp", [], id="another Subscription"
+        ),
+        pytest.param({}, "uid-lamp=lamps/lamp", [], id="everything of OLM v0 is gone"),
+    ],
+)
+def test_what_is_between_both(objects: Mapping[Kind, list[Object]], begun: str, held: list[str]) -> None:
+    stopped = deployment("olm", replicas=0, **{REPLICAS_ANNOTATION: "1", MIGRATIONS_ANNOTATION: begun})
+    assert asyncio.run(packages_between(cast(Session, Cluster(objects)), [stopped])) == held
+
+
+def test_controllers_that_others_have_started_again_keep_their_notes() -> None:
+    own = deployment("olm", replicas=2, **{REPLICAS_ANNOTATION: "1", MIGRATIONS_ANNOTATION: "uid-lamp=lamps/lamp"})
+    asyncio.run(stop(cast(Session, Cluster({DEPLOYMENTS: [own]})), 1))
+    assert own["spec"]["replicas"] == 0
+    assert own["metadata"]["annotations"] == {REPLICAS_ANNOTATION: "2", MIGRATIONS_ANNOTATION: "uid-lamp=lamps/lamp"}
+
+
+class Changed(Cluster):
+    """The same, in which others have written to each Deployment before the first patches, this note at the same time."""
+
+    def __init__(self, objects: Mapping[Kind, list[Object]], note: str = "", conflicts: int = 2) -> None:
+        super().__init__(objects)
+        self._note, self._conflicts = note, conflicts
+
+    async def patch(self, kind: Kind, name: str, patch: Object, namespace: str) -> None:
+        if self._conflicts:
+            self._conflicts -= 1
+            for each in self._objects[kind] if self._note else ():
+                each["metadata"]["annotations"][MIGRATIONS_ANNOTATION] = self._note
+            raise Conflict(409, "Conflict", "the object has been modified")
+        await super().patch(kind, name, patch, namespace)
+
+
+def test_controllers_are_stopped_and_started_while_others_write_to_them() -> None:
+    own = deployment("olm")
+    asyncio.run(stop(cast(Session, Changed({DEPLOYMENTS: [own]})), 1))
+    assert own["spec"]["replicas"] == 0
+    asyncio.run(start(cast(Session, Changed({DEPLOYMENTS: [own]}))))
+    assert own["spec"]["replicas"] == 1
+    with pytest.raises(CommandError, match="are changed by others again and again"):
+        asyncio.run(stop(cast(Session, Changed({DEPLOYMENTS: [own]}, conflicts=1000)), 1))
+
+
+def test_controllers_are_not_started_when_another_migration_has_begun_meanwhile() -> None:
+    own = deployment("olm", replicas=0, **{REPLICAS_ANNOTATION: "1", MIGRATIONS_ANNOTATION: ""})
+    cluster = Changed({DEPLOYMENTS: [own], SERVICE_VERSIONS: [version()]}, "uid-lamp=lamps/lamp", 1)
+    asyncio.run(start(cast(Session, cluster)))
+    assert own["spec"]["replicas"] == 0
 
 
 def test_a_deployment_of_a_tenant_that_has_the_name_of_a_controller_is_left_as_it_is(

@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from olmctl.migration.marks import KEEP, MARK, Installation, detached, marked_new, record_of, restored
+from olmctl.migration.marks import (
+    KEEP,
+    MARK,
+    Installation,
+    detached,
+    is_created_by,
+    marked_new,
+    marked_since,
+    record_of,
+    restored,
+)
 from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION
 
 Object = dict[str, Any]
@@ -158,3 +168,45 @@ def test_what_the_operator_has_created_is_marked_as_new() -> None:
     record = record_of(applied(obj(), marked_new(obj(), "lamp")))
     assert record is not None
     assert record.is_new
+
+
+BEGUN, LATER, BEFORE = "2026-01-01T12:00:00Z", "2026-01-01T12:00:05Z", "2026-01-01T11:00:00Z"
+
+
+def entry(manager: str, time: str, operation: str = "Apply", **fields: Any) -> Object:
+    return {"manager": manager, "operation": operation, "time": time, "fieldsV1": fields or {"f:data": {}}}
+
+
+@pytest.mark.parametrize(
+    ("entries", "since"),
+    [
+        pytest.param([], "", id="nothing shows it"),
+        pytest.param([entry("olm", BEGUN, "Update")], "", id="another field"),
+        pytest.param(
+            [
+                entry("olm", LATER, "Update", **{"f:metadata": {"f:labels": {f"f:{MARK}": {}}}}),
+                entry("kubectl", BEGUN, "Update", **{"f:metadata": {"f:labels": {f"f:{MARK}": {}}}}),
+            ],
+            BEGUN,
+            id="the first of those who wrote it",
+        ),
+    ],
+)
+def test_the_time_of_a_mark(entries: list[Object], since: str) -> None:
+    assert marked_since(obj(managedFields=entries)) == since
+
+
+@pytest.mark.parametrize(
+    ("created", "entries", "since", "is_created"),
+    [
+        pytest.param(LATER, [entry("rukpak:lamp", LATER)], BEGUN, True, id="the Operator's"),
+        pytest.param(BEFORE, [entry("rukpak:lamp", LATER)], BEGUN, False, id="it was there before, and was taken over"),
+        pytest.param(LATER, [entry("kubectl", LATER)], BEGUN, False, id="somebody else's"),
+        pytest.param(LATER, [entry("rukpak:lamp", LATER, "Update")], BEGUN, False, id="no apply"),
+        pytest.param(LATER, [], BEGUN, False, id="nobody's"),
+        pytest.param(LATER, [entry("rukpak:lamp", LATER)], "", False, id="nothing shows when the migration began"),
+    ],
+)
+def test_what_the_operator_has_created(created: str, entries: list[Object], since: str, is_created: bool) -> None:
+    found = obj(creationTimestamp=created, managedFields=entries)
+    assert is_created_by(found, "rukpak:lamp", since) is is_created

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from olmctl.migration.packages import PackagePlan, make_plan
+from olmctl.migration.marks import MARK
+from olmctl.migration.packages import PackagePlan, changes_since, make_plan
+from olmctl.migration.removal import is_being_removed
 from olmkit.api.operators import OperatorSpec
 from tests.unit.olmctl.migration.v0_objects import Object, group, olm, source, subscription, version
 
@@ -311,3 +313,84 @@ def test_what_was_written_by_strangers_is_read() -> None:
     odd["spec"]["cleanup"] = []
     plan = only(versions=[odd], install_plans=[{"metadata": {}, "status": {"bundleLookups": ["x"]}}])
     assert plan.problems == ()
+
+
+def with_uid(obj: Object, uid: str) -> Object:
+    return {**obj, "metadata": {**obj["metadata"], "uid": uid}}
+
+
+def upgraded(name: str) -> Object:
+    return subscription(status={"installedCSV": name, "currentCSV": name})
+
+
+@pytest.mark.parametrize(
+    ("given", "changes"),
+    [
+        pytest.param({}, [], id="nothing has changed"),
+        pytest.param(
+            {"subscriptions": [upgraded("lamp.v1.1.0")]},
+            ["Subscription lamps/lamp has lamp.v1.1.0 installed, and not lamp.v1.0.0"],
+            id="it was upgraded",
+        ),
+        pytest.param(
+            {"subscriptions": [subscription(status={})]},
+            ["Subscription lamps/lamp has nothing installed, and not lamp.v1.0.0"],
+            id="it was removed",
+        ),
+        pytest.param({"subscriptions": []}, ["Subscription lamps/lamp is gone"], id="no Subscription"),
+        pytest.param(
+            {"subscriptions": [with_uid(subscription(), "2")]}, ["Subscription lamps/lamp is gone"], id="a new one"
+        ),
+        pytest.param(
+            {"subscriptions": [subscription(channel="fast")]},
+            ["Subscription lamps/lamp has another spec"],
+            id="its spec",
+        ),
+        pytest.param({"versions": []}, ["ClusterServiceVersion lamps/lamp.v1.0.0 is gone"], id="no version"),
+        pytest.param(
+            {"versions": [with_uid(version(), "2")]},
+            ["ClusterServiceVersion lamps/lamp.v1.0.0 is gone"],
+            id="a new version of the same name",
+        ),
+        pytest.param(
+            {"versions": [version(replaces="x")]},
+            ["ClusterServiceVersion lamps/lamp.v1.0.0 has another spec"],
+            id="the spec of its version",
+        ),
+        pytest.param(
+            {"versions": [version(phase="Replacing")]},
+            ['ClusterServiceVersion lamps/lamp.v1.0.0 is in phase "Replacing": wait until it is Succeeded'],
+            id="an upgrade has begun",
+        ),
+    ],
+)
+def test_a_plan_is_compared_with_olm_v0_when_its_controllers_are_stopped(given: Any, changes: list[str]) -> None:
+    assert list(changes_since(only(), olm(**given))) == changes
+
+
+def migrated(namespace: str = "lamps", package: str = "lamp") -> Object:
+    """The Operator that a migration has created."""
+    spec = {"version": "1.0.0", "install": {"namespace": namespace}}
+    return {"metadata": {"name": "lamp", "labels": {MARK: package}}, "spec": spec}
+
+
+DELETED = {**version(), "metadata": {**version()["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+
+
+@pytest.mark.parametrize(
+    ("operator", "has_begun"),
+    [
+        pytest.param(migrated(), True, id="its Operator"),
+        pytest.param(migrated("others"), False, id="the Operator of another namespace"),
+        pytest.param(migrated(package="bulb"), False, id="the Operator of another package"),
+        pytest.param({"metadata": {"name": "lamp"}, "spec": migrated()["spec"]}, False, id="no mark"),
+    ],
+)
+def test_a_version_that_is_deleted_when_the_operator_has_taken_over(operator: Object, has_begun: bool) -> None:
+    """Its migration continues, and cannot be undone."""
+    gone = only(versions=[], operators=[operator])
+    assert gone.has_begun is has_begun
+    assert is_being_removed(gone.version) is has_begun
+    assert (gone.problems == ()) is has_begun
+    deleted = only(versions=[DELETED], operators=[operator])
+    assert deleted.problems == (() if has_begun else ("it is being deleted",))

@@ -9,13 +9,13 @@ from typing import Any, cast
 import pytest
 
 from olmctl.commands import CommandError
-from olmctl.migration.marks import MARK
-from olmctl.migration.removal import REMOVING, Removal
+from olmctl.migration.marks import MARK, REMOVING
+from olmctl.migration.removal import Removal, is_being_removed, unfinished
 from olmctl.questions.session import Session
 from olmkit.api import operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.errors import NotFound
-from tests.unit.olmctl.migration.v0_objects import Object, olm, version
+from tests.unit.olmctl.migration.v0_objects import Object, olm, subscription, version
 
 
 class ReadOnly:
@@ -128,3 +128,58 @@ def test_an_interrupted_deletion_continues_after_an_upgrade(mark: str, installed
     with pytest.raises(CommandError, match=words):
         asyncio.run(removal.require_ready(operator))
     return None
+
+
+def test_nothing_is_deleted_of_a_package_that_olm_v0_has_upgraded_meanwhile() -> None:
+    marked = version("lamp", "tenant", labels={MARK: "lamp"})
+    upgraded = subscription("lamp", "tenant", {"installedCSV": "lamp.v1.1.0", "currentCSV": "lamp.v1.1.0"})
+    found = olm(versions=[marked], subscriptions=[upgraded])
+    removal = Removal(cast(Session, ReadOnly(operator_of("1.0.0", "True"))), found, "lamp", marked, 1)
+    words = (
+        r"Subscription tenant/lamp has lamp\.v1\.1\.0 installed, and not lamp\.v1\.0\.0: nothing of OLM v0 is deleted"
+    )
+    with pytest.raises(CommandError, match=words):
+        asyncio.run(removal.run())
+
+
+def migrated(namespace: str = "lamps") -> Object:
+    return {
+        "metadata": {"name": "lamp", "labels": {MARK: "lamp"}},
+        "spec": {"version": "1.0.0", "install": {"namespace": namespace}},
+    }
+
+
+MARKED = version(labels={MARK: "lamp"})
+REMOVED = {**MARKED, "metadata": {**MARKED["metadata"], "annotations": {MARK: f"{REMOVING} olm/community"}}}
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        pytest.param({"versions": [REMOVED]}, ["lamp.v1.0.0"], id="its deletion was interrupted"),
+        pytest.param({"versions": [MARKED]}, [], id="a mark that anybody has written"),
+        pytest.param(
+            {"versions": [MARKED], "operators": [migrated()]},
+            ["lamp.v1.0.0"],
+            id="others have deleted its Subscription",
+        ),
+        pytest.param(
+            {"versions": [], "operators": [migrated()]}, [""], id="others have deleted its ClusterServiceVersion too"
+        ),
+        pytest.param(
+            {"versions": [version()], "operators": [migrated()]},
+            [],
+            id="one that may be its own is there, without a mark",
+        ),
+        pytest.param(
+            {"versions": [], "subscriptions": [subscription()], "operators": [migrated()]},
+            [],
+            id="its Subscription is there",
+        ),
+    ],
+)
+def test_what_continues_without_a_subscription(given: Any, found: list[str]) -> None:
+    versions = unfinished(olm(**{"subscriptions": [], **given}))
+    assert [each["metadata"]["name"] for each in versions.values()] == found
+    assert all(name == "lamp" for name in versions)
+    assert all(is_being_removed(each) for each in versions.values() if not each["metadata"]["name"])
