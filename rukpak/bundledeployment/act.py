@@ -317,9 +317,10 @@ class BundleDeploymentActions:
             case DeleteBundles():
                 await self.deleter.delete_bundles(world, plan)
             case Prune():
-                await self.deleter.prune(world, plan)
+                # When it is applied again, that is no drift: not even if a later request of the same removal fails.
                 for key in plan.keys:
-                    memory.last_applied.pop(key, None)  # when it is applied again, that is no drift
+                    memory.last_applied.pop(key, None)
+                await self.deleter.prune(world, plan)
             case DeleteObjects():
                 await self.deleter.delete_objects(world, plan, memory.failed_deletions)
             case LeaveNamespaces():

@@ -13,6 +13,7 @@ from olmkit.api.meta import Kind
 from olmkit.api.provisioner_classes import REGISTRY
 from olmkit.errors import Invalid
 from olmkit.runtime.client import Client
+from olmkit.runtime.event_recorder import EVENT
 from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
 from tests.cluster.rukpak.harness import CLUSTER_ROLES, DEPLOYMENTS, READY, Harness, Object, gone, namespace, says
 from tests.conditions import triple
@@ -166,6 +167,24 @@ async def test_an_installed_operator_moves_to_another_namespace(at: Harness, run
     raw = await at.until(READY)
     assert raw["status"]["installNamespace"] == first
     assert "losses" not in raw["status"], "nobody else has deleted the first namespace"
+
+
+async def test_a_move_away_and_back_is_neither_a_loss_nor_a_repair(at: Harness, running: Client) -> None:
+    """rukpak deletes the Namespace that it has created, and leaves the other one."""
+    ref, own, others = at.push(files(at.name, ("AllNamespaces",))), f"{at.name}-own", f"{at.name}-others"
+    await at.create(NAMESPACES, namespace(others))
+    for inside, left in ((own, ""), (others, own), (own, ""), (others, "")):
+        await ask(at, ref, installNamespace=inside)
+        raw = await at.until(READY)
+        assert raw["status"]["installNamespace"] == inside
+        assert triple(raw, "Ready")[2] == f"Instantiated bundle {raw['status']['activeBundle']} successfully"
+        assert "losses" not in raw["status"]
+        if left:
+            await at.when(NAMESPACES, left, "", gone)
+    listed, _ = await at.client.list(EVENT, "default")
+    about = [event for event in listed if event["involvedObject"].get("uid") == raw["metadata"]["uid"]]
+    assert [event["message"] for event in about if event["type"] == "Warning"] == []
+    assert about
 
 
 @pytest.mark.parametrize("name", ["default", "kube-system", "kube-x", "Upper", ""])
