@@ -60,12 +60,10 @@ def ready_message(
         return f"the upgrade to {_target(world)} waits: {reason}"
     verb = _verb(world, active) if _is_pause(outcome) else f"cannot {_verb(world, active, doing=False)}"
     new = list_names(map(str, _new_objects(world, outcome)))
-    parts = [
-        f"{verb} {_target(world)}: {reason}",
-        f"already new: {new}" if new else "",
-        evaluation.irreversible,
-        evaluation.interruption,
-    ]
+    # An upgrade that is refused before it begins has no effects.
+    is_refused = isinstance(evaluation.blocker, Blocked | ApplyRejected) and not new
+    effects = [] if is_refused else [evaluation.irreversible, evaluation.interruption]
+    parts = [f"{verb} {_target(world)}: {reason}", f"already new: {new}" if new else "", *effects]
     return "; ".join(filter(None, parts))
 
 

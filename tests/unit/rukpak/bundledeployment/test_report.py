@@ -465,6 +465,9 @@ def test_what_cannot_be_reversed_is_said_as_long_as_it_can_be_stopped() -> None:
         assert ready(report_of(seen, outcome)).endswith(sentence)
     moved = replace(seen, crds={DEFINITION.name: crd(storage_version="v2")})
     assert sentence not in ready(report_of(moved, apply(moved)))
+    refused = replace(seen, content=replace(rendered(digest="v2", storage="v2"), faults=("two CSVs",)))
+    error = Blocked(Reason.BUNDLE_LOAD_FAILED, "two CSVs", [])
+    assert sentence not in ready(report_of(refused, error)), "it is not done"
 
 
 @pytest.mark.parametrize(
