@@ -1,7 +1,8 @@
 """Names what a bundle requires and the cluster lacks: kinds, a version of Kubernetes, other bundles.
 
 Kinds and versions are checked as rukpak checks them. A dependency is met by a kind that the cluster serves, or by what a
-BundleDeployment has installed: nothing is installed for it. Packages say whether a catalog has what is missing. Changes nothing.
+BundleDeployment has installed: nothing is installed for it. A package that is not installed is looked up in the catalogs, for the
+command that installs it. Changes nothing.
 """
 
 from __future__ import annotations
@@ -9,18 +10,19 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from olmctl.bundle.facts import BundleFacts
+from olmctl.questions.offered_versions import package_versions, requested_versions
 from olmctl.questions.operator_state import part, text_at
 from olmctl.questions.planned_bundle import Cluster, planned
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
-from olmkit.api import bundledeployments, packages
+from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import BundleDeployment
 from olmkit.api.meta import Object
-from olmkit.errors import ApiError, Blocked
-from olmkit.gocompat.version_range import MastermindsRange
-from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_bundle_version
+from olmkit.errors import Blocked
+from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version
 from operator_controller.resolve.package.package_content import Bundle
 from operator_controller.resolve.requirements.bundle_constraints import read_constraints, recorded_properties_of
 from operator_controller.resolve.requirements.constraints import (
@@ -55,18 +57,17 @@ async def missing_requirements(session: Session, facts: BundleFacts, manifest: O
     own = facts.package, replace(_bundle(facts.name, facts.version, ""), properties=facts.properties)
     named = {kind for kind, _ in required_kinds(facts.registry)} if facts.registry else set()
     known = named.union(cluster.discovery.served)
-    offered = await _offered_packages(session)
-    return found + list(unmet_dependencies(own, list(installed_bundles(deployments)), known, offered))
+    unmet = unmet_dependencies(own, list(installed_bundles(deployments)), known)
+    return found + [f"{each.sentence}{await _advice(session, each.absent)}" for each in unmet]
 
 
-async def _offered_packages(session: Session) -> Collection[str] | None:
-    """The packages of all catalogs; None if they are not known."""
-    try:
-        objects, _ = await session.client.list(packages.KIND, metadata_only=True)
-    except ApiError:
-        return None
-    names = {text_at(each, "metadata", "labels", packages.PACKAGE_LABEL) for each in objects}
-    return None if "" in names else names  # a long name is no value of a label
+class Unmet(NamedTuple):
+    """A dependency that nothing meets."""
+
+    sentence: str
+    """The requirement, and what there is instead."""
+    absent: PackageConstraint | None = None
+    """The package that is required, if no bundle of it is installed."""
 
 
 def installed_bundles(deployments: Iterable[Object]) -> Iterator[PackageBundle]:
@@ -79,50 +80,53 @@ def installed_bundles(deployments: Iterable[Object]) -> Iterator[PackageBundle]:
 
 
 def unmet_dependencies(
-    own: PackageBundle,
-    installed: Iterable[PackageBundle],
-    known_kinds: Collection[Served],
-    offered: Collection[str] | None = None,
-) -> Iterator[str]:
-    """A sentence for each dependency of a bundle that neither it nor what is installed meets. `known_kinds` are met, or named
-    elsewhere. `offered`: the packages of all catalogs; None if they are not known."""
+    own: PackageBundle, installed: Iterable[PackageBundle], known_kinds: Collection[Served]
+) -> Iterator[Unmet]:
+    """The dependencies of a bundle that neither it nor what is installed meets. `known_kinds` are met, or named elsewhere."""
     package, bundle = own
     constraints = read_constraints(bundle.properties)
     if constraints.problem:
-        yield f"{bundle.name} cannot be resolved: {constraints.problem}"
+        yield Unmet(f"{bundle.name} cannot be resolved: {constraints.problem}")
     others = [each for each in installed if each[0] != package]
     for each in constraints.required:
         if isinstance(each, KindConstraint) and (each.kind.group, each.kind.version, each.kind.kind) in known_kinds:
             continue
         if not any(holds(each, *one) for one in (own, *others)):
-            yield clean(f"{bundle.name} requires {describe(each)}, {_instead(each, others, offered)}")
+            versions = _installed_versions(each, others)
+            instead = f"and {', '.join(versions)} is installed" if versions else "which is not installed"
+            absent = each if isinstance(each, PackageConstraint) and not versions else None
+            yield Unmet(clean(f"{bundle.name} requires {describe(each)}, {instead}"), absent)
     for exclusion in constraints.exclusions:
         for name, other in others:
             if not holds(exclusion, name, other):
-                yield clean(f"{bundle.name} cannot run beside {other.name or name}: it requires {describe(exclusion)}")
+                text = f"{bundle.name} cannot run beside {other.name or name}: it requires {describe(exclusion)}"
+                yield Unmet(clean(text))
 
 
-def _instead(constraint: Constraint, installed: Iterable[PackageBundle], offered: Collection[str] | None) -> str:
-    """The end of a sentence: what there is instead, and what to do."""
+def _installed_versions(constraint: Constraint, installed: Iterable[PackageBundle]) -> list[str]:
+    """The installed versions of the package that is required; none if no package is."""
     if not isinstance(constraint, PackageConstraint):
-        return "which is not installed"
-    versions = [str(bundle.version) for package, bundle in installed if package == constraint.package]
-    if versions:
-        return f"and {', '.join(versions)} is installed"
-    if offered is not None and constraint.package not in offered:
-        return "which is not installed, and no catalog of the cluster has it"
-    return f"which is not installed (olm install {shlex.quote(constraint.package)}{_version_option(constraint)})"
+        return []
+    return [str(bundle.version) for package, bundle in installed if package == constraint.package]
 
 
-def _version_option(constraint: PackageConstraint) -> str:
-    """The option of `olm install` for the versions of a requirement; "" if it has no such range."""
-    exact = constraint.exact_version
-    text = constraint.versions.text if exact is None else str(exact)
-    try:
-        MastermindsRange.parse(text)
-    except BadRange:
+async def _advice(session: Session, absent: PackageConstraint | None) -> str:
+    return "" if absent is None else advice(absent, await package_versions(session, absent.package))
+
+
+def advice(absent: PackageConstraint, offered: Collection[Version] | None) -> str:
+    """The end of a sentence about a package that is not installed: the command that installs it, or that no catalog has it.
+    `offered`: the versions in the catalogs; None if they are not known."""
+    if offered is None:
         return ""
-    return f" --version {shlex.quote(text)}"
+    fitting = [each for each in offered if absent.versions.matches(each)]
+    if not fitting:
+        return f", and no catalog has {'such a version of it' if offered else 'it'}"
+    wanted = requested_versions(absent.versions.text)  # catalogs have another grammar for ranges than Operators
+    selected = [each for each in offered if wanted is not None and wanted.matches(each)]
+    is_same = bool(selected) and all(map(absent.versions.matches, selected))
+    version = absent.versions.text if is_same else str(max(fitting))
+    return f" ({clean(f'olm install {shlex.quote(absent.package)} --version {shlex.quote(version)}')})"
 
 
 def _bundle(name: str, version: str, properties: str) -> Bundle:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from olmctl.questions.catalogd import CatalogReadError, read_catalog
 from olmctl.questions.errors import NothingFound, Refused
 from olmctl.questions.operator_state import part, text_at
-from olmctl.questions.packages import PackageEntry
+from olmctl.questions.packages import PackageEntry, package_objects
 from olmctl.questions.session import Session
 from olmkit.api.meta import Object
 from olmkit.api.package_annotations import VERSIONS_ANNOTATION
+from olmkit.errors import ApiError
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.version_range import MastermindsRange
 from olmkit.gocompat.versions import BadRange, BadVersion, Version, parse_bundle_version, parse_version
@@ -62,6 +63,18 @@ async def check_version(
         asked = version if versions.pinned else f"in range {quoted(versions.text)}"
         has = format_versions(sorted(set(_parsed(offered))), versions.pinned)
         raise NothingFound(f"package {entries[0].name} has no version {asked}: it has {has}")
+
+
+async def package_versions(session: Session, package: str) -> list[Version] | None:
+    """The versions of a package that the catalogs offer, none if no catalog has it; None if that cannot be read."""
+    offered: set[str] = set()
+    try:
+        for entry in await package_objects(session, package):
+            listed, is_complete = _listed(entry)
+            offered.update(listed if is_complete else await _read_versions(session, entry))
+    except (ApiError, CatalogReadError):
+        return None
+    return _parsed(offered)
 
 
 async def check_upgrade(session: Session, entries: Sequence[PackageEntry], asked: Object) -> None:

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from olmctl.bundle.requirements import installed_bundles, unmet_dependencies
+from olmctl.bundle.requirements import advice, installed_bundles, unmet_dependencies
+from olmkit.gocompat.versions import BlangRange, parse_bundle_version
 from operator_controller.resolve.package.package_content import Bundle
+from operator_controller.resolve.requirements.constraints import PackageConstraint
 from tests.unit.olmctl.bundle.bundles import widgets
 
 PACKAGE = {"type": "olm.package", "value": {"packageName": "tools", "version": ">=1.0.0 <2.0.0"}}
@@ -34,10 +36,7 @@ def installed(version: str, *properties: dict[str, Any]) -> list[dict[str, Any]]
             PACKAGE,
             [],
             (),
-            [
-                'widgets.v1.0.0 requires tools ">=1.0.0 <2.0.0", which is not installed '
-                "(olm install tools --version '>=1.0.0 <2.0.0')"
-            ],
+            ['widgets.v1.0.0 requires tools ">=1.0.0 <2.0.0", which is not installed'],
             id="a package that is not installed",
         ),
         pytest.param(
@@ -75,19 +74,37 @@ def test_what_is_missing(
 ) -> None:
     facts = widgets(dependencies=[dependency])
     own = facts.package, Bundle(facts.name, "", None, properties=facts.properties)
-    assert list(unmet_dependencies(own, list(installed_bundles(deployments)), known)) == expected
+    unmet = list(unmet_dependencies(own, list(installed_bundles(deployments)), known))
+    assert [each.sentence for each in unmet] == expected
+    packages = [text for text in expected if " requires tools " in text and text.endswith("which is not installed")]
+    assert [each.sentence for each in unmet if each.absent is not None] == packages
 
 
 @pytest.mark.parametrize(
-    ("version", "offered", "instead"),
+    ("versions", "offered", "text"),
     [
-        pytest.param("1.9.0", ("tools",), " (olm install tools --version 1.9.0)", id="exactly one version"),
-        pytest.param(">1.0.0 || 0.5.0", None, " (olm install tools --version '>1.0.0 || 0.5.0')", id="two ranges"),
-        pytest.param("1.9.0", (), ", and no catalog of the cluster has it", id="a package that no catalog has"),
+        pytest.param(">=1.0.0 <2.0.0", None, "", id="nobody knows what the catalogs have"),
+        pytest.param(">=1.0.0 <2.0.0", (), ", and no catalog has it", id="no catalog has the package"),
+        pytest.param(
+            "1.9.0", ("2.0.0", "1.8.0"), ", and no catalog has such a version of it", id="no catalog has the version"
+        ),
+        pytest.param("1.9.0", ("2.0.0", "1.9.0"), " (olm install tools --version 1.9.0)", id="one version"),
+        pytest.param(
+            ">=1.0.0 <2.0.0", ("2.0.0", "1.9.0"), " (olm install tools --version '>=1.0.0 <2.0.0')", id="a range"
+        ),
+        pytest.param(
+            ">=1.0.0 !1.9.0", ("1.9.0", "1.8.0"), " (olm install tools --version 1.8.0)", id="a range of catalogs alone"
+        ),
+        pytest.param(
+            ">=1.0.0",
+            ("1.9.0-rc.1",),
+            " (olm install tools --version 1.9.0-rc.1)",
+            id="a prerelease that is in the range",
+        ),
     ],
 )
-def test_a_package_that_is_missing(version: str, offered: tuple[str, ...] | None, instead: str) -> None:
-    facts = widgets(dependencies=[{"type": "olm.package", "value": {"packageName": "tools", "version": version}}])
-    own = facts.package, Bundle(facts.name, "", None, properties=facts.properties)
-    (found,) = unmet_dependencies(own, (), (), offered)
-    assert found.partition("which is not installed")[2] == instead
+def test_the_command_for_a_package_that_is_not_installed(
+    versions: str, offered: tuple[str, ...] | None, text: str
+) -> None:
+    known = None if offered is None else [parse_bundle_version(each) for each in offered]
+    assert advice(PackageConstraint("tools", BlangRange.parse(versions)), known) == text
