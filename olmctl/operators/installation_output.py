@@ -66,7 +66,7 @@ def facts(each: LeftInstallation) -> Iterator[tuple[str, str]]:
     yield "Installed", runs if is_true(found, "Installed") else "nothing"
     yield "Namespace", text_at(found, "status", "installNamespace")
     yield "Revision", str(part(found, "status", "revision") or "")
-    yield "Next", each.sentence.partition(": ")[2]
+    yield "Next", each.next_steps
 
 
 def explanation(each: LeftInstallation) -> Object:

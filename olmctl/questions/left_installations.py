@@ -15,7 +15,7 @@ from olmctl.questions.operator_state import is_terminating, is_true, part, text_
 from olmctl.questions.session import FIELD_MANAGER, Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments, operators
-from olmkit.api.bundledeployments import PACKAGE_ANNOTATION
+from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, ConditionType
 from olmkit.api.meta import Object
 from olmkit.api.ownership import OPERATOR_CONTROLLER, has_applied
 from olmkit.errors import ApiError, NotFound
@@ -88,6 +88,17 @@ class LeftInstallation:
             ways = ["it is being deleted"]
         text = ": ".join(filter(None, (state if self.package else "has no Operator", ", and ".join(ways))))
         return clean(f"BundleDeployment {self.name} {text}")
+
+    @property
+    def next_steps(self) -> str:
+        """The commands for its state, which are those of the sentence unless it needs a person. While an upgrade is refused, that
+        is none that removes what runs; and an Operator of a bundle that is refused would help as little."""
+        if is_terminating(self.deployment) or not (self.is_run and is_true(self.deployment, ConditionType.STALLED)):
+            return self.sentence.partition(": ")[2]
+        if self.return_command:
+            return clean(f"`{self.return_command}` returns to {self._earlier}")
+        again = "`olm bundle run` with another bundle or other options changes it"
+        return clean(f"{again}, and `olm bundle cleanup {self.name}` removes it")
 
     @property
     def operator(self) -> Object:

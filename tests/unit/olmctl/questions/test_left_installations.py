@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from olmctl.questions.left_installations import LeftInstallation
 from tests.unit.olmctl.bundle.installations import deployment
 
@@ -28,3 +30,51 @@ def test_while_an_upgrade_is_refused_the_way_back_is_named_and_not_the_removal()
     assert f"without an Operator: {back}, and `olm install widgets" in LeftInstallation(found).sentence
     found["status"]["conditions"][0]["status"] = "True"
     assert "`olm bundle cleanup w` removes it" in LeftInstallation(found).sentence
+
+
+OLD, NEW = (
+    {"source": {"type": "image", "image": {"ref": f"registry.example.com/widgets:{tag}"}}} for tag in ("v1", "v2")
+)
+AGAIN = "`olm bundle run` with another bundle or other options changes it, and `olm bundle cleanup w` removes it"
+SENTENCE = "`olm bundle cleanup w` removes it, and `olm install widgets --name w --adopt` takes it over"
+
+
+@pytest.mark.parametrize(
+    ("installed", "is_stalled", "text"),
+    [
+        pytest.param(
+            OLD,
+            False,
+            "`olm bundle upgrade registry.example.com/widgets:v1 --name w` returns to widgets.v1, and "
+            "`olm install widgets --name w --adopt` takes it over",
+            id="an upgrade goes on",
+        ),
+        pytest.param(NEW, False, SENTENCE, id="what is asked for is installed"),
+        pytest.param(
+            OLD,
+            True,
+            "`olm bundle upgrade registry.example.com/widgets:v1 --name w` returns to widgets.v1",
+            id="an upgrade is refused",
+        ),
+        pytest.param(
+            None,
+            True,
+            AGAIN,
+            id="the installation is refused",
+        ),
+        pytest.param(
+            NEW,
+            True,
+            AGAIN,
+            id="what is installed fails",
+        ),
+    ],
+)
+def test_the_next_steps(installed: dict[str, Any] | None, is_stalled: bool, text: str) -> None:
+    found = deployment("w", installed={"name": "widgets.v1", "spec": installed} if installed else None)
+    found["spec"]["template"]["spec"] = NEW
+    found["status"]["conditions"] = [{"type": "Stalled", "status": "True"}] if is_stalled else []
+    assert LeftInstallation(found).next_steps == text
+    others = deployment("w", manager="operator-controller")
+    others["status"] = found["status"]
+    assert LeftInstallation(others).next_steps == "`olm install widgets --name w` takes it over"
