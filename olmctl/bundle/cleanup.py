@@ -19,12 +19,14 @@ from olmctl.operators.uninstall import confirm_deletion
 from olmctl.questions.controller_state import RUKPAK, not_running
 from olmctl.questions.installed_objects import NAMESPACE, InstalledObjects, custom_resources, installed_objects
 from olmctl.questions.left_installations import DEPLOYMENT_RESOURCE, LeftInstallation
-from olmctl.questions.operator_state import is_protected, is_terminating, part, text_at
+from olmctl.questions.operator_state import is_observed, is_protected, is_terminating, part, text_at
 from olmctl.questions.removal import consequences
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments
+from olmkit.api.meta import Object
 from olmkit.api.operators import unprotect_command
+from olmkit.errors import ApiError
 from olmkit.fbc.schemas import GVK_REQUIRED, PACKAGE_REQUIRED
 from operator_controller.resolve.package.package_content import kind_of
 from operator_controller.resolve.requirements.bundle_constraints import recorded_properties_of
@@ -76,22 +78,29 @@ async def _wait(session: Session, name: str, seconds: float) -> None:
     try:
         await wait_until_gone(session, [name], seconds, deleted)
     except CommandError as error:
-        late = "" if problem else await not_running(session, RUKPAK)
-        raise CommandError(error.status, unfinished(str(error), problem, late)) from error
+        rest = "" if problem else what_is_late(await _read(session, name), await not_running(session, RUKPAK))
+        raise CommandError(error.status, f"{error}{rest}") from error
     except asyncio.CancelledError:
         if not session.time.limits.expired():
             fail(f"interrupted: the cluster continues to delete BundleDeployment {name}")
         raise
 
 
-def unfinished(text: str, problem: str, late: str) -> str:
-    """The error about a deletion that has not ended. `problem`, `late`: the reason why rukpak did not run when the wait began, or
-    does not run at its end; "" if it does."""
-    if problem:  # which a warning has said
-        return text
-    if late:
-        return f"{text}, but {late}: the deletion continues when it runs again (olm suite status)"
-    return f"{text}\n{_HINT}"
+async def _read(session: Session, name: str) -> Object:
+    try:
+        return await session.client.get(bundledeployments.KIND, name)
+    except ApiError:
+        return {}
+
+
+def what_is_late(found: Object, problem: str) -> str:
+    """The end of the error about a deletion that takes too long, of which rukpak has reported what it waits for, or nothing.
+    `problem`: rukpak does not run; "" if it does."""
+    has_reported = is_terminating(found) and is_observed(found)
+    if problem or not has_reported:
+        late = problem or "it has not reported on the deletion yet"
+        return f", but {late}: the BundleDeployment is deleted when rukpak runs (olm suite status)"
+    return f"\n{_HINT}"
 
 
 def _protection(found: LeftInstallation, is_in_use: bool) -> Iterator[str]:

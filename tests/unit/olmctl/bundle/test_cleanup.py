@@ -1,10 +1,12 @@
-"""What `olm bundle cleanup` says that stays, and about a deletion that has not ended."""
+"""What `olm bundle cleanup` says that stays, and what it says about a deletion that takes too long."""
 
 from __future__ import annotations
 
 import json
 
-from olmctl.bundle.cleanup import left, unfinished
+import pytest
+
+from olmctl.bundle.cleanup import left, what_is_late
 from olmctl.questions.installed_objects import NAMESPACE, InstalledObject, InstalledObjects
 from olmctl.questions.left_installations import LeftInstallation
 from tests.unit.olmctl.bundle.installations import deployment
@@ -30,11 +32,30 @@ def test_what_stays_is_named() -> None:
     ]
 
 
-def test_finalizers_are_named_only_while_rukpak_runs() -> None:
-    text = "widgets: not deleted within 60 seconds: waiting for rukpak"
-    assert unfinished(text, "", "").startswith(
-        f"{text}\nthe deletion continues; if the controller of a finalizer is gone"
-    )
-    assert unfinished(text, "rukpak does not run", "") == text
-    stopped = f"{text}, but rukpak does not run: the deletion continues when it runs again (olm suite status)"
-    assert unfinished(text, "", "rukpak does not run") == stopped
+@pytest.mark.parametrize(
+    ("observed", "problem", "start"),
+    [
+        pytest.param(2, "", "\nthe deletion continues; if the controller of a finalizer", id="others are waited for"),
+        pytest.param(
+            2,
+            "rukpak does not run",
+            ", but rukpak does not run: the BundleDeployment is deleted when rukpak runs (olm suite status)",
+            id="rukpak has stopped since it reported",
+        ),
+        pytest.param(1, "rukpak does not run", ", but rukpak does not run: ", id="rukpak has stopped before"),
+        pytest.param(
+            1,
+            "",
+            ", but it has not reported on the deletion yet: the BundleDeployment is deleted when rukpak runs",
+            id="its Lease is not old enough",
+        ),
+    ],
+)
+def test_a_deletion_that_takes_too_long(observed: int, problem: str, start: str) -> None:
+    """An edit that removes the finalizer of rukpak leaves the whole bundle behind, so it is not advised."""
+    found = deployment("widgets")
+    found["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "generation": 2}
+    found["status"]["observedGeneration"] = observed
+    late = what_is_late(found, problem)
+    assert late.startswith(start)
+    assert ("kubectl edit" in late) == (observed == 2 and not problem)
