@@ -9,9 +9,11 @@ from olmctl.object_text import object_list, without_managed_fields
 from olmctl.operators.installation_output import print_installations, report_left_installations
 from olmctl.operators.output import Column, age, print_object, print_table
 from olmctl.operators.session import on_cluster
+from olmctl.questions.left_installations import unowned_installations
 from olmctl.questions.operators import OperatorRow, all_operators
 from olmctl.questions.session import Session
 from olmkit.api import operators
+from olmkit.errors import Forbidden
 
 RESOURCE = f"operator.{operators.KIND.group}"
 """The name of Operators for kubectl, as in `-o name`."""
@@ -33,7 +35,13 @@ _COLUMNS = (
 async def list_operators(session: Session, output: str | None, no_headers: bool) -> int:
     """List the Operators: what is installed, what is wanted, and what waits."""
     is_table = output in (None, "wide")
-    found = await all_operators(session, with_unowned=is_table)
+    try:
+        found = await all_operators(session, with_unowned=is_table)
+    except Forbidden:
+        if is_table:  # who may not list Operators may have installations without one
+            unowned = await unowned_installations(session)
+            print_installations(unowned, is_wide=output == "wide", headers=not no_headers, is_first=True)
+        raise
     if output in ("json", "yaml"):
         print_object(object_list(map(without_managed_fields, found.operators)), output)
     elif output == "name":

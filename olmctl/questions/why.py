@@ -26,7 +26,7 @@ from olmkit.api import operators
 from olmkit.api.meta import Object
 from olmkit.api.operators import RequiredPackage
 from olmkit.api.ownership import is_dependency
-from olmkit.errors import NotFound
+from olmkit.errors import Forbidden, NotFound
 
 _ASKED = {"packageName": "package", "version": "version", "channel": "channel"}
 _EXPLAINING = ("resolution", "available", "conditions")
@@ -72,11 +72,11 @@ class Why:
 
 
 async def why(session: Session, name: str, *, with_requirements: bool = True) -> Why | LeftInstallation:
-    """Explain the Operator of that name, or find the BundleDeployment that is there without one. Raises NotFound, ApiError.
-    `with_requirements`: read the other Operators too."""
+    """Explain the Operator of that name, or find the BundleDeployment that is there without one, also for who may not read
+    Operators. Raises NotFound, ApiError. `with_requirements`: read the other Operators too."""
     try:
         found = await session.client.get(operators.KIND, name)
-    except NotFound:
+    except (NotFound, Forbidden):
         without = await unowned_installation(session, name)
         if without is None:
             raise

@@ -95,7 +95,32 @@ def test_who_may_only_view_changes_nothing(desk: Desk) -> None:
         kubectl("delete", "clusterrole", "olm-suite-viewer")
 
 
-async def _may_view(desk: Desk, account: str) -> None:
-    attributes = {"verb": "list", "group": "operators.operatorframework.io", "resource": "operators"}
+def test_who_may_read_bundle_deployments_alone_is_shown_them(desk: Desk) -> None:
+    left = desk.left_installation("left", "p", manager="olm")
+    account, path = f"default:{desk.prefix}", "/apis/rbac.authorization.k8s.io/v1"
+    metadata, user = {"name": desk.prefix}, f"system:serviceaccount:{account}"
+    rules = [{"apiGroups": ["core.rukpak.io"], "resources": ["bundledeployments"], "verbs": ["get", "list"]}]
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": desk.prefix}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}
+    api = desk.cluster.api
+    api.call("POST", f"{path}/clusterroles", {"metadata": metadata, "rules": rules})
+    binding = {"metadata": metadata, "roleRef": role, "subjects": [subject]}
+    api.call("POST", f"{path}/clusterrolebindings", binding)
+    try:
+        asyncio.run(_may_view(desk, account, "core.rukpak.io", "bundledeployments"))
+        status, out, err = desk.olm("list", "--as", user)
+        assert (status, left in out, f'User "{user}" cannot list resource "operators"' in err) == (5, True, True)
+        assert desk.olm("list", "-o", "name", "--as", user)[:2] == (5, "")
+        status, out, err = desk.olm("why", left, "--as", user)
+        assert (status, f"Deployment:  {left}" in out, err) == (0, True, "")
+    finally:
+        for kind in ("clusterrolebindings", "clusterroles"):
+            api.call("DELETE", f"{path}/{kind}/{desk.prefix}")
+
+
+async def _may_view(
+    desk: Desk, account: str, group: str = "operators.operatorframework.io", resource: str = "operators"
+) -> None:
+    attributes = {"verb": "list", "group": group, "resource": resource}
     async with await Client.connect(str(desk.cluster.kubeconfig)) as client:
         await until_allowed(client, account, resourceAttributes=attributes)
