@@ -67,15 +67,17 @@ def add(bundles: Sequence[str], **options: Any) -> int:
     """Add the bundles, one after the other."""
     request = Request(**options)
     if len(bundles) > 1 and (request.image or request.wanted.has_edges):
-        raise CommandError(FAILED, "--image, --replaces, --skips and --skip-range are for one bundle: give one")
+        raise CommandError(WRONG_USAGE, "--image, --replaces, --skips and --skip-range are for one bundle: give one")
     if request.template is not None:
         if request.push:
             raise click.UsageError("--push is for a catalog: render the template first (olm catalog render-template)")
+        if not request.template.is_file():
+            raise CommandError(WRONG_USAGE, f"--template {request.template}: there is no such file")
         for each in bundles:
             _add(each, request)
         return 0
     if request.catalog.exists() and not request.catalog.is_dir():
-        raise CommandError(FAILED, f"{request.catalog} is no directory")
+        raise CommandError(WRONG_USAGE, f"{request.catalog} is no directory")
     check_names(request.push)
     request.catalog.mkdir(parents=True, exist_ok=True)
     for each in bundles:
@@ -108,7 +110,7 @@ def _add(given: str, request: Request) -> None:
                 raise CommandError(FAILED, f"{given} is the image of {kind}: only registry+v1 bundles can be added")
             _add_files(_Source(found.root, found.reference, given), request)
     except NoDirectory as error:
-        raise CommandError(FAILED, f"{given}: {error}") from None
+        raise CommandError(WRONG_USAGE, f"{given}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -124,9 +126,9 @@ class _Source:
 def _add_files(source: _Source, request: Request) -> None:
     if not source.image:
         text = "is a directory: name its image with --image, as `olm bundle push` prints it"
-        raise CommandError(FAILED, f"{source.directory} {text}")
+        raise CommandError(WRONG_USAGE, f"{source.directory} {text}")
     if why := pull_spec_error(source.image):
-        raise CommandError(FAILED, f"invalid image pull spec {quoted(source.image)}: {why}")
+        raise CommandError(WRONG_USAGE, f"invalid image pull spec {quoted(source.image)}: {why}")
     image = _by_digest(source, request)
     if request.template is not None:
         with locked(request.template.parent):

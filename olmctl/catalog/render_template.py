@@ -18,7 +18,7 @@ from olmctl.authoring.serialize import Format
 from olmctl.authoring.template import SEMVER, TYPES, BadTemplate, Template
 from olmctl.catalog.output import print_sorted
 from olmctl.catalog.render import RenderError, bundle_blob, migrated_blob
-from olmctl.commands import FAILED, CommandError, warn
+from olmctl.commands import FAILED, WRONG_USAGE, CommandError, warn
 from olmctl.terminal import clean_lines
 from olmkit.errors import OlmError
 from olmkit.fbc.blobs import Blob
@@ -53,8 +53,11 @@ def read_template(file: str) -> Template:
     if file == STDIN:
         data = sys.stdin.buffer.read(MAX_DOCUMENT_BYTES + 1)
     else:
-        with Path(file).open("rb") as stream:
-            data = stream.read(MAX_DOCUMENT_BYTES + 1)
+        try:
+            with Path(file).open("rb") as stream:
+                data = stream.read(MAX_DOCUMENT_BYTES + 1)
+        except FileNotFoundError:
+            raise CommandError(WRONG_USAGE, f"{file}: there is no such file") from None
     if len(data) > MAX_DOCUMENT_BYTES:
         raise CommandError(FAILED, f"{file}: has more than {MAX_DOCUMENT_BYTES // 1024**2} MiB, and no template does")
     try:

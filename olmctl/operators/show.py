@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from olmctl.commands import FAILED, CommandError, warn
+from olmctl.commands import WRONG_USAGE, CommandError, warn
 from olmctl.operators.contents_output import show_contents
 from olmctl.operators.output import Column, print_object, print_table
 from olmctl.operators.revisions_output import print_revisions
@@ -27,7 +27,7 @@ async def show(
     if permissions:
         return await show_contents(session, package, catalog, version, output)
     if version is not None:
-        raise CommandError(FAILED, "--version is for --permissions: olm show lists all versions")
+        raise CommandError(WRONG_USAGE, "--version is for --permissions: olm show lists all versions")
     found = await package_details(session, package, catalog)
     for problem in found.problems:
         warn(problem)

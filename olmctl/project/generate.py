@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from olmctl.authoring.yaml_writer import kubernetes_document
-from olmctl.commands import FAILED, CommandError, warn
+from olmctl.commands import FAILED, WRONG_USAGE, CommandError, warn
 from olmctl.project import csv, inputs, metadata, min_kube_version
 from olmctl.project.collection import SCORECARD, Collection, collect
-from olmctl.project.manifests import BadInput, Manifest, read_manifests
+from olmctl.project.manifests import BadInput, Manifest, WrongUsage, read_manifests
 from olmctl.project.output import stale_files, write_files
 from olmctl.project.permissions import Permissions, split_permissions
 from olmctl.project.pinning import images_of, pinned
@@ -121,12 +121,13 @@ def generate(**given: Any) -> int:
         made = _manifests(flags, project) if flags.does_manifests else None
         _write(flags, project, made)
     except BadInput as error:
-        raise CommandError(FAILED, clean_lines(str(error))) from None
+        status = WRONG_USAGE if isinstance(error, WrongUsage) else FAILED
+        raise CommandError(status, clean_lines(str(error))) from None
     return 0
 
 
 def _check(flags: Flags) -> None:
-    """Refuse options in upstream's words. Raises BadInput."""
+    """Refuse options in upstream's words. Raises WrongUsage."""
     if flags.version:
         try:
             parse_version(flags.version)
@@ -141,15 +142,15 @@ def _check(flags: Flags) -> None:
     if flags.crds_dir and not flags.deploy_dir:
         raise _wrong("--crds-dir can only be used if --deploy-dir is set")
     if wrong := [each for each in flags.channel_names if each != "".join(each.split())]:
-        raise BadInput(
+        raise WrongUsage(
             f"--channels: {wrong[0]!r} is no name of a channel: write channels with commas, such as stable,fast"
         )
     if flags.stdout and flags.output_dir:
         raise _wrong("--output-dir cannot be set if writing to stdout")
 
 
-def _wrong(problem: str) -> BadInput:
-    return BadInput(f"invalid command options: {problem}")
+def _wrong(problem: str) -> WrongUsage:
+    return WrongUsage(f"invalid command options: {problem}")
 
 
 def _read(flags: Flags) -> tuple[inputs.Input, list[Manifest] | None]:

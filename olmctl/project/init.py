@@ -13,10 +13,10 @@ from typing import Any, Final
 import click
 
 from olmctl.authoring.yaml_writer import kubernetes_document
-from olmctl.commands import FAILED, CommandError, warn
+from olmctl.commands import FAILED, WRONG_USAGE, CommandError, warn
 from olmctl.project.csv import CSV_SUFFIX, new_base
 from olmctl.project.inputs import kustomization_of
-from olmctl.project.manifests import BadInput, read_manifests
+from olmctl.project.manifests import BadInput, WrongUsage, read_manifests
 from olmctl.project.output import write_files
 from olmctl.project.project_file import read_project
 from olmctl.project.questions import QUESTIONS, BadAnswer, Question, trimmed
@@ -43,7 +43,8 @@ def init(package: str, kustomize_dir: str, **answers: str | None) -> int:
         if kustomization_of(directory) is None:
             files[directory / "kustomization.yaml"] = _kustomization(directory, path.name)
     except BadInput as error:
-        raise CommandError(FAILED, clean_lines(str(error))) from None
+        status = WRONG_USAGE if isinstance(error, WrongUsage) else FAILED
+        raise CommandError(status, clean_lines(str(error))) from None
     if existing and path in files and any(line.lstrip().startswith("#") for line in path.read_text().splitlines()):
         warn(f"{path.as_posix()} is written anew, without its comments")
     for name in write_files(files, directory) or [f"{path.as_posix()} answers everything: nothing is"]:

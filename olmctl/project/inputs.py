@@ -21,6 +21,7 @@ from olmctl.project.manifests import (
     MAX_INPUT_BYTES,
     BadInput,
     Manifest,
+    WrongUsage,
     read_manifests,
 )
 
@@ -112,7 +113,7 @@ def read_directory(directory: Path, *, recursive: bool = True) -> Input:
     """The manifests of the files of a directory. Raises BadInput, OSError."""
     found, left = Input(), MAX_INPUT_BYTES
     if not directory.is_dir():
-        raise BadInput(f"{directory}: no such directory")
+        raise WrongUsage(f"{directory}: no such directory")
     for path in _files(directory, recursive=recursive):
         with path.open("rb") as file:
             data = file.read(left + 1)

@@ -38,6 +38,10 @@ class BadInput(ValueError):
     """The input cannot be used; the message begins with the place, as in `deploy/all.yaml:12: ...`."""
 
 
+class WrongUsage(BadInput):
+    """An option cannot be used, or names a directory that does not exist: nothing has been read."""
+
+
 @dataclass(frozen=True)
 class Manifest:
     """One object, and the place where it is written."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from olmctl.project.manifests import BadInput
+from olmctl.project.manifests import BadInput, WrongUsage
 from olmkit.gocompat import documents
 from olmkit.gocompat.parse_errors import ParseError
 
@@ -27,7 +27,7 @@ def read_project(package: str) -> Project:
     """The package that is given, else the name of the project; and the layout of the project. Raises BadInput."""
     if not FILE.is_file():
         if not package:
-            raise BadInput("--package <name> must be set if PROJECT config file is not present")
+            raise WrongUsage("--package <name> must be set if PROJECT config file is not present")
         return Project(_checked(package))
     data = FILE.read_bytes()[:_MAX_BYTES]
     try:
@@ -37,7 +37,7 @@ def read_project(package: str) -> Project:
     content = found[0] if found and isinstance(found[0], dict) else {}
     name = package or content.get("projectName")
     if not (isinstance(name, str) and name):
-        raise BadInput('--package <name> must be set if "projectName" is not set in the PROJECT config file')
+        raise WrongUsage('--package <name> must be set if "projectName" is not set in the PROJECT config file')
     layout = content.get("layout")
     plugins = [layout] if isinstance(layout, str) else layout if isinstance(layout, list) else []
     return Project(_checked(name), ",".join(str(each) for each in plugins))

@@ -15,7 +15,7 @@ from typing import Final
 
 from olmctl.authoring.directory import read_directory
 from olmctl.catalog.images import NoDirectory, unpacked
-from olmctl.project.manifests import BadInput
+from olmctl.project.manifests import BadInput, WrongUsage
 from olmctl.project.upgrade_edge import PackageGraph, read_graph
 from olmctl.registry_logins import login_hint, reached_registries
 from olmkit.errors import Blocked, OlmError
@@ -83,7 +83,9 @@ def package_graph(source: str, package: str, access: Access) -> PackageGraph:
             if not found.is_catalog:
                 raise BadInput(f"--catalog {source}: is the image of a bundle, not of a catalog")
             return read_graph(read_directory(found.root), package)
-    except (BadBlob, BadCatalog, BadDocument, NoDirectory) as error:
+    except NoDirectory as error:
+        raise WrongUsage(f"--catalog {source}: {error}") from None
+    except (BadBlob, BadCatalog, BadDocument) as error:
         raise BadInput(f"--catalog {source}: {error}") from None
     except OlmError as error:
         raise BadInput(f"--catalog {source}: {error.message}") from None

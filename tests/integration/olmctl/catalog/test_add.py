@@ -84,10 +84,16 @@ def test_a_bundle_for_each_file(olm: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "wanted", "words"),
     [
-        pytest.param(["none"], 1, '"docker.io/library/none:latest" cannot be pulled', id="no directory"),
-        pytest.param([BUNDLES / "0.1.0"], 1, "is a directory: name its image with --image", id="no image"),
-        pytest.param([BUNDLES / "0.1.0", "--image", "A b"], 1, "invalid image pull spec", id="no reference"),
-        pytest.param([BUNDLES / "0.1.0", BUNDLES / "0.2.0", "--image", IMAGE], 1, "are for one bundle", id="several"),
+        pytest.param(["none"], 2, '"docker.io/library/none:latest" cannot be pulled', id="no directory"),
+        pytest.param([BUNDLES / "0.1.0"], 2, "is a directory: name its image with --image", id="no image"),
+        pytest.param([BUNDLES / "0.1.0", "--image", "A b"], 2, "invalid image pull spec", id="no reference"),
+        pytest.param([BUNDLES / "0.1.0", BUNDLES / "0.2.0", "--image", IMAGE], 2, "are for one bundle", id="several"),
+        pytest.param(
+            [BUNDLES / "0.1.0", "--image", IMAGE, "--template", "none"],
+            2,
+            "--template none: there is no such file",
+            id="no template",
+        ),
         pytest.param([SAMPLES, "--image", IMAGE], 1, "no bundle objects found", id="no bundle"),
         pytest.param([BUNDLES / "0.1.0", "--image", IMAGE, "--push", "a@b"], 2, "image reference", id="no tag"),
     ],

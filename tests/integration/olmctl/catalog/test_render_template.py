@@ -85,7 +85,7 @@ def test_a_template_grows_and_is_rendered(olm: Command, local_registry: LocalReg
             id="another type",
         ),
         pytest.param([], "schema: a", 1, '-: template has unknown schema ("a")', id="no template on standard input"),
-        pytest.param(["basic", "none"], "", 1, "none: No such file or directory", id="no file"),
+        pytest.param(["basic", "none"], "", 2, "none: there is no such file", id="no file"),
         pytest.param(["a", "b"], "", 2, 'invalid template type "a", must be one of basic, semver', id="no type"),
         pytest.param(["a", "b", "c"], "", 2, "give a type and a file at most", id="too many"),
         pytest.param(
