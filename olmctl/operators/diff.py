@@ -18,6 +18,8 @@ from olmctl.questions.bundle_summaries import operator_summaries
 from olmctl.questions.difference import difference
 from olmctl.questions.errors import QuestionError
 from olmctl.questions.session import Session
+from olmctl.questions.upgrade import version_refusal
+from olmctl.terminal import clean
 from olmkit.errors import ApiError, OlmError
 
 DIFFERENT, ERROR = 1, 2
@@ -32,10 +34,13 @@ async def diff(
     try:
         summaries = None if full else await operator_summaries(session, operator)
         found = await difference(session, operator, version, summaries or bundle_reader(options, session))
+        refusal = await version_refusal(session, operator, version) if version else ""
     except (ApiError, QuestionError) as error:
         raise CommandError(max(status_of(error), ERROR), error.message) from error
     except (OlmError, CommandError) as error:
         raise CommandError(max(getattr(error, "status", FAILED), ERROR), str(error)) from error
+    if refusal:
+        warn(clean(f"olm upgrade refuses this version: {refusal}"))
     for each in (*found.unread, *(summaries.notes if summaries is not None else ())):
         warn(each)
     if output in ("json", "yaml"):

@@ -30,8 +30,13 @@ _COLOURS = {"+": "green", "-": "red", "#": "yellow"}
 
 
 def print_text(found: Difference, *, is_full: bool) -> None:
-    """Print the summary and the unified diff, or without `is_full` the names of the objects; nothing if nothing differs."""
+    """Print the summary and the unified diff, or without `is_full` the names of the objects; one line if nothing differs."""
     if not found.has_changes:
+        is_same = found.old_version == found.new_version
+        text = (
+            f"{found.new_version} is installed" if is_same else f"{found.old_version or NOTHING} -> {found.new_version}"
+        )
+        print(coloured(f"# {clean(f'{found.operator}: {text}')}: nothing would change", _COLOURS["#"]))
         return
     for line in (*_summary(found), *(_hunks(found) if is_full else _names(found))):
         print(coloured(line, _COLOURS[line[0]]) if line[:1] in _COLOURS else line)

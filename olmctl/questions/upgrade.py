@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from olmctl.questions.errors import Refused
 from olmctl.questions.exclusions import check_not_excluded, excluded_entry, undo_hint
+from olmctl.questions.left_installations import operator_named
 from olmctl.questions.offered_versions import check_upgrade, check_version, pinned_version
 from olmctl.questions.operator_state import (
     available_version,
@@ -37,6 +39,18 @@ async def check_changes(session: Session, found: Object, changes: Mapping[str, s
     check_channel(entries, changes.get("channel"))
     await check_version(session, entries, changes.get("version"), found)
     await check_upgrade(session, entries, {**found, "spec": {**found["spec"], **changes}})
+
+
+async def version_refusal(session: Session, name: str, version: str) -> str:
+    """Say why `olm upgrade` would refuse this version for the Operator; "" if it would not. Raises ApiError."""
+    found = await operator_named(session, name)
+    try:
+        check_not_excluded(found, version)
+        entries = await package_objects(session, text_at(found, "spec", "packageName"))
+        await check_upgrade(session, entries, {**found, "spec": {**found["spec"], "version": version}})
+    except Refused as error:
+        return error.message
+    return ""
 
 
 def changed(found: Object, changes: dict[str, str], settings: Mapping[str, Any] = MappingProxyType({})) -> Object:

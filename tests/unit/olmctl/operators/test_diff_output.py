@@ -87,9 +87,12 @@ TEXT = """\
 """
 
 
-def test_nothing_is_printed_if_nothing_differs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_line_is_printed_if_nothing_differs(capsys: pytest.CaptureFixture[str]) -> None:
     print_text(SAME, is_full=True)
-    assert capsys.readouterr().out == ""
+    print_text(replace(SAME, old_version="1.1.0"), is_full=False)
+    same, installed = capsys.readouterr().out.splitlines()
+    assert same == "# ship: 1.0.0 -> 1.1.0: nothing would change"
+    assert installed == "# ship: 1.1.0 is installed: nothing would change"
     assert not SAME.has_changes
 
 

@@ -1,0 +1,57 @@
+"""The reason why an Operator would be refused a version."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from olmctl.questions.session import Session
+from olmctl.questions.upgrade import version_refusal
+
+Object = dict[str, Any]
+
+
+class Client:
+    """A cluster with one Operator and without catalogs."""
+
+    def __init__(self, **spec: Any) -> None:
+        installed = {"name": "hello.v0.2.0", "version": "0.2.0"}
+        self.operator: Object = {
+            "metadata": {"name": "hello"},
+            "spec": {"packageName": "hello", **spec},
+            "status": {"installed": installed},
+        }
+
+    async def get(self, *_: object) -> Object:
+        """The Operator."""
+        return self.operator
+
+    async def list(self, *_: object, **__: object) -> tuple[list[Object], str]:
+        """No Package."""
+        return [], "1"
+
+
+class Desk:
+    """A session with that client."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+
+@pytest.mark.parametrize(
+    ("client", "version", "text"),
+    [
+        pytest.param(Client(), "0.2.0", "", id="what runs"),
+        pytest.param(Client(), "0.1.0", "hello: no catalog upgrades 0.2.0 to 0.1.0: no upgrade leads", id="no edge"),
+        pytest.param(Client(upgradeConstraintPolicy="Ignore"), "0.1.0", "", id="edges do not count"),
+        pytest.param(
+            Client(excludedVersions=["0.3.0"]), "0.3.0", "hello: spec.excludedVersions has 0.3.0", id="it is excluded"
+        ),
+    ],
+)
+def test_the_refusal_of_a_version(client: Client, version: str, text: str) -> None:
+    found = asyncio.run(version_refusal(cast("Session", Desk(client)), "hello", version))
+    assert found.startswith(text)
+    assert bool(found) == bool(text)
