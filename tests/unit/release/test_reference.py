@@ -20,6 +20,7 @@ INTERNAL = {
     "core.rukpak.io/address",  # of the lease: replicas find their leader by it
     "core.rukpak.io/admission-probe",  # of the dry run that finds out whether the webhook of Bundles answers
     "core.rukpak.io/impersonated-by",  # the extra of a user, which nobody writes: docs/security.md
+    "olm.operatorframework.io/scorecard-longest",  # of the same pods: a later run deletes those that a killed one has left
     "olm.operatorframework.io/scorecard",  # of the pods of one run of `olm bundle scorecard`, which deletes them
     "operators.operatorframework.io/builder",  # of operator-sdk, in a ClusterServiceVersion: the program that generated it
     "operators.operatorframework.io/internal-objects",  # of authors, in a ClusterServiceVersion: kinds that people do not create
