@@ -68,7 +68,7 @@ async def migrate_v0(  # noqa: PLR0913 the options of the command
     if dry_run or not (packages or is_all):
         print_plan(plan, selected, with_rest=not packages)
         return 0
-    moved = movable(plan) if is_all else selected
+    moved = [each for each in (movable(plan) if is_all else selected) if each.package not in interrupted]
     _check(plan, moved)
     if not is_confirmed:
         print_plan(plan, selected, with_rest=False)
@@ -172,7 +172,7 @@ async def _undo(session: Session, found: OlmV0, plan: MigrationPlan, request: Re
     try:
         for name in request.packages:
             plans = [each for each in plan.named(name) if await _has_begun(session, each)]
-            if not plans and name in unfinished(found):
+            if name in unfinished(found):
                 raise too_late(name)
             if not plans:
                 text_ = f"no migration of package {name} has begun that is not finished: there is nothing to undo"

@@ -31,7 +31,7 @@ from olmkit.api.install_settings import MAX_WATCHED_NAMESPACES
 from olmkit.api.meta import Object
 from olmkit.api.names import pluralize
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
-from olmkit.gocompat.versions import parse_tolerant_version
+from olmkit.gocompat.versions import BadVersion, parse_tolerant_version, parse_version
 
 CONFIG_FIELDS = (
     "env", "envFrom", "volumes", "volumeMounts", "nodeSelector", "tolerations", "resources", "affinity", "annotations",
@@ -208,6 +208,14 @@ def version_of(version: Object) -> str:
         return str(parse_tolerant_version(given)) if given else ""
     except ValueError:
         return ""
+
+
+def is_later_version(installed: str, before: str) -> bool:
+    """Report whether the first of two versions is the later one."""
+    try:
+        return parse_version(installed) > parse_version(before)
+    except BadVersion:
+        return False
 
 
 def targets_of(version: Object, group: Object | None) -> list[str]:

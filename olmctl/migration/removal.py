@@ -21,7 +21,7 @@ import click
 from olmctl.commands import FAILED, TIMED_OUT, CommandError
 from olmctl.migration.controllers import DEPLOYMENTS, is_noted, note_begun, note_ended, require_stopped
 from olmctl.migration.marks import MARK, OWNER, OWNER_KIND, OWNER_NAMESPACE, REMOVING, Installation, record_of, unmarked
-from olmctl.migration.packages import gone_version, migrated_operators, version_of
+from olmctl.migration.packages import gone_version, is_later_version, migrated_operators, version_of
 from olmctl.migration.read import Found, component_list, installation_of, owned_objects
 from olmctl.migration.steps import change, take
 from olmctl.migration.v0 import (
@@ -51,7 +51,6 @@ from olmkit.api import operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object, unchanged_precondition
 from olmkit.errors import NotFound
-from olmkit.gocompat.versions import BadVersion, parse_version
 
 POLL_SECONDS = 0.2
 _RBAC, _ADMISSION = "rbac.authorization.k8s.io", "admissionregistration.k8s.io"
@@ -72,9 +71,11 @@ def is_being_removed(version: Object | None) -> bool:
 
 
 def unfinished(found: OlmV0) -> dict[str, Object]:
-    """Package -> the ClusterServiceVersion of a migration that has begun, and whose Subscription is gone: its deletion was
-    interrupted, or others have deleted the Subscription, and maybe the ClusterServiceVersion too."""
-    known = {(text(each, "spec", "name"), namespace_of(each)) for each in found.subscriptions}
+    """Package -> the ClusterServiceVersion of a migration that has begun, and that no Subscription has installed: its deletion
+    was interrupted, or others have deleted the Subscription, or created another one, and maybe deleted the ClusterServiceVersion
+    too."""
+    installed = [each for each in found.subscriptions if text(each, "status", "installedCSV")]
+    known = {(text(each, "spec", "name"), namespace_of(each)) for each in installed}
     migrated, originals = migrated_operators(found), list(found.originals())
     versions: dict[str, Object] = {}
     for each in originals:
@@ -292,10 +293,10 @@ class Removal:
 
     async def require_ready(self, operator: Object) -> None:
         """Wait until the Operator is Ready with the version of the ClusterServiceVersion. Raises CommandError if it is not:
-        a mark that somebody else has written would skip the migration. Since an interrupted deletion it may have been upgraded:
-        then it must have the Deployments of the ClusterServiceVersion."""
+        a mark that somebody else has written would skip the migration. Since it has taken over it may have been upgraded: then it
+        must have the Deployments of the ClusterServiceVersion."""
         name, wanted = name_of(operator), version_of(self.version)
-        is_continued = is_being_removed(self.version) and await self._has_begun(operator)
+        is_continued = await self._has_begun(operator)
         if not (is_observed(operator) and is_true(operator, "Ready")):
             await wait_for_operator(self.session, name, self.seconds, "" if is_continued else wanted)
             operator = await self._require_operator(namespace_of(self.version))
@@ -333,14 +334,6 @@ class Removal:
 def _unmarked(obj: Object) -> Object | None:
     is_marked = MARK in {**(at(obj, "metadata", "labels") or {}), **(at(obj, "metadata", "annotations") or {})}
     return unmarked(obj) if is_marked else None
-
-
-def is_later_version(installed: str, before: str) -> bool:
-    """Report whether the first of two versions is the later one."""
-    try:
-        return parse_version(installed) > parse_version(before)
-    except BadVersion:
-        return False
 
 
 def _source_of(subscription: Object) -> str:

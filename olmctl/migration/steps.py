@@ -20,7 +20,7 @@ import click
 from olmctl.commands import FAILED, REFUSED, CommandError
 from olmctl.migration.controllers import DEPLOYMENTS, MAX_PATCHES, is_noted, note_begun, note_ended, require_stopped
 from olmctl.migration.marks import DEPLOYMENT, MARK, Installation, detached, record_of, template_digest
-from olmctl.migration.packages import PackagePlan, changes_since, version_of
+from olmctl.migration.packages import PackagePlan, changes_since, is_later_version, version_of
 from olmctl.migration.read import Found, installation_of, owned_objects, read_olm_v0
 from olmctl.migration.v0 import SERVICE_VERSIONS, OlmV0, at, full_name, name_of, namespace_of, text
 from olmctl.operators.follow import follow, wait_for_operator
@@ -50,7 +50,13 @@ class Move:
     async def run(self) -> None:
         """Do all but the deletion of the objects of OLM v0. Raises CommandError with what is in the way."""
         operator = await self._own_operator()
-        found = await self._begin()
+        if operator is not None and text(operator, "metadata", "labels", MARK) == self.plan.package:
+            installed = text(operator, "status", "installed", "version")
+            if is_later_version(installed, version_of(self.plan.version or {})):
+                click.echo(f"{self.plan.package}: its Operator has been upgraded to {installed}")
+                return
+            operator = None  # applied again as planned
+        found = await self._begin(is_new=operator is None)
         version = text(self.plan.subscription, "status", "installedCSV")
         installation = installation_of(found, self.plan.package, self.plan.namespace, version)
         installation, objects = await owned_objects(self.session, found, installation)
@@ -65,7 +71,7 @@ class Move:
         await wait_for_operator(self.session, self.plan.name, self.seconds, wanted, before=before)
         await self._report_pods(objects)
 
-    async def _begin(self) -> OlmV0:
+    async def _begin(self, *, is_new: bool) -> OlmV0:
         """Do what changes nothing of OLM v0 but the mark; returns what it has while its controllers are stopped. The note comes
         first: the end of another migration that would start them sees it, or the question after it sees that they run. Raises
         CommandError; then nothing has begun."""
@@ -83,6 +89,8 @@ class Move:
                 raise CommandError(
                     REFUSED, f"{self.plan.package}: {why}: nothing is taken from it; run the command again"
                 )
+            if is_new:
+                await apply_operator(self.session, self._manifest(), is_forced=False, is_dry_run=True)
         except BaseException:
             if not self.plan.has_begun:
                 await change(self.session, SERVICE_VERSIONS, version, without_mark)
@@ -98,14 +106,14 @@ class Move:
         return {"metadata": {**unchanged_precondition(version), "labels": {MARK: self.plan.package}}}
 
     async def _own_operator(self) -> Object | None:
-        """The Operator that exists already for the package, such as one from git; None if it is to be created, or was by an
-        earlier run. Raises CommandError if it cannot take over."""
+        """The Operator that exists already for the package, such as one from git, or of an earlier run; None if it is to be
+        created. Raises CommandError if it cannot take over."""
         try:
             found = await self.session.client.get(operators.KIND, self.plan.name)
         except NotFound:
             return None
         if text(found, "metadata", "labels", MARK) == self.plan.package:
-            return None
+            return found
         spec, wanted = at(found, "spec") or {}, at(self.plan.operator, "spec") or {}
         fields = (("packageName",), ("version",), ("install", "namespace"), ("install", "adoptionPolicy"))
         different = [".".join(path) for path in fields if at(spec, *path) != at(wanted, *path)]
@@ -147,10 +155,13 @@ class Move:
         deadline = self.session.time.deadline(self.seconds)
         await follow(self.session, catalogs.KIND, name, deadline, message, late)
 
-    async def _create_operator(self) -> None:
+    def _manifest(self) -> Object:
+        """The Operator, with the mark of the migration."""
         manifest = self.plan.operator or {}
-        metadata = {**manifest["metadata"], "labels": {MARK: self.plan.package}}
-        await apply_operator(self.session, {**manifest, "metadata": metadata}, is_forced=False)
+        return {**manifest, "metadata": {**manifest["metadata"], "labels": {MARK: self.plan.package}}}
+
+    async def _create_operator(self) -> None:
+        await apply_operator(self.session, self._manifest(), is_forced=False)
         click.echo(f"Operator {self.plan.name} takes them over")
 
     async def _report_pods(self, objects: list[Found]) -> None:

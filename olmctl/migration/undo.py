@@ -20,7 +20,7 @@ import click
 from olmctl.commands import REFUSED, CommandError
 from olmctl.migration.controllers import note_ended, require_stopped
 from olmctl.migration.marks import MARK, is_created_by, marked_new, marked_since, record_of, restored
-from olmctl.migration.packages import PackagePlan
+from olmctl.migration.packages import PackagePlan, version_of
 from olmctl.migration.read import Found, installation_of, owned_objects
 from olmctl.migration.removal import is_being_removed
 from olmctl.migration.steps import change, without_mark
@@ -67,11 +67,10 @@ class Undo:
         installation, objects = await owned_objects(self.session, self.found, installation)
         await self.require_released(objects)
         uids = {each["metadata"]["uid"] for each in self.found.versions} | installation.owners
-        for each in objects:
-            await self.give_back(each, uids)
+        given_back = sum([await self.give_back(each, uids) for each in objects])
         await change(self.session, SERVICE_VERSIONS, version, without_mark)
         await note_ended(self.session, version, self.plan.package)
-        click.echo(f"{self.plan.package}: OLM v0 has {len(objects)} objects again")
+        click.echo(f"{self.plan.package}: OLM v0 has {given_back} objects again")
 
     async def _delete_operator(self) -> None:
         """Delete the Operator, and nothing of what it has installed."""
@@ -84,6 +83,7 @@ class Undo:
             raise CommandError(
                 REFUSED, f"{text_}: set its deletionPolicy to {ORPHAN}, and delete it where it comes from"
             )
+        self.require_same_version(operator)
         deployment = await bundle_deployment_of(self.session, operator)
         if deployment is not None:
             await self._mark_new_objects(deployment)
@@ -94,6 +94,17 @@ class Undo:
                 await self._until_orphaned()
             await self.session.client.delete(operators.KIND, self.plan.name, uid=operator["metadata"]["uid"])
         await wait_until_gone(self.session, [self.plan.name], self.seconds)
+
+    def require_same_version(self, operator: Object) -> None:
+        """Raises CommandError if the Operator has another version than OLM v0, or is to have it: OLM v0 would put the older one
+        over the data of the later one."""
+        wanted = version_of(self.plan.version or {})
+        for version in (text(operator, "status", "installed", "version"), text(operator, "spec", "version")):
+            if version not in ("", wanted):
+                text_ = (
+                    f"Operator {self.plan.name} has version {version}, and OLM v0 has {wanted}: it cannot be given back"
+                )
+                raise CommandError(REFUSED, f"{text_}; `olm migrate v0 {self.plan.package}` continues")
 
     async def _mark_new_objects(self, deployment: Object) -> None:
         """Mark what the Operator has created, so that it is found when it has no label of rukpak any more."""
@@ -144,8 +155,8 @@ class Undo:
         deadline, late = self.session.time.deadline(self.seconds), f"not within {self.seconds:g} seconds: {{}}"
         await follow(self.session, bundledeployments.KIND, self.plan.name, deadline, message, late)
 
-    async def give_back(self, found: Found, version_uids: set[str]) -> None:
-        """Restore one object, or delete it if it is new."""
+    async def give_back(self, found: Found, version_uids: set[str]) -> bool:
+        """Restore one object, or delete it if it is new. Reports if OLM v0 has it again."""
         record = record_of(found.obj)
         if record is not None and record.is_new and self._is_created(found.kind, found.obj):
             metadata = found.obj["metadata"]
@@ -154,8 +165,8 @@ class Undo:
                     found.kind, name_of(found.obj), namespace_of(found.obj) or None, uid=metadata["uid"]
                 )
             except NotFound:
-                return
-            return
+                return False
+            return False
         if record is not None and record.is_new:
             why = "its record says that the migration has created it, which it has not: it is left as it is"
             click.echo(f"warning: {clean(str(found))}: {why}", err=True)
@@ -164,3 +175,4 @@ class Undo:
             return restored(obj, version_uids) if MARK in (at(obj, "metadata", "labels") or {}) else None
 
         await change(self.session, found.kind, found.obj, patch)
+        return record is not None and not record.is_new

@@ -397,6 +397,22 @@ def test_a_package_whose_version_is_deleted_in_a_hold_is_completed(
 
 
 @pytest.mark.crash
+def test_a_package_that_is_upgraded_in_a_hold_is_completed(
+    stage: Stage, olm: OlmV0, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is not given back: OLM v0 would install the version before."""
+    site = Site(stage, olm, "ahead-lamp", config=CONFIG)
+    assert site.run(site.name, "--yes", "--stop-controllers", "--hold") == 0, capsys.readouterr()
+    check_upgrade(site)
+    assert site.run(site.name, "--undo") == 5
+    assert "has version 1.1.0, and OLM v0 has 1.0.0: it cannot be given back" in capsys.readouterr().err
+    assert replicas_of_controllers(stage) == [0, 0]
+    assert site.run(site.name, "--yes", "--remove-catalog-sources") == 0, capsys.readouterr()
+    stage.ready_operator(site.name, "1.1.0")
+    check_nothing_is_left(site)
+
+
+@pytest.mark.crash
 def test_controllers_whose_permissions_are_missing_are_not_taken_for_those_of_a_tenant(
     stage: Stage, olm: OlmV0, capsys: pytest.CaptureFixture[str]
 ) -> None:

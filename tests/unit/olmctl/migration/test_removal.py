@@ -159,6 +159,11 @@ REMOVED = {**MARKED, "metadata": {**MARKED["metadata"], "annotations": {MARK: f"
         pytest.param({"versions": [REMOVED]}, ["lamp.v1.0.0"], id="its deletion was interrupted"),
         pytest.param({"versions": [MARKED]}, [], id="a mark that anybody has written"),
         pytest.param(
+            {"versions": [REMOVED], "subscriptions": [subscription(status={})]},
+            ["lamp.v1.0.0"],
+            id="a new Subscription",
+        ),
+        pytest.param(
             {"versions": [MARKED], "operators": [migrated()]},
             ["lamp.v1.0.0"],
             id="others have deleted its Subscription",

@@ -25,6 +25,8 @@ class Site(Cluster):
 
     def __init__(self) -> None:
         self.controller = deployment("olm")
+        self.refusal = ""
+        self.operator: Object | None = None
         self.version = version(labels={})
         self.version["metadata"] |= {"resourceVersion": "1", "labels": {}}
         self.found: OlmV0 = olm(versions=[self.version])
@@ -33,7 +35,9 @@ class Site(Cluster):
         asyncio.run(stop(self.session, 1))
 
     async def get(self, *_: Any) -> Object:
-        raise NotFound(404, "NotFound", "")
+        if self.operator is None:
+            raise NotFound(404, "NotFound", "")
+        return self.operator
 
     async def patch(self, kind: Any, name: str, patch: Object, namespace: str) -> None:
         if kind != SERVICE_VERSIONS:
@@ -63,10 +67,16 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Site:
     async def read(_: Session) -> OlmV0:
         return site.found
 
+    async def applied(*_: Any, is_dry_run: bool = False, **__: Any) -> None:
+        assert is_dry_run
+        if site.refusal:
+            raise CommandError(1, site.refusal)
+
     async def owned(*_: Any) -> None:
         raise Taken
 
     monkeypatch.setattr(steps.Move, "_provide_catalog", nothing)
+    monkeypatch.setattr(steps, "apply_operator", applied)
     monkeypatch.setattr(steps, "read_olm_v0", read)
     monkeypatch.setattr(steps, "owned_objects", owned)
     return site
@@ -126,3 +136,22 @@ def test_a_migration_that_had_begun_keeps_its_note(site: Site) -> None:
     with pytest.raises(CommandError, match="is gone"):
         asyncio.run(continued.run())
     assert (site.version["metadata"]["labels"], site.note) == ({MARK: "lamp"}, "uid-lamp=lamps/lamp")
+
+
+def test_nothing_is_taken_if_the_operator_would_be_refused(site: Site) -> None:
+    site.refusal = "Operator lamp is invalid"
+    with pytest.raises(CommandError, match="Operator lamp is invalid"):
+        asyncio.run(move(site).run())
+    assert (site.version["metadata"]["labels"], site.note) == ({}, ""), "nothing has begun"
+
+
+def test_an_operator_that_was_upgraded_in_a_hold_is_left_as_it_is(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = {"installed": {"version": "1.1.0"}}
+    site.operator = {"metadata": {"name": "lamp", "labels": {MARK: "lamp"}}, "spec": {}, "status": status}
+    asyncio.run(move(site).run())
+    assert "lamp: its Operator has been upgraded to 1.1.0" in capsys.readouterr().out
+    site.operator["status"] = {"installed": {"version": "1.0.0"}}
+    with pytest.raises(Taken):
+        asyncio.run(move(site).run())

@@ -114,6 +114,26 @@ def test_a_bundle_deployment_that_goes_on_applying_is_named(
     return None
 
 
+@pytest.mark.parametrize(
+    ("installed", "requested", "is_refused"),
+    [
+        pytest.param("1.0.0", "1.0.0", False, id="the same version"),
+        pytest.param("", "1.0.0", False, id="it is being installed"),
+        pytest.param("1.1.0", "1.1.0", True, id="it was upgraded"),
+        pytest.param("1.1.0", "", True, id="it was upgraded by its channel"),
+        pytest.param("1.0.0", "1.1.0", True, id="an upgrade has begun"),
+    ],
+)
+def test_nothing_is_given_back_of_another_version(installed: str, requested: str, is_refused: bool) -> None:
+    operator = {"spec": {"version": requested}, "status": {"installed": {"version": installed}}}
+    if not is_refused:
+        return undo(Recorded()).require_same_version(operator)
+    words = r"has version 1\.1\.0, and OLM v0 has 1\.0\.0: it cannot be given back; `olm migrate v0 lamp` continues"
+    with pytest.raises(CommandError, match=words):
+        undo(Recorded()).require_same_version(operator)
+    return None
+
+
 def test_nothing_is_given_back_to_a_version_that_is_being_deleted() -> None:
     """OLM v0 would delete it."""
     request = undo(Recorded())
