@@ -26,6 +26,8 @@ DEFINITION = operator_condition_definition()
 def operator_conditions(cluster: Cluster) -> Iterator[None]:
     """The CRD, for this test alone."""
     name = DEFINITION["metadata"]["name"]
+    # The tests of OLM v0 have one of the name, which may be in deletion.
+    cluster.kubectl("delete", "--ignore-not-found", "--timeout=120s", f"crd/{name}")
     cluster.api.apply(CRDS, DEFINITION)
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", f"crd/{name}")
     yield
