@@ -231,7 +231,7 @@ class Suite(Services):
         """The objects of a directory of config/, as kustomize renders them."""
         if directory not in _kustomized:
             text = self._cluster.kubectl("kustomize", str(directory))
-            _kustomized[directory] = tuple(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+            _kustomized[directory] = tuple(yaml.load_all(text, yaml.CSafeLoader))
         return _kustomized[directory]
 
     def _is_established(self, definition: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from console.views import catalog as view
 from console.views.catalog import CatalogQuery, InstanceType, catalog_view
 from console.views.catalogs import catalog_note
 from console.views.operators import is_in, watched_namespaces
-from console.views.parts import Note
+from console.views.parts import ALL, Note
 from olmctl.questions.catalog import matching, suggestion
 from olmctl.questions.catalog_offers import no_packages_text
 from olmctl.questions.left_installations import left_installations, with_left
@@ -42,8 +42,8 @@ def read_query(request: PageRequest) -> CatalogQuery:
         word,
         {key: values for key, values in chosen.items() if values},
         query.choice("sort", view.SORTS),
-        1 if query.one("page") == view.ALL else query.number("page", 1, 1, 100_000),
-        query.one("page") == view.ALL,
+        1 if query.one("page") == ALL else query.number("page", 1, 1, 100_000),
+        query.one("page") == ALL,
         request.namespace or "",
     )
 

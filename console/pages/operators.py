@@ -11,7 +11,7 @@ from console.routes import Route, Watch
 from console.views import operators as view
 from console.views.description import description
 from console.views.operators import OperatorsQuery, operators_view
-from console.views.parts import Note
+from console.views.parts import ALL, Note
 from olmctl.questions.catalogd import CatalogReadError, read_catalog
 from olmctl.questions.operator_state import part, text_at
 from olmctl.questions.operators import all_operators
@@ -30,7 +30,7 @@ def read_query(request: PageRequest) -> OperatorsQuery:
     word = " ".join(query.one("q").split())
     if len(word) > view.MAX_QUERY_LENGTH:
         raise BadInput("q", f"it has more than {view.MAX_QUERY_LENGTH} characters")
-    is_all = query.one("page") == view.ALL
+    is_all = query.one("page") == ALL
     return OperatorsQuery(
         word,
         query.choice("state", view.STATES),

@@ -11,12 +11,11 @@ from urllib.parse import urlencode
 
 from console.links import page_url
 from console.views.inputs import PackageEntry
-from console.views.parts import Badge, Note, Tile, plural, tile
+from console.views.parts import Badge, Note, Pager, Tile, paged, plural, tile
 from olmctl.questions.operator_state import available_version, installed, part, state, text_at
 from olmkit.api.meta import Kind, Object
 
 PAGE_SIZE = 48
-ALL = "all"
 MAX_FACET_VALUES = 40
 """Values of one facet that are offered; the most frequent ones."""
 MAX_QUERY_LENGTH = 200
@@ -112,12 +111,7 @@ class CatalogView:
     notes: tuple[Note, ...]
     cards: tuple[Card, ...]
     shown: str
-    first: int
-    last: int
-    total: int
-    previous: str
-    next: str
-    all: str
+    pager: Pager
     empty: str
     sorts: Mapping[str, str] = field(default_factory=lambda: SORTS)
 
@@ -153,11 +147,7 @@ def catalog_view(  # noqa: PLR0913 what the page is made from
     found = _matching(cards, matched, query.q)
     wanted = [each for each in found if _has_all(each, query.chosen)]
     ordered = _sorted(wanted, query.sort)
-    total = len(ordered)
-    pages = max((total + PAGE_SIZE - 1) // PAGE_SIZE, 1)
-    page = min(query.page, pages)
-    start = 0 if query.is_all else (page - 1) * PAGE_SIZE
-    shown = ordered if query.is_all else ordered[start : start + PAGE_SIZE]
+    shown, pager = paged(ordered, PAGE_SIZE, query.page, query.href, is_all=query.is_all)
     catalogs = len({each.catalog for each in entries})
     empty = "" if ordered else _empty(query, entries, nothing, hint)
     return CatalogView(
@@ -167,14 +157,9 @@ def catalog_view(  # noqa: PLR0913 what the page is made from
         facets=_facets(found, query),
         chips=_chips(query),
         notes=tuple(notes),
-        cards=tuple(shown),
-        shown=f"{total:,} shown",
-        first=start + 1 if shown else 0,
-        last=start + len(shown),
-        total=total,
-        previous=query.href(page=str(page - 1)) if not query.is_all and page > 1 else "",
-        next=query.href(page=str(page + 1)) if not query.is_all and page < pages else "",
-        all=query.href(page=ALL) if not query.is_all and pages > 1 else "",
+        cards=shown,
+        shown=f"{pager.total:,} shown",
+        pager=pager,
         empty=empty,
     )
 

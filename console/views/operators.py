@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from console.links import page_url
 from console.views.catalog import needs_attention
 from console.views.inputs import LeftInstallation
-from console.views.parts import Badge, Note, Tile, plural, tile
+from console.views.parts import Badge, Note, Pager, Tile, paged, plural, tile
 from olmctl.questions.operator_state import (
     available_version,
     awaits_approval,
@@ -24,7 +24,6 @@ from olmkit.api.meta import Object
 from olmkit.api.ownership import is_dependency
 
 PAGE_SIZE = 100
-ALL = "all"
 MAX_QUERY_LENGTH = 200
 STATES = {
     "": "All",
@@ -102,12 +101,7 @@ class OperatorsView:
     notes: tuple[Note, ...]
     empty: str
     is_none: bool
-    first: int
-    last: int
-    total: int
-    previous: str
-    next: str
-    all: str
+    pager: Pager
 
 
 def operators_view(
@@ -124,11 +118,7 @@ def operators_view(
     found = [each for each in rows if _has(each, query.q)]
     wanted = [each for each in found if not query.state or query.state in each.states]
     ordered = _sorted(wanted, query.sort)
-    total = len(ordered)
-    pages = max((total + PAGE_SIZE - 1) // PAGE_SIZE, 1)
-    page = min(query.page, pages)
-    start = 0 if query.is_all else (page - 1) * PAGE_SIZE
-    shown = ordered if query.is_all else ordered[start : start + PAGE_SIZE]
+    shown, pager = paged(ordered, PAGE_SIZE, query.page, query.href, is_all=query.is_all)
     attention = sum("attention" in each.states for each in rows)
     place = f"namespace {query.ns}" if query.ns else "all namespaces"
     return OperatorsView(
@@ -145,17 +135,12 @@ def operators_view(
             )
             for key, text in STATES.items()
         ),
-        rows=tuple(shown),
+        rows=shown,
         left=tuple(Note("warn", "", each.sentence, "alert", command=each.command) for each in left if each.is_left),
         notes=tuple(notes),
         empty=_empty(query, rows) if not ordered else "",
         is_none=not operators,
-        first=start + 1 if shown else 0,
-        last=start + len(shown),
-        total=total,
-        previous=query.href(page=str(page - 1)) if not query.is_all and page > 1 else "",
-        next=query.href(page=str(page + 1)) if not query.is_all and page < pages else "",
-        all=query.href(page=ALL) if not query.is_all and pages > 1 else "",
+        pager=pager,
     )
 
 

@@ -2,11 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from console.icons import hue, letters
 from console.links import page_url
+
+Item = TypeVar("Item")
+
+ALL = "all"
+"""The value of the parameter `page` that asks for all pages at once."""
+
+
+@dataclass(frozen=True)
+class Pager:
+    """The place of a page in a long list: the numbers of its first and last item, and the paths of other pages ("" for none)."""
+
+    first: int
+    last: int
+    total: int
+    previous: str
+    next: str
+    all: str
+
+
+def paged(
+    items: Sequence[Item], size: int, page: int, href: Callable[..., str], *, is_all: bool
+) -> tuple[tuple[Item, ...], Pager]:
+    """The items of a page, or of the last one if there are not so many pages. `href(page=...)` is the path of another page."""
+    pages = max((len(items) + size - 1) // size, 1)
+    page = min(page, pages)
+    start = 0 if is_all else (page - 1) * size
+    shown = tuple(items if is_all else items[start : start + size])
+    pager = Pager(
+        first=start + 1 if shown else 0,
+        last=start + len(shown),
+        total=len(items),
+        previous=href(page=str(page - 1)) if not is_all and page > 1 else "",
+        next=href(page=str(page + 1)) if not is_all and page < pages else "",
+        all=href(page=ALL) if not is_all and pages > 1 else "",
+    )
+    return shown, pager
 
 
 @dataclass(frozen=True)

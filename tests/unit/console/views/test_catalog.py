@@ -153,19 +153,19 @@ def test_cards_come_in_pages_that_keep_the_query() -> None:
     query = CatalogQuery(chosen={"catalog": ("community",)}, page=2, ns="team-a")
     view = catalog_view(query, entries, {}, ())
 
-    assert (len(view.cards), view.first, view.last, view.total) == (
+    assert (len(view.cards), view.pager.first, view.pager.last, view.pager.total) == (
         PAGE_SIZE,
         PAGE_SIZE + 1,
         2 * PAGE_SIZE,
         2 * PAGE_SIZE + 1,
     )
-    assert view.previous == "/catalog?catalog=community&ns=team-a&page=1"
-    assert view.next == "/catalog?catalog=community&ns=team-a&page=3"
+    assert view.pager.previous == "/catalog?catalog=community&ns=team-a&page=1"
+    assert view.pager.next == "/catalog?catalog=community&ns=team-a&page=3"
     assert view.cards[0].href == "/catalog/community/p048?ns=team-a"
     last = catalog_view(CatalogQuery(page=99), entries, {}, ())
-    assert (len(last.cards), last.next) == (1, "")
+    assert (len(last.cards), last.pager.next) == (1, "")
     everything = catalog_view(CatalogQuery(is_all=True), entries, {}, ())
-    assert (len(everything.cards), everything.all, everything.next) == (len(entries), "", "")
+    assert (len(everything.cards), everything.pager.all, everything.pager.next) == (len(entries), "", "")
 
 
 def test_a_kind_of_instances_has_a_tag_and_leads_to_its_instances() -> None:
