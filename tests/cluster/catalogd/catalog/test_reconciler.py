@@ -552,7 +552,8 @@ async def test_a_full_disk_is_reported_and_the_content_of_before_is_served(world
             await world.push(FIVE, "v2")
             await world.catalog(world.ref(":v2"))
             found = await world.when("Unpacked", "False", "UnpackFailed")
-            text = "the disk that content is unpacked on is full: free some space or give the cache a larger volume"
-            assert triple(found, "Unpacked")[2] == f"source catalog content: {text}"
+            text = triple(found, "Unpacked")[2]
+            assert text.startswith("source catalog content: the disk that ")
+            assert text.endswith(" is full: free some space or give the cache a larger volume")
             assert triple(found, "Serving")[0] == "True"
             assert before in found["status"]["resolvedSource"]["image"]["ref"]
