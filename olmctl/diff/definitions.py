@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from olmkit.api.crd_upgrade_rules import CrdUpgradeRule
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition, conversion_of
-from rukpak.crd_safety.compare import Definition, compare
-from rukpak.crd_safety.conversion_order import interruption, versions_of
-from rukpak.crd_safety.problem import InvalidObject, Objects, Problem
-from rukpak.crd_safety.verdict import Verdict
+from olmkit.crd_safety.compare import Definition, compare
+from olmkit.crd_safety.problem import InvalidObject, Objects, Problem
+from olmkit.crd_safety.verdict import Verdict
+from rukpak.crds.conversion_order import interruption, versions_of
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rukpak.crd_safety.problem import Problem
+from olmkit.crd_safety.problem import Problem
 
 SEPARATOR = "."
 """Between the parts of a path."""

@@ -20,7 +20,7 @@ from olmctl.questions.difference import Difference
 from olmctl.terminal import clean
 from olmctl.terminal_output import coloured
 from olmkit.api.meta import Object
-from rukpak.crd_safety.problem import Problem
+from olmkit.crd_safety.problem import Problem
 from rukpak.format.bundle import Body
 
 NOTHING = "nothing"

@@ -18,12 +18,12 @@ from olmctl.terminal import clean
 from olmkit.api import customresourcedefinitions
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
 from olmkit.api.meta import Object
+from olmkit.crd_safety.compare import Definition
+from olmkit.crd_safety.evidence import Check, Evidence
+from olmkit.crd_safety.forms import wanted_forms
+from olmkit.crd_safety.object_evaluation import evaluate
+from olmkit.crd_safety.verdict import Verdict, judge
 from olmkit.errors import ApiError, NotFound
-from rukpak.crd_safety.compare import Definition
-from rukpak.crd_safety.evidence import Check, Evidence
-from rukpak.crd_safety.forms import wanted_forms
-from rukpak.crd_safety.object_evaluation import evaluate
-from rukpak.crd_safety.verdict import Verdict, judge
 from rukpak.crds.collector import Collector, Subject
 from rukpak.format.objects import BundleObject
 

@@ -1,7 +1,7 @@
 """The rules of the check of CustomResourceDefinition upgrades, and the annotation that opts out. Without models of the API, so
 that what only knows the rules starts fast.
 
-The rules are carried out by rukpak.crd_safety. Pure.
+The rules are carried out by olmkit.crd_safety. Pure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Text as Go's fmt writes it, which opm's messages contain: quoted names and lists in brackets; and untrusted text on one line.
+"""Text as Go's fmt writes it, which opm's messages contain: quoted names and lists in brackets; untrusted text on
+one line; and lists of names in messages.
 
 Pure.
 """
@@ -11,6 +12,7 @@ from datetime import timedelta
 
 from olmkit.errors import encodable
 
+MAX_NAMES_SHOWN = 5
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|ms|s|m|h)")
 
@@ -83,6 +85,15 @@ def truncate(text: str, limit: int) -> str:
         return text
     dots = _ELLIPSIS if limit >= len(_ELLIPSIS.encode()) else ""
     return data[: limit - len(dots.encode())].decode(errors="ignore") + dots
+
+
+def list_names(
+    names: Iterable[str], separator: str = ", ", limit: int = MAX_NAMES_SHOWN, count: int | None = None
+) -> str:
+    """The first `limit` names, sorted, and how many more there are. `count`: of all, if `names` are only the first."""
+    known = sorted(names)
+    more = (len(known) if count is None else count) - limit
+    return separator.join(known[:limit]) + (f"{separator}and {more} more" if more > 0 else "")
 
 
 def parse_duration(text: str) -> timedelta:

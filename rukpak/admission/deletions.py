@@ -25,12 +25,12 @@ from olmkit.api.names import is_dns1123_subdomain
 from olmkit.api.operators import INSTALLED_FOR_LABEL, has_protection, unprotect_command
 from olmkit.api.ownership import MANAGER_PREFIX, OPERATOR_CONTROLLER, apply_entries, may_be_applied_by
 from olmkit.errors import ApiError, NotFound
+from olmkit.gocompat.text import list_names
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from rukpak.bundledeployment.cluster.rest_mapper import NAMESPACES, RestMapper
 from rukpak.bundledeployment.cluster.usage import UsageReader
 from rukpak.bundledeployment.deletion.crd_removal import CASCADE, ORPHAN, policy_of
-from rukpak.format.text import list_names
 
 FORBIDDEN = "Forbidden"
 MAX_COUNTED = 500

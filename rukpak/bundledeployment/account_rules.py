@@ -19,6 +19,7 @@ from datetime import timedelta
 from olmkit.api.bundledeployments import ABANDON_ANNOTATION, Reason
 from olmkit.api.impersonation import Account
 from olmkit.api.permissions import MAX_MISSING_RULES
+from olmkit.crd_safety.problem import InvalidObject
 from olmkit.errors import Blocked, Waiting
 from rukpak.bundledeployment.apply.install import needs_write
 from rukpak.bundledeployment.delays import (
@@ -30,7 +31,6 @@ from rukpak.bundledeployment.delays import (
 from rukpak.bundledeployment.plan import CheckPermissions
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.world import ApplyRejected, BriefWait, ExistingObjects, World
-from rukpak.crd_safety.problem import InvalidObject
 from rukpak.permissions.missing import sentence
 from rukpak.permissions.needed import namespace_rights
 from rukpak.permissions.rules import Right, compact, placed_in

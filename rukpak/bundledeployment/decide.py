@@ -12,6 +12,7 @@ from typing import Any
 from olmkit.api.bundledeployments import FINALIZER, BundleRecord, Reason
 from olmkit.api.provisioner_classes import HELM, PLAIN, REGISTRY
 from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.gocompat.text import list_names
 from olmkit.runtime.reconciler import Decision
 from rukpak.admission.bundles import WEBHOOK
 from rukpak.bundledeployment.account_rules import await_account, check_permissions, require_account
@@ -57,7 +58,6 @@ from rukpak.bundledeployment.revisions.history import begins
 from rukpak.bundledeployment.revisions.rollback import rollback_plan
 from rukpak.bundledeployment.upgrade_hold import copy_conditions
 from rukpak.bundledeployment.world import BriefWait, DeletedWorld, World
-from rukpak.format.text import list_names
 
 Rule = Callable[[World, Evaluation], Plan | None]
 """Returns a Plan; None leaves the decision to the next rule. Raises an OlmError if no later step can be taken."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from olmkit.api.bundledeployments import FINALIZER, MAX_DELETION_HOLD_LENGTH, Reason
 from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.gocompat.text import list_names
 from rukpak.bundledeployment import upgrade_hold
 from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.crd_upgrade import crd_gate
@@ -16,8 +17,7 @@ from rukpak.bundledeployment.evaluation import Evaluation, StorageMove
 from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle, UnrenderedChart
 from rukpak.bundledeployment.revisions.rollback import obstacle
 from rukpak.bundledeployment.world import World
-from rukpak.crd_safety.conversion_order import interruption
-from rukpak.format.text import list_names
+from rukpak.crds.conversion_order import interruption
 
 
 def evaluate(world: World) -> Evaluation:

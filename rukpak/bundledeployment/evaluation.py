@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from olmkit.errors import OlmError
-from rukpak.format.text import list_names
+from olmkit.gocompat.text import list_names
 
 
 class StorageMove(NamedTuple):

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 
 from olmkit.api.conditions import PendingEvent
 from olmkit.api.deployed_objects import ObjectReference
+from olmkit.gocompat.text import list_names
 from rukpak.bundledeployment.apply.repairs import repairs
 from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.plan import Announce, BeginRevision, Done
 from rukpak.bundledeployment.ready_message import Outcome
 from rukpak.bundledeployment.world import World
-from rukpak.format.text import list_names
 
 NAMESPACE_NOT_EMPTY = "NamespaceNotEmpty"
 """Reason of the Event about objects of others that are deleted with a Namespace."""

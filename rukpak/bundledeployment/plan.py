@@ -11,6 +11,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
+from olmkit.crd_safety.evidence import Form
 from rukpak.bundledeployment.bundle_info import BundleInfo
 from rukpak.bundledeployment.charts.chart_state import ChartInputs
 from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
@@ -18,7 +19,6 @@ from rukpak.bundledeployment.deletion.retention import Retention
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle, RenderedObject
 from rukpak.bundledeployment.world import NAMESPACE, CustomResource, LabeledObject
 from rukpak.certificates.serving_certificate import Step
-from rukpak.crd_safety.evidence import Form
 from rukpak.format.objects import ObjectKey
 from rukpak.render.endpoints import Endpoint
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, VERSION_ANNOTATION, ConditionType, Loss, Reason
 from olmkit.api.conditions import DesiredCondition, cause_of, find_condition
 from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.gocompat.text import list_names
 from olmkit.gocompat.versions import BadVersion, parse_bundle_version
 from rukpak.bundledeployment.apply.shared_namespaces import namespace_warnings
 from rukpak.bundledeployment.delays import RETRIED
@@ -20,7 +21,6 @@ from rukpak.bundledeployment.plan import Apply, Done
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.world import ApplyRejected, World
 from rukpak.format.objects import ObjectKey
-from rukpak.format.text import list_names
 
 _RECONCILING_REASONS = {
     Reason.UNPACK_PENDING,

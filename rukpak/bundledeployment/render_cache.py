@@ -17,6 +17,7 @@ from typing import NamedTuple
 import orjson
 
 from olmkit.errors import Waiting
+from olmkit.gocompat.text import list_names
 from olmkit.store.store import Store
 from rukpak.bundle.storage import load
 from rukpak.bundledeployment.cluster.rest_mapper import GroupKind, RecordedLookups, RestMapper
@@ -31,10 +32,9 @@ from rukpak.bundledeployment.rendered_bundle import (
 )
 from rukpak.bundledeployment.world import CRD, NAMESPACE
 from rukpak.charts.rendering import Path, shown, stable, unpacked
-from rukpak.crd_safety.conversion_order import NO_VERSIONS, versions_of
+from rukpak.crds.conversion_order import NO_VERSIONS, versions_of
 from rukpak.format import BadBundle, Bundle
 from rukpak.format.objects import BundleObject, ObjectKey
-from rukpak.format.text import list_names
 from rukpak.permissions.needed import needed_permissions
 from rukpak.render.cluster_info import ClusterInfo
 from rukpak.render.install_options import InstallOptions

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from olmkit.errors import OlmError
 from rukpak.charts.rendering import Path
-from rukpak.crd_safety.conversion_order import NO_VERSIONS, NOTHING_HELD, Held, Versions
+from rukpak.crds.conversion_order import NO_VERSIONS, NOTHING_HELD, Held, Versions
 from rukpak.format.objects import ObjectKey
 from rukpak.permissions.needed import NeededPermissions
 from rukpak.render.endpoints import CertificateMode, Endpoint

@@ -24,6 +24,7 @@ from olmkit.api.deployed_objects import MAX_FAILED_OBJECTS, FailedObject, Failed
 from olmkit.api.meta import Condition
 from olmkit.api.permissions import MissingPermissions
 from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
+from olmkit.gocompat.text import list_names
 from olmkit.stored_times import has_passed
 from rukpak.bundledeployment import announcements
 from rukpak.bundledeployment.apply import created_namespaces
@@ -65,7 +66,6 @@ from rukpak.bundledeployment.revisions.rollback import with_rollback
 from rukpak.bundledeployment.upgrade_hold import upgrade_hold
 from rukpak.bundledeployment.world import CRD, NAMESPACE, ApplyRejected, BriefWait, DeletedWorld, World
 from rukpak.format.objects import ObjectKey
-from rukpak.format.text import list_names
 from rukpak.permissions.missing import missing_rules
 
 MAX_SILENT_WAIT = timedelta(seconds=30)

@@ -27,6 +27,8 @@ from olmkit.api.install_settings import DeletionPolicy
 from olmkit.api.meta import Kind
 from olmkit.api.ownership import manager_name
 from olmkit.api.provisioner_classes import HELM
+from olmkit.crd_safety.evidence import Evidence, Form
+from olmkit.crd_safety.problem import Problem
 from olmkit.errors import ApiError, Waiting
 from olmkit.gocompat.text import parse_duration
 from olmkit.sources.spec_source import InputReference
@@ -42,8 +44,6 @@ from rukpak.bundledeployment.operator_condition import ConditionState
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle
 from rukpak.bundledeployment.revisions.target import Target, fallback_of, options_of, revisions_of, target_of
 from rukpak.certificates.serving_certificate import ServingCertificate
-from rukpak.crd_safety.evidence import Evidence, Form
-from rukpak.crd_safety.problem import Problem
 from rukpak.format.objects import ObjectKey
 from rukpak.permissions.rules import Right
 from rukpak.render.install_options import InstallOptions

@@ -17,11 +17,11 @@ import orjson
 
 from olmkit.gocompat import documents
 from olmkit.gocompat.parse_errors import ParseError
+from olmkit.gocompat.text import list_names
 from olmkit.gocompat.versions import BadVersion, parse_tolerant_version
 from olmkit.sources.errors import quoted
 from rukpak.format.bundle import FORMAT_VERSION
 from rukpak.format.errors import UNPACK_FAILED, BadBundle
-from rukpak.format.text import list_names
 
 CHART_FILE, REQUIREMENTS_FILE, SCHEMA_FILE, CHARTS = "Chart.yaml", "requirements.yaml", "values.schema.json", "charts/"
 MAX_FILE_BYTES = 5 * 1024**2

@@ -17,11 +17,11 @@ from typing import Any
 
 import orjson
 
+from olmkit.gocompat.text import list_names
 from rukpak.format.bundle import MAX_BUNDLE_BYTES, Body, PlainBundle, size_problem
 from rukpak.format.errors import BUNDLE_LOAD_FAILED, BadBundle
 from rukpak.format.files import read_manifests
 from rukpak.format.objects import BundleObject, ObjectKey, mapping
-from rukpak.format.text import list_names
 
 HOOK_ANNOTATION = "helm.sh/hook"
 TEST_EVENTS = frozenset({"test", "test-success"})

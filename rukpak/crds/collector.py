@@ -11,12 +11,12 @@ from typing import Any
 
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
 from olmkit.api.meta import Kind, Object
+from olmkit.crd_safety.compare import Definition
+from olmkit.crd_safety.evidence import Check, Evidence, Form
+from olmkit.crd_safety.forms import check_of, is_concerned, listed_version
+from olmkit.crd_safety.problem import Problem
 from olmkit.errors import ApiError, NotFound, OlmError, Unavailable
 from olmkit.runtime.client import Client
-from rukpak.crd_safety.compare import Definition
-from rukpak.crd_safety.evidence import Check, Evidence, Form
-from rukpak.crd_safety.forms import check_of, is_concerned, listed_version
-from rukpak.crd_safety.problem import Problem
 
 MAX_OBJECTS = 10_000
 """Custom resources of one kind that are checked."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from olmkit.api.impersonation import Account
 from olmkit.api.permissions import MAX_MISSING_BYTES, MAX_MISSING_RULES, MissingRule
-from rukpak.format.text import list_names
+from olmkit.gocompat.text import list_names
 from rukpak.permissions.rules import PlacedRule, Right, Rule, compact
 from rukpak.render.rbac import RBAC_GROUP
 

@@ -15,9 +15,9 @@ import orjson
 
 from olmkit.api.names import is_dns1123_label
 from olmkit.api.provisioner_classes import PLAIN, REGISTRY
+from olmkit.gocompat.text import list_names
 from rukpak.format.bundle import MAX_OBJECT_BYTES, Bundle, RegistryBundle
 from rukpak.format.objects import BundleObject, ObjectKey, mapping, mappings
-from rukpak.format.text import list_names
 from rukpak.render import requirements
 from rukpak.render.cluster_info import ClusterInfo, kind_text
 from rukpak.render.endpoints import ADMISSION_GROUP, API_SERVICE, CONFIGURATION_KINDS, CRD

@@ -13,9 +13,9 @@ import zstandard
 from catalogd.bundle_summaries.summary_task import MAX_COMPRESSED_BYTES, MAX_SUMMARY_BYTES
 from olmctl.diff.definitions import broken_rules
 from olmctl.diff.permissions import permissions
+from olmkit.crd_safety.compare import storage_version
 from olmkit.fbc.bundle_reduction import summarize
 from olmkit.fbc.bundle_summary import load
-from rukpak.crd_safety.compare import storage_version
 from rukpak.format import BadBundle, read_registry
 from rukpak.format.objects import BundleObject
 from rukpak.permissions.needed import needed_permissions

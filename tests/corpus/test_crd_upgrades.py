@@ -19,11 +19,11 @@ from semantic_version import Version
 from olmctl.diff.definitions import broken_rules
 from olmctl.diff.problem_groups import problem_groups
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
-from rukpak.crd_safety.compare import storage_version
-from rukpak.crd_safety.evidence import Evidence
-from rukpak.crd_safety.forms import check_of, is_concerned, wanted_forms
-from rukpak.crd_safety.object_evaluation import evaluate
-from rukpak.crd_safety.verdict import judge
+from olmkit.crd_safety.compare import storage_version
+from olmkit.crd_safety.evidence import Evidence
+from olmkit.crd_safety.forms import check_of, is_concerned, wanted_forms
+from olmkit.crd_safety.object_evaluation import evaluate
+from olmkit.crd_safety.verdict import judge
 from rukpak.format import BadBundle, RegistryBundle, read_registry
 from rukpak.render.renderer import RenderOptions, render
 

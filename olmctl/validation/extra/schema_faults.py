@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 from jsonschema_rs import Draft4Validator, RegexOptions
 
 from olmctl.validation.extra.report import Path, shown
-from rukpak.crd_safety.dropped_fields import dropped
-from rukpak.crd_safety.structural import json_schema, with_defaults
+from olmkit.crd_safety.dropped_fields import dropped
+from olmkit.crd_safety.structural import json_schema, with_defaults
 
 Fault = tuple[Path, str]
 """The path in the schema, and the text."""

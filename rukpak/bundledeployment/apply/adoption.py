@@ -19,6 +19,7 @@ from olmkit.api.bundledeployments import OWNER_UID_LABEL, RELEASED_ANNOTATION, R
 from olmkit.api.meta import Kind, unchanged_precondition
 from olmkit.api.ownership import has_applied_since, is_applied_by, manager_name
 from olmkit.errors import NotFound, Waiting
+from olmkit.gocompat.text import list_names
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.apply.object_owner import OLM_V0, SYSTEM, Claim, system_marks
 from rukpak.bundledeployment.apply.owner_lookup import Departed, Ownership, find_ownership
@@ -30,7 +31,6 @@ from rukpak.bundledeployment.delays import (
 )
 from rukpak.bundledeployment.world import CRD, NAMESPACE, ApplyRejected, BriefWait, ConflictingObject
 from rukpak.format.objects import ObjectKey
-from rukpak.format.text import list_names
 
 DELETE_IT = "delete it, and the object of the bundle is installed"
 SET_POLICY = "set adoptionPolicy to IfUnowned to take it over"

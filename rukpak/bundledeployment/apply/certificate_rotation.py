@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import Waiting
+from olmkit.gocompat.text import list_names
 from rukpak.bundledeployment.delays import SYNC_POLL_DELAY, WATCHED_RETRY_DELAY, describe_deleting
 from rukpak.bundledeployment.drift import is_contested, is_up_to_date
 from rukpak.bundledeployment.plan import CertificateWrite, WriteCertificates
@@ -25,7 +26,6 @@ from rukpak.bundledeployment.world import BriefWait, World
 from rukpak.certificates.secrets import injected_digest
 from rukpak.certificates.serving_certificate import Rollout, ServingCertificate, Step, next_step
 from rukpak.format.objects import ObjectKey
-from rukpak.format.text import list_names
 from rukpak.render.endpoints import Endpoint
 
 LONG_AGO = datetime.min.replace(tzinfo=UTC)

@@ -10,6 +10,7 @@ from datetime import timedelta
 from olmkit.api.bundledeployments import FINALIZER, Reason
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.errors import Waiting
+from olmkit.gocompat.text import list_names
 from rukpak.bundledeployment.apply.certificate_rotation import issue
 from rukpak.bundledeployment.delays import (
     CONTENT_RETRY_DELAY,
@@ -25,7 +26,6 @@ from rukpak.bundledeployment.ready_message import is_under_way
 from rukpak.bundledeployment.rendered_bundle import InstallPhase, RenderedBundle, RenderedObject
 from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, World
 from rukpak.format.objects import ObjectKey
-from rukpak.format.text import list_names
 from rukpak.render.endpoints import Endpoint
 from rukpak.render.phases import ADMISSION, CUSTOM_RESOURCES, NAMESPACES, phase_of
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from olmkit.api.bundledeployments import MAX_LOSSES, Loss
 from olmkit.api.conditions import PendingEvent
+from olmkit.gocompat.text import list_names
 from rukpak.bundledeployment.health.progress import failed_before
 from rukpak.bundledeployment.plan import DeleteBundles, Done, ObjectChange, Verb
 from rukpak.bundledeployment.ready_message import Outcome, known_losses
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.world import CRD, NAMESPACE, World
 from rukpak.format.objects import ObjectKey
-from rukpak.format.text import list_names
 
 MAX_SENTENCES_SHOWN = 3
 DRIFT_REPAIRED = "DriftRepaired"

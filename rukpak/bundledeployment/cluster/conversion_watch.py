@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from olmkit.api.customresourcedefinitions import Conversion, CustomResourceDefinition
 from olmkit.api.meta import Kind, Object
+from olmkit.gocompat.text import list_names
 from olmkit.runtime.api_server_addresses import ENDPOINT_SLICES
 from olmkit.runtime.informer import Change, Informer
 from rukpak.bundledeployment.cluster.inventory import InformerFactory
@@ -19,7 +20,6 @@ from rukpak.bundledeployment.cluster.shared_watches import SharedWatches
 from rukpak.bundledeployment.cluster.webhook_endpoints import SERVICE_LABEL, has_endpoint
 from rukpak.bundledeployment.world import CRD, World
 from rukpak.format.objects import ObjectKey, mapping
-from rukpak.format.text import list_names
 
 SERVICES = Kind("", "v1", "Service", "services", namespaced=True)
 EXTERNAL_NAME = "ExternalName"

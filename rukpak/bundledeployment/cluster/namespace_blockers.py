@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from olmkit.gocompat.text import list_names
 from rukpak.format.objects import ObjectKey
-from rukpak.format.text import list_names
 
 DISCOVERY_FAILED, CONTENT_FAILED = "NamespaceDeletionDiscoveryFailure", "NamespaceDeletionContentFailure"
 """Conditions of a Namespace that is being deleted: not all APIs could be discovered; not all objects could be deleted."""

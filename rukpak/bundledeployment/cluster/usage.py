@@ -22,7 +22,7 @@ from olmkit.api.customresourcedefinitions import CustomResourceDefinition, defin
 from olmkit.api.meta import Kind, Object
 from olmkit.api.ownership import is_applied_by
 from olmkit.errors import ApiError
-from olmkit.gocompat.text import truncate
+from olmkit.gocompat.text import MAX_NAMES_SHOWN, truncate
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from rukpak.bundledeployment.cluster import transforms
@@ -31,7 +31,6 @@ from rukpak.bundledeployment.cluster.rest_mapper import RestMapper
 from rukpak.bundledeployment.plan import ReadUsage
 from rukpak.bundledeployment.world import ForeignObjects, Usage, World
 from rukpak.format.objects import group_of
-from rukpak.format.text import MAX_NAMES_SHOWN
 
 Choice = Callable[[Object], bool]
 

@@ -15,13 +15,13 @@ import orjson
 
 from olmkit.api import customresourcedefinitions
 from olmkit.api.meta import Object
+from olmkit.crd_safety.compare import compare
+from olmkit.crd_safety.problem import Problem
 from olmkit.errors import ApiError, NotFound, Unavailable
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.render_cache import RenderCache
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle, RenderedObject
 from rukpak.bundledeployment.world import World
-from rukpak.crd_safety.compare import compare
-from rukpak.crd_safety.problem import Problem
 
 MAX_KEPT = 1024
 """CustomResourceDefinitions whose problems are kept."""

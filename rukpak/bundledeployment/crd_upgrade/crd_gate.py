@@ -1,7 +1,7 @@
 """Decides whether the CustomResourceDefinitions of a bundle may replace those on the cluster, before anything of the bundle is
 applied.
 
-The rules of rukpak.crd_safety decide which custom resources are checked against the new schemas, in another process, and what
+The rules of olmkit.crd_safety decide which custom resources are checked against the new schemas, in another process, and what
 they showed decides about the upgrade. A repair of what others changed is no upgrade, and is not checked. Pure.
 """
 
@@ -13,18 +13,18 @@ from datetime import timedelta
 from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
+from olmkit.crd_safety.evidence import Form
+from olmkit.crd_safety.forms import wanted_forms
+from olmkit.crd_safety.problem import Problem, ignored_rules, is_enforced
+from olmkit.crd_safety.verdict import Verdict, judge, noticed
 from olmkit.errors import ApiError, Blocked, OlmError, Waiting
+from olmkit.gocompat.text import list_names
 from olmkit.stored_times import has_passed
 from rukpak.bundledeployment.delays import UNREACHABLE_RETRY_DELAY
 from rukpak.bundledeployment.drift import is_up_to_date
 from rukpak.bundledeployment.plan import CheckExistingObjects
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle, RenderedObject
 from rukpak.bundledeployment.world import CRD, ApplyRejected, ExistingObjects, World
-from rukpak.crd_safety.evidence import Form
-from rukpak.crd_safety.forms import wanted_forms
-from rukpak.crd_safety.problem import Problem, ignored_rules, is_enforced
-from rukpak.crd_safety.verdict import Verdict, judge, noticed
-from rukpak.format.text import list_names
 
 CHECK_AGAIN_AFTER = timedelta(minutes=2)
 """The time after which custom resources that are not valid are read again: they are not watched."""

@@ -19,7 +19,9 @@ import orjson
 from olmkit.api import customresourcedefinitions
 from olmkit.api.bundledeployments import Reason
 from olmkit.api.meta import Kind, Object
+from olmkit.crd_safety.evidence import Check, Evidence
 from olmkit.errors import ApiError, NotFound, OlmError, Waiting
+from olmkit.gocompat.text import list_names
 from olmkit.jobs.fork_client import ForkServerClient
 from olmkit.jobs.job import Limits, Task
 from olmkit.jobs.memory_budget import MemoryBudget
@@ -32,10 +34,8 @@ from rukpak.bundledeployment.plan import CheckExistingObjects
 from rukpak.bundledeployment.render_cache import RenderCache
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle, RenderedObject
 from rukpak.bundledeployment.world import CRD, ExistingObjects, World
-from rukpak.crd_safety.evidence import Check, Evidence
 from rukpak.crds.collector import MAX_OBJECTS, Collected, Collector, Subject, generations
 from rukpak.format.objects import ObjectKey
-from rukpak.format.text import list_names
 
 LIMITS = Limits(memory_bytes=512 * 1024 * 1024, cpu_seconds=300)
 

@@ -15,7 +15,7 @@ from typing import Any
 from olmkit.api.meta import Object
 from rukpak.bundledeployment.rendered_bundle import Content, InstallPhase, RenderedBundle, RenderedObject
 from rukpak.bundledeployment.world import CRD, World
-from rukpak.crd_safety.conversion_order import NOTHING_HELD, Held, held_of
+from rukpak.crds.conversion_order import NOTHING_HELD, Held, held_of
 from rukpak.render.phases import ADMISSION, PHASE_NAMES
 from rukpak.render.serving import INJECT_CA
 

@@ -5,10 +5,10 @@ Nothing is fetched, and no value of an object is returned.
 
 from __future__ import annotations
 
+from olmkit.crd_safety.object_evaluation import evaluate
 from olmkit.jobs.job import JobContext
 from olmkit.jobs.job_functions import implement
 from rukpak.bundledeployment.crd_upgrade.validate_request import VALIDATE, ValidateRequest, ValidateResult
-from rukpak.crd_safety.object_evaluation import evaluate
 
 
 def validate(request: ValidateRequest, context: JobContext) -> ValidateResult:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from olmkit.crd_safety.evidence import Check, Evidence
 from olmkit.jobs.job import Job
-from rukpak.crd_safety.evidence import Check, Evidence
 
 
 @dataclass(frozen=True)

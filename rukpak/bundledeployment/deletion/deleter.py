@@ -27,6 +27,7 @@ from olmkit.api.bundledeployments import (
 from olmkit.api.meta import Kind
 from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, Waiting
+from olmkit.gocompat.text import list_names
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.cluster.informers import Informers
 from rukpak.bundledeployment.cluster.inventory import OWNER_INDEX
@@ -39,7 +40,6 @@ from rukpak.bundledeployment.identity import Identities
 from rukpak.bundledeployment.plan import DeleteBundles, DeleteObjects, LeaveNamespaces, NamespaceRemoval, Prune
 from rukpak.bundledeployment.world import CustomResource, LabeledObject, Usage, World
 from rukpak.format.objects import ObjectKey
-from rukpak.format.text import list_names
 
 DELETE_RETRY_DELAY = timedelta(seconds=10)
 """The time to the next attempt after the API server refused to delete an object."""

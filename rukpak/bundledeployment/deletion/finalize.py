@@ -24,6 +24,7 @@ from http import HTTPStatus
 
 from olmkit.api.bundledeployments import ABANDON_ANNOTATION, FINALIZER, Reason
 from olmkit.errors import ApiError, Unavailable, Waiting
+from olmkit.gocompat.text import list_names
 from olmkit.stored_times import has_passed
 from rukpak.bundledeployment.account_rules import await_account_to_delete, leaves_everything
 from rukpak.bundledeployment.announcements import is_announced
@@ -62,7 +63,6 @@ from rukpak.bundledeployment.world import (
     World,
 )
 from rukpak.format.objects import ObjectKey
-from rukpak.format.text import list_names
 
 STUCK_AFTER = timedelta(minutes=10)
 MAX_RECHECK_DELAY = timedelta(minutes=1)

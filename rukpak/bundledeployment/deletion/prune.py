@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from olmkit.api.bundledeployments import Reason
 from olmkit.errors import ApiError, Waiting
+from olmkit.gocompat.text import list_names
 from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.delays import SYNC_POLL_DELAY, UNREACHABLE_RETRY_DELAY
 from rukpak.bundledeployment.deletion.retention import (
@@ -22,7 +23,6 @@ from rukpak.bundledeployment.deletion.retention import (
 from rukpak.bundledeployment.plan import NamespaceRemoval, Prune, ReadUsage
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, LabeledObject, Usage, World
-from rukpak.format.text import list_names
 
 
 def obsolete_objects(world: World, content: RenderedBundle) -> list[LabeledObject]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from olmkit.api.bundledeployments import FINALIZER
 from olmkit.errors import OlmError
+from olmkit.gocompat.text import list_names
 from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.deletion.retention import Retention, finalized_namespace_retention
 from rukpak.bundledeployment.plan import (
@@ -23,7 +24,6 @@ from rukpak.bundledeployment.plan import (
 )
 from rukpak.bundledeployment.ready_message import Outcome
 from rukpak.bundledeployment.world import World
-from rukpak.format.text import list_names
 
 
 def removal_message(world: World, outcome: Outcome) -> str:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
+from olmkit.gocompat.text import list_names
 from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.world import Usage
-from rukpak.format.text import list_names
 
 
 class Retention(StrEnum):

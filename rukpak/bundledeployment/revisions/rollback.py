@@ -20,11 +20,11 @@ from dataclasses import replace
 
 from olmkit.api.bundledeployments import ConditionType, Reason, Revision, RevisionOutcome
 from olmkit.api.conditions import Cause, DesiredCondition
+from olmkit.gocompat.text import list_names
 from rukpak.bundledeployment.plan import Done, RollBack
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.revisions.target import ON_FAILURE
 from rukpak.bundledeployment.world import CRD, World
-from rukpak.format.text import list_names
 
 _PROGRESS = (ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED)
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from olmkit.api.meta import Object
+from olmkit.crd_safety.compare import compare
+from olmkit.crd_safety.dropped_fields import dropped
+from olmkit.crd_safety.evidence import Check, Evidence, Form
+from olmkit.crd_safety.forms import wanted_forms
+from olmkit.crd_safety.object_evaluation import evaluate
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
-from rukpak.crd_safety.compare import compare
-from rukpak.crd_safety.dropped_fields import dropped
-from rukpak.crd_safety.evidence import Check, Evidence, Form
-from rukpak.crd_safety.forms import wanted_forms
-from rukpak.crd_safety.object_evaluation import evaluate
 from rukpak.crds.collector import Collector, Subject
 from tests.cluster.rukpak.harness import Harness, definition, kind_of, namespace, thing
 

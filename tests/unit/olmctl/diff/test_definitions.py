@@ -8,10 +8,10 @@ from typing import Any
 from olmctl.diff.definitions import ConcernedObject, DefinitionChange, broken_rules, definition_changes
 from olmkit.api.crd_upgrade_rules import CrdUpgradeRule
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
-from rukpak.crd_safety.evidence import Evidence, Form
-from rukpak.crd_safety.problem import InvalidObject, Problem
-from rukpak.crd_safety.verdict import judge
-from tests.unit.rukpak.crd_safety.definitions import definition, schema
+from olmkit.crd_safety.evidence import Evidence, Form
+from olmkit.crd_safety.problem import InvalidObject, Problem
+from olmkit.crd_safety.verdict import judge
+from tests.unit.olmkit.crd_safety.definitions import definition, schema
 
 TEXT, NUMBER = schema({"type": "string"}), schema({"type": "integer"})
 TYPE = Problem("v1", "spec.size", CrdUpgradeRule.TYPE_CHANGED, "string -> integer")

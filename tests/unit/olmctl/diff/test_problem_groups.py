@@ -6,7 +6,7 @@ import pytest
 
 from olmctl.diff.problem_groups import problem_groups
 from olmkit.api.crd_upgrade_rules import CrdUpgradeRule
-from rukpak.crd_safety.problem import Problem
+from olmkit.crd_safety.problem import Problem
 
 
 def longer(version: str, path: str, change: str = "none -> 1") -> Problem:

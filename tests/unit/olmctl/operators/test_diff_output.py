@@ -13,7 +13,7 @@ from olmctl.diff.permissions import Permission
 from olmctl.operators.diff_output import as_value, print_text
 from olmctl.questions.difference import Difference
 from olmkit.api.crd_upgrade_rules import CrdUpgradeRule
-from rukpak.crd_safety.problem import InvalidObject, Problem
+from olmkit.crd_safety.problem import InvalidObject, Problem
 from rukpak.format.objects import BundleObject
 
 

@@ -1,4 +1,4 @@
-"""Sentences as Go's fmt writes them."""
+"""Sentences as Go's fmt writes them, and lists of names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmkit.gocompat.text import quoted, sprintf, truncate
+from olmkit.gocompat.text import list_names, quoted, sprintf, truncate
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,16 @@ def test_cut_returns_the_longest_prefix_that_fits(message: str, limit: int) -> N
         kept = result.removesuffix("…")
         assert message.startswith(kept)
         assert len(message[: len(kept) + 1].encode()) > limit - len("…".encode())
+
+
+@pytest.mark.parametrize(
+    ("items", "count", "text"),
+    [
+        pytest.param([], None, "", id="none"),
+        pytest.param(["b", "a"], None, "a, b", id="sorted"),
+        pytest.param(list("gfedcba"), None, "a, b, c, d, e, and 2 more", id="the first five"),
+        pytest.param(list("edcba"), 9, "a, b, c, d, e, and 4 more", id="the first five of nine"),
+    ],
+)
+def test_names_of_many(items: list[str], count: int | None, text: str) -> None:
+    assert list_names(items, count=count) == text

@@ -10,6 +10,8 @@ import pytest
 
 from olmkit.api.bundledeployments import ABANDON_ANNOTATION, BundleDeployment, Reason
 from olmkit.api.impersonation import Account
+from olmkit.crd_safety.evidence import Evidence, Form
+from olmkit.crd_safety.problem import InvalidObject
 from olmkit.errors import Blocked, Waiting
 from rukpak.bundledeployment.account_rules import (
     AccountPolicy,
@@ -28,8 +30,6 @@ from rukpak.bundledeployment.plan import (
     RemoveFinalizer,
 )
 from rukpak.bundledeployment.world import ApplyRejected, BriefWait, ExistingObjects, World
-from rukpak.crd_safety.evidence import Evidence, Form
-from rukpak.crd_safety.problem import InvalidObject
 from rukpak.permissions.rules import Right
 from tests.unit.rukpak.bundledeployment.worlds import (
     NOW,

@@ -23,7 +23,7 @@ from rukpak.bundledeployment.rendered_bundle import InstallPhase, RenderedBundle
 from rukpak.bundledeployment.report import BundleDeploymentReport, report
 from rukpak.bundledeployment.revisions.target import bundle_name
 from rukpak.bundledeployment.world import CRD, NAMESPACE, CustomResource, LabeledObject, LastApplied, World
-from rukpak.crd_safety.conversion_order import NO_VERSIONS, Versions
+from rukpak.crds.conversion_order import NO_VERSIONS, Versions
 from rukpak.format.objects import ObjectKey
 from rukpak.render.phases import PHASE_NAMES, phase_of
 from tests.causes import PublishedReports, assert_causes

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from olmkit.crd_safety.evidence import Check, Evidence
+from olmkit.crd_safety.problem import InvalidObject
 from olmkit.jobs.fork_client import ForkServerClient
 from olmkit.jobs.job import Task
 from olmkit.jobs.worker import Worker
 from rukpak.bundledeployment.crd_upgrade.existing_objects import LIMITS
 from rukpak.bundledeployment.crd_upgrade.validate_request import VALIDATE, ValidateRequest, ValidateResult
-from rukpak.crd_safety.evidence import Check, Evidence
-from rukpak.crd_safety.problem import InvalidObject
 
 
 @pytest.fixture

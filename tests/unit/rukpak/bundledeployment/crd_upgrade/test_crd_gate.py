@@ -10,12 +10,12 @@ import pytest
 
 from olmkit.api.bundledeployments import BundleDeployment, Reason
 from olmkit.api.crd_upgrade_rules import CrdUpgradeRule as Rule
+from olmkit.crd_safety.evidence import Evidence, Form
+from olmkit.crd_safety.problem import InvalidObject, Problem
 from olmkit.errors import Blocked, Unavailable, Waiting
 from rukpak.bundledeployment.crd_upgrade.crd_gate import CHECK_AGAIN_AFTER, candidates
 from rukpak.bundledeployment.plan import Apply, BeginRevision, CheckExistingObjects, Done
 from rukpak.bundledeployment.world import CRD, ApplyRejected, ExistingObjects, World
-from rukpak.crd_safety.evidence import Evidence, Form
-from rukpak.crd_safety.problem import InvalidObject, Problem
 from tests.conditions import triple
 from tests.unit.rukpak.bundledeployment.worlds import (
     DEFINITION,

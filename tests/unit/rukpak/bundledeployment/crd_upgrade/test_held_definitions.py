@@ -17,7 +17,7 @@ from rukpak.bundledeployment.health.health_result import Health
 from rukpak.bundledeployment.plan import Apply
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle, RenderedObject
 from rukpak.bundledeployment.world import World
-from rukpak.crd_safety.conversion_order import Held, Versions
+from rukpak.crds.conversion_order import Held, Versions
 from rukpak.render.endpoints import CertificateMode, Endpoint
 from rukpak.render.phases import ADMISSION, CRDS
 from tests.unit.rukpak.bundledeployment.worlds import (

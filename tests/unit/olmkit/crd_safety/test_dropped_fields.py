@@ -7,12 +7,12 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rukpak.crd_safety.compare import compare
-from rukpak.crd_safety.evidence import Check
-from rukpak.crd_safety.forms import MAY_DROP
-from rukpak.crd_safety.object_evaluation import evaluate
-from rukpak.crd_safety.schemas import PRESERVES
-from tests.unit.rukpak.crd_safety.definitions import definition, schema
+from olmkit.crd_safety.compare import compare
+from olmkit.crd_safety.evidence import Check
+from olmkit.crd_safety.forms import MAY_DROP
+from olmkit.crd_safety.object_evaluation import evaluate
+from olmkit.crd_safety.schemas import PRESERVES
+from tests.unit.olmkit.crd_safety.definitions import definition, schema
 
 Schema = dict[str, Any]
 

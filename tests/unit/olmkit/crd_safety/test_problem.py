@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from olmkit.api.crd_upgrade_rules import CrdUpgradeRule as Rule
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
-from rukpak.crd_safety.problem import Problem, counted
+from olmkit.crd_safety.problem import Problem, counted
 
 SIZE = Problem("v1", "spec.size", Rule.TYPE_CHANGED, "integer -> string")
 COLOR = Problem("v1 -> v2", "spec.color", Rule.ENUM_ADDED, 'any value -> ["red"]')

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olmkit.api.crd_upgrade_rules import OPT_OUT_ANNOTATION, CrdUpgradeRule
-from rukpak.crd_safety.compare import compare
-from tests.unit.rukpak.crd_safety.definitions import Schema, definition, schema
+from olmkit.crd_safety.compare import compare
+from tests.unit.olmkit.crd_safety.definitions import Schema, definition, schema
 
 STRING, NUMBER, OBJECT = {"type": "string"}, {"type": "integer"}, {"type": "object"}
 LIST = {"type": "array", "items": STRING}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rukpak.crd_safety.schemas import KEPT_OF_RESOURCES, PRESERVES, join
+from olmkit.crd_safety.schemas import KEPT_OF_RESOURCES, PRESERVES, join
 
 Schema = Mapping[str, Any]
 

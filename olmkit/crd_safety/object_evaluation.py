@@ -10,10 +10,10 @@ from typing import Any
 
 from jsonschema_rs import Draft4Validator, RegexOptions
 
-from rukpak.crd_safety.dropped_fields import dropped, has_value
-from rukpak.crd_safety.evidence import MAX_OBJECTS_SHOWN, PATTERN, Check, Evidence
-from rukpak.crd_safety.problem import InvalidObject
-from rukpak.crd_safety.structural import json_schema, patterns, repeated, unchecked, with_defaults
+from olmkit.crd_safety.dropped_fields import dropped, has_value
+from olmkit.crd_safety.evidence import MAX_OBJECTS_SHOWN, PATTERN, Check, Evidence
+from olmkit.crd_safety.problem import InvalidObject
+from olmkit.crd_safety.structural import json_schema, patterns, repeated, unchecked, with_defaults
 
 MAX_PATH_LENGTH = 200
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from olmkit.api.crd_upgrade_rules import CrdUpgradeRule as Rule
-from rukpak.crd_safety.evidence import PATTERN, Evidence, Form
-from rukpak.crd_safety.forms import (
+from olmkit.crd_safety.evidence import PATTERN, Evidence, Form
+from olmkit.crd_safety.forms import (
     MAY_DROP,
     NOTICED_BY_CLIENTS,
     PATTERNS,
@@ -22,8 +22,8 @@ from rukpak.crd_safety.forms import (
     may_not_lose,
     rules_of,
 )
-from rukpak.crd_safety.messages import objects_refusal, permitted_loss, refusal
-from rukpak.crd_safety.problem import (
+from olmkit.crd_safety.messages import objects_refusal, permitted_loss, refusal
+from olmkit.crd_safety.problem import (
     NOT_PERMITTED,
     SETTING,
     InvalidObject,
@@ -35,7 +35,7 @@ from rukpak.crd_safety.problem import (
     is_checked_by_use,
     is_enforced,
 )
-from rukpak.format.text import list_names
+from olmkit.gocompat.text import list_names
 
 if TYPE_CHECKING:
     from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety

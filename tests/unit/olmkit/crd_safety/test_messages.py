@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from olmkit.api.crd_upgrade_rules import CrdUpgradeRule as Rule
-from rukpak.crd_safety.messages import MAX_BYTES, objects_refusal, permitted_loss, refusal
-from rukpak.crd_safety.problem import InvalidObject, Problem
+from olmkit.crd_safety.messages import MAX_BYTES, objects_refusal, permitted_loss, refusal
+from olmkit.crd_safety.problem import InvalidObject, Problem
 
 SIZE = Problem("v1", "spec.size", Rule.TYPE_CHANGED, "integer -> string")
 COLOR = Problem("v1 -> v2", "spec.color", Rule.ENUM_ADDED, 'any value -> ["red"]')

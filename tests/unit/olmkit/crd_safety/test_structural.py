@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rukpak.crd_safety.structural import json_schema, patterns, unchecked, with_defaults
+from olmkit.crd_safety.structural import json_schema, patterns, unchecked, with_defaults
 
 STRING = {"type": "string"}
 

@@ -8,13 +8,13 @@ import pytest
 
 from olmkit.api.crd_upgrade_rules import CrdUpgradeRule as Rule
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
-from rukpak.crd_safety.compare import compare
-from rukpak.crd_safety.evidence import Check, Evidence, Form
-from rukpak.crd_safety.forms import check_of, form_of, is_concerned, listed_version, wanted_forms
-from rukpak.crd_safety.object_evaluation import evaluate
-from rukpak.crd_safety.problem import InvalidObject, Problem
-from rukpak.crd_safety.verdict import NOT_EVALUATED, judge, noticed
-from tests.unit.rukpak.crd_safety.definitions import definition, schema
+from olmkit.crd_safety.compare import compare
+from olmkit.crd_safety.evidence import Check, Evidence, Form
+from olmkit.crd_safety.forms import check_of, form_of, is_concerned, listed_version, wanted_forms
+from olmkit.crd_safety.object_evaluation import evaluate
+from olmkit.crd_safety.problem import InvalidObject, Problem
+from olmkit.crd_safety.verdict import NOT_EVALUATED, judge, noticed
+from tests.unit.olmkit.crd_safety.definitions import definition, schema
 
 SIZE = Problem("v1", "spec.size", Rule.TYPE_CHANGED, "integer -> string")
 GONE = Problem("v1 -> v2", "spec.color", Rule.FIELD_REMOVED, "the field is removed")

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from olmkit.api.crd_upgrade_rules import CrdUpgradeRule as Rule
-from rukpak.crd_safety.compare import Definition, schemas, served_versions, storage_version
-from rukpak.crd_safety.evidence import Check, Form
-from rukpak.crd_safety.problem import (
+from olmkit.crd_safety.compare import Definition, schemas, served_versions, storage_version
+from olmkit.crd_safety.evidence import Check, Form
+from olmkit.crd_safety.problem import (
     NOT_PERMITTED,
     Problem,
     Problems,
@@ -20,7 +20,7 @@ from rukpak.crd_safety.problem import (
     is_checked_by_use,
     is_enforced,
 )
-from rukpak.crd_safety.schemas import PRESERVES
+from olmkit.crd_safety.schemas import PRESERVES
 
 if TYPE_CHECKING:
     from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety

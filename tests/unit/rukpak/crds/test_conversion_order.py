@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from olmkit.api.customresourcedefinitions import NO_WEBHOOK, Conversion, CustomResourceDefinition
-from rukpak.crd_safety.conversion_order import Held, Versions, held_of, interruption
+from rukpak.crds.conversion_order import Held, Versions, held_of, interruption
 
 OLD = Conversion("Webhook", "ship", "engine-service", "/convert", 443)
 PATH, MOVED = OLD._replace(path="/v2/convert"), OLD._replace(service="converter-service")

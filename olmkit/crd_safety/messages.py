@@ -7,9 +7,9 @@ from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
 from olmkit.api.crd_upgrade_rules import CrdUpgradeRule
-from rukpak.crd_safety.evidence import MAX_OBJECTS_SHOWN
-from rukpak.crd_safety.problem import NOT_PERMITTED, SETTING, Objects, Problems
-from rukpak.format.text import list_names
+from olmkit.crd_safety.evidence import MAX_OBJECTS_SHOWN
+from olmkit.crd_safety.problem import NOT_PERMITTED, SETTING, Objects, Problems
+from olmkit.gocompat.text import list_names
 
 MAX_DEFINITIONS_SHOWN = 10
 MAX_PROBLEMS_SHOWN = 30

@@ -1,7 +1,7 @@
 """The evidence that the custom resources on the cluster give about broken rules, as values.
 
 A form is a version that custom resources are read in, and the version whose new schema they have to fit. Made of problems by
-rukpak.crd_safety.forms, gathered by rukpak.crds.collector, judged by rukpak.crd_safety.verdict. Values of custom resources are
+olmkit.crd_safety.forms, gathered by rukpak.crds.collector, judged by olmkit.crd_safety.verdict. Values of custom resources are
 never part of it. Pure.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from rukpak.crd_safety.problem import InvalidObject
+from olmkit.crd_safety.problem import InvalidObject
 
 MAX_OBJECTS_SHOWN = 5
 PATTERN = "pattern "

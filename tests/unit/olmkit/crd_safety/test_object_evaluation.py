@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from rukpak.crd_safety.evidence import Check, Evidence
-from rukpak.crd_safety.object_evaluation import evaluate
-from rukpak.crd_safety.problem import InvalidObject
+from olmkit.crd_safety.evidence import Check, Evidence
+from olmkit.crd_safety.object_evaluation import evaluate
+from olmkit.crd_safety.problem import InvalidObject
 
 GO_PATTERNS = ["[[:alnum:]]+", "^(?i)(abort|warn)?$", "^[^\\0]+$"]
 STRING, ANY = {"type": "string"}, {"x-kubernetes-preserve-unknown-fields": True}

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from olmkit.api.crd_upgrade_rules import CrdUpgradeRule as Rule
-from rukpak.crd_safety.constraints import CONSTRAINTS, TEXT_KEYS, Finding, Schema, is_same, without_text
-from rukpak.crd_safety.problem import change_of
+from olmkit.crd_safety.constraints import CONSTRAINTS, TEXT_KEYS, Finding, Schema, is_same, without_text
+from olmkit.crd_safety.problem import change_of
 
 KEPT_OF_RESOURCES = frozenset({"apiVersion", "kind", "metadata"})
 """Fields of a resource that no schema drops."""

@@ -17,9 +17,9 @@ from typing import Any
 from olmkit.api.crd_upgrade_rules import OPT_OUT_ANNOTATION
 from olmkit.api.crd_upgrade_rules import CrdUpgradeRule as Rule
 from olmkit.api.customresourcedefinitions import conversion_of
-from rukpak.crd_safety.constraints import Schema
-from rukpak.crd_safety.problem import Problem
-from rukpak.crd_safety.schemas import PRESERVES, PathFinding, compare_schemas
+from olmkit.crd_safety.constraints import Schema
+from olmkit.crd_safety.problem import Problem
+from olmkit.crd_safety.schemas import PRESERVES, PathFinding, compare_schemas
 
 Definition = Mapping[str, Any]
 """A CustomResourceDefinition of apiextensions.k8s.io/v1 as JSON."""

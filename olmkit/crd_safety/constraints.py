@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from olmkit.api.crd_upgrade_rules import CrdUpgradeRule as Rule
-from rukpak.crd_safety.problem import change_of, shown
+from olmkit.crd_safety.problem import change_of, shown
 
 Schema = Mapping[str, Any]
 Finding = tuple[Rule, str]
