@@ -1,7 +1,8 @@
 """Changes of the text of a catalog's file: a document is added, or an entry of a channel, and everything else stays as it is.
 
 Comments, the order of keys, quotes and indents of what is not changed are kept byte for byte. A new document is written as its
-neighbour is: YAML, or JSON with the same indent. Pure.
+neighbour is: YAML, or JSON with the same indent. Each new text is read, and has the documents that are meant, or is refused.
+Pure.
 """
 
 from __future__ import annotations
@@ -60,37 +61,37 @@ class CatalogText:
             raise NotEditable("mixes JSON and YAML")
         return cls(text, tuple(Piece(*span, blob) for span, blob in zip(spans, blobs, strict=True)), form)
 
-    def with_entry(self, piece: Piece, entry: Mapping[str, Any]) -> str:
-        """The text with one more entry, at the end of the channel in `piece`."""
+    def with_entry(self, piece: Piece, entry: Mapping[str, Any]) -> CatalogText:
+        """The text with one more entry, at the end of the channel in `piece`. Raises NotEditable, as all changes do."""
         value = {**piece.blob.value, _ENTRIES: [*(piece.blob.value.get(_ENTRIES) or ()), dict(entry)]}
         return self.with_item(piece, (_ENTRIES,), entry, value)
 
     def with_item(
         self, piece: Piece, path: Sequence[str | int], item: Mapping[str, Any], value: Mapping[str, Any], **place: int
-    ) -> str:
+    ) -> CatalogText:
         """The text with one more item in a sequence of `piece`, whose value is then `value`. `place` as of
         olmctl.authoring.yaml_insertion.with_item."""
         old = self.text[piece.start : piece.end]
         new = with_item(old, path, item, **place) if self.form == "yaml" else None
         return self._with(piece, new, value)
 
-    def with_lines(self, piece: Piece, lines: str, value: Mapping[str, Any]) -> str:
+    def with_lines(self, piece: Piece, lines: str, value: Mapping[str, Any]) -> CatalogText:
         """The text with these lines at the end of `piece`, whose value is then `value`."""
         old = self.text[piece.start : piece.end]
         return self._with(piece, f"{old.rstrip()}\n{lines}" if self.form == "yaml" else None, value)
 
-    def _with(self, piece: Piece, new: str | None, value: Mapping[str, Any]) -> str:
+    def _with(self, piece: Piece, new: str | None, value: Mapping[str, Any]) -> CatalogText:
         """The text with `new` in the place of `piece`; without it, or if its value is another one, the value is written anew."""
-        if new is None or _stored(new) != parse_blob(Document(value, b"", 1)).line:
+        if new is None or _stored(new) != _line(value):
             return self.with_replaced(piece, value)
-        return self.text[: piece.start] + new + self.text[piece.end :]
+        return self._checked(self.text[: piece.start] + new + self.text[piece.end :], self._lines(value, instead=piece))
 
-    def with_replaced(self, piece: Piece, value: Mapping[str, Any]) -> str:
+    def with_replaced(self, piece: Piece, value: Mapping[str, Any]) -> CatalogText:
         """The text with another value in the place of `piece`."""
-        old = self.text[piece.start : piece.end]
-        return self.text[: piece.start] + self._document(value, old) + self.text[piece.end :]
+        new = self._document(value, self.text[piece.start : piece.end])
+        return self._checked(self.text[: piece.start] + new + self.text[piece.end :], self._lines(value, instead=piece))
 
-    def with_document(self, after: Piece | None, value: Mapping[str, Any]) -> str:
+    def with_document(self, after: Piece | None, value: Mapping[str, Any]) -> CatalogText:
         """The text with one more document, after `after`, or at the end."""
         end = after.end if after else len(self.text)
         like = after or (self.pieces[-1] if self.pieces else None)
@@ -99,8 +100,29 @@ class CatalogText:
         if before and not before.endswith("\n"):
             before += "\n"
         if self.form == "json":
-            return f"{before}{self._document(value, near)}\n{behind.lstrip()}"
-        return f"{before}---\n{self._document(value, near)}{behind}"
+            text = f"{before}{self._document(value, near)}\n{behind.lstrip()}"
+        else:
+            text = f"{before}---\n{self._document(value, near)}{behind}"
+        return self._checked(text, self._lines(value, after=like))
+
+    def _lines(
+        self, value: Mapping[str, Any], *, instead: Piece | None = None, after: Piece | None = None
+    ) -> list[bytes]:
+        """The documents as they are stored, with `value` in the place of one, or after one."""
+        found = [_line(value)] if not self.pieces else []
+        for each in self.pieces:
+            if each is not instead:
+                found.append(each.blob.line)
+            if each is instead or each is after:
+                found.append(_line(value))
+        return found
+
+    def _checked(self, text: str, lines: list[bytes]) -> CatalogText:
+        """A changed text. Raises NotEditable unless it has these documents, BadDocument and BadBlob."""
+        found = CatalogText.read(text.encode())
+        if [each.blob.line for each in found.pieces] != lines:
+            raise NotEditable("cannot be changed: the new text would be read as other documents")
+        return found
 
     def _document(self, value: Mapping[str, Any], like: str) -> str:
         """A value as a document, written as its neighbour."""
@@ -142,8 +164,13 @@ def _json_spans(text: str) -> Iterator[tuple[int, int]]:
         at = end
 
 
+def _line(value: Mapping[str, Any]) -> bytes:
+    """A document as it is stored, which compares its numbers too."""
+    return parse_blob(Document(value, b"", 1)).line
+
+
 def _stored(text: str) -> bytes:
-    """The one document in a text as it is stored, which compares its numbers too; b"" if it is none."""
+    """The one document in a text as it is stored; b"" if it is none."""
     try:
         found = [parse_blob(each).line for each in read_documents(io.BytesIO(text.encode()))]
     except BadDocument:

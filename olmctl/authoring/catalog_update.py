@@ -22,6 +22,12 @@ from olmkit.fbc.blobs import Blob
 from olmkit.fbc.catalog import BUNDLE, CHANNEL, PACKAGE
 from olmkit.fbc.errors import BadBlob, BadCatalog, BadDocument
 
+_ESCAPED = re.compile(
+    rb"\\(?:u00|U000000|x)(?:2[dD]|3[0-9]|[67][0-9a-fA-F])|\\(?:[\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9])|\0"
+)
+"""Other spellings of the name of a package, which is a DNS label: an escaped letter, digit or dash, a line that
+continues, and UTF-16."""
+
 
 def write_file(path: Path, text: str) -> None:
     """Write the text to the file, or to the one that a link names. Raises OSError."""
@@ -53,7 +59,7 @@ class PackageFiles:
                     continue
                 data = (root / path).read_bytes()
                 found.suffix = PurePosixPath(path).suffix or found.suffix
-                if package.encode() in data:
+                if package.encode() in data or _ESCAPED.search(data):
                     found.texts[path] = CatalogText.read(data)
         except (BadDocument, BadBlob, NotEditable) as error:
             raise CommandError(FAILED, f"{root / path}: {error}") from None
@@ -163,7 +169,7 @@ class PackageFiles:
         if path not in set(discover(self.root, (path,))):
             raise CommandError(FAILED, f"{self.root / path} would be excluded by .indexignore")
         form: Format = "json" if path.endswith(".json") else "yaml"
-        self._set(path, serialize(value, form).decode())
+        self._set(path, CatalogText.read(serialize(value, form)))
 
     def _last(self, schemas: tuple[str, ...]) -> tuple[str, Piece] | None:
         """The last document of the package of the first of these schemas that there is."""
@@ -176,8 +182,8 @@ class PackageFiles:
     def _find(self, schema: str, name: str) -> tuple[str, Piece]:
         return next(each for each in self.blobs() if (each[1].blob.schema, each[1].blob.name) == (schema, name))
 
-    def _set(self, path: str, text: str) -> None:
-        self.texts[path] = CatalogText.read(text.encode())
+    def _set(self, path: str, text: CatalogText) -> None:
+        self.texts[path] = text
         if path not in self.changed:
             self.changed.append(path)
 

@@ -43,20 +43,17 @@ class TemplateChange:
         changed = [*listed[:at], dict(item), *listed[at + (instead is not None) :]]
         value = _changed(self.text.pieces[0].blob.value, path, changed)
         place = {key: found for key, found in (("after", after), ("instead", instead)) if found is not None}
-        self._set(self.text.with_item(self.text.pieces[0], path, item, value, **place))
+        self.text = self.text.with_item(self.text.pieces[0], path, item, value, **place)
 
     def append(self, key: str, section: Mapping[str, Any]) -> None:
         """Add a key to the template."""
         value = {**self.text.pieces[0].blob.value, key: section}
         lines = serialize({key: section}, "yaml").decode().removeprefix("---\n")
-        self._set(self.text.with_lines(self.text.pieces[0], lines, value))
+        self.text = self.text.with_lines(self.text.pieces[0], lines, value)
 
     def replace(self, value: Mapping[str, Any]) -> None:
         """Write the template anew."""
-        self._set(self.text.with_replaced(self.text.pieces[0], value))
-
-    def _set(self, text: str) -> None:
-        self.text = CatalogText.read(text.encode())
+        self.text = self.text.with_replaced(self.text.pieces[0], value)
 
 
 def add_to_template(data: bytes, bundle: NewBundle, image: str, given: str, wanted: Wanted) -> TemplateChange:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -214,3 +216,43 @@ def test_what_another_command_writes_meanwhile_is_not_lost(olm: Command, tmp_pat
     text = PACKAGE.read_text()
     assert "# written meanwhile" in text
     assert "name: hello-operator.v0.2.0" in text
+
+
+@pytest.mark.parametrize(
+    ("suffix", "spelling"),
+    [
+        pytest.param(".json", "hello\\u002doperator", id="JSON with a dash by its number"),
+        pytest.param(".json", "\\u0068ello-operato\\u0072", id="JSON with letters by their numbers"),
+        pytest.param(".yaml", "hello\\x2doperator", id="YAML with a dash by its number"),
+        pytest.param(".yaml", "hello-\\\n  operator", id="YAML over two lines"),
+    ],
+)
+def test_a_package_is_found_by_its_name_however_that_is_written(suffix: str, spelling: str, olm: Command) -> None:
+    add(olm, "0.1.0")
+    text = olm("catalog", "render", "catalog")[1]
+    path = PACKAGE.with_suffix(suffix)
+    PACKAGE.unlink()
+    if suffix == ".yaml":  # JSON of a line is YAML
+        text = "---\n".join(f"{json.dumps(each)}\n" for each in documents(text)).replace("{", "---\n{", 1)
+    path.write_text(text.replace("hello-operator", spelling))
+    assert olm("catalog", "validate", "catalog") == (0, "", "")
+    before = documents(olm("catalog", "render", "catalog")[1])
+    assert add(olm, "0.2.0", "-c", "stable")[0] == 0
+    assert olm("catalog", "validate", "catalog") == (0, "", "")
+    assert list(Path("catalog").rglob("*.*")) == [path]
+    after = documents(olm("catalog", "render", "catalog")[1])
+    assert [each for each in after if each["schema"] == "olm.package"] == before[:1]
+    assert [each["name"] for each in after if each["schema"] == "olm.bundle"] == [
+        "hello-operator.v0.1.0",
+        "hello-operator.v0.2.0",
+    ]
+
+
+def documents(text: str) -> list[dict[str, Any]]:
+    """The documents of a stream of JSON."""
+    found, at, decoder = [], 0, json.JSONDecoder()
+    while at < len(text.rstrip()):
+        value, at = decoder.raw_decode(text, at)
+        found.append(value)
+        at += len(text[at:]) - len(text[at:].lstrip())
+    return found

@@ -50,7 +50,7 @@ def values(text: str) -> list[Any]:
 def with_entry(text: str) -> str:
     found = read(text)
     (channel,) = (piece for piece in found.pieces if piece.blob.schema == CHANNEL)
-    return found.with_entry(channel, ENTRY)
+    return found.with_entry(channel, ENTRY).text
 
 
 def test_an_entry_is_inserted_after_the_last_one_and_comments_stay() -> None:
@@ -98,21 +98,21 @@ def test_json_is_written_as_its_neighbour_is(indent: int | None, separators: tup
     new_channel = {**channel, "entries": [{"name": "a"}, ENTRY]}
     assert with_entry(text) == written(package, new_channel, bundle)
     found = read(text)
-    assert found.with_document(found.pieces[1], channel | {"name": "d"}) == written(
+    assert found.with_document(found.pieces[1], channel | {"name": "d"}).text == written(
         package, channel, channel | {"name": "d"}, bundle
     )
-    assert found.with_document(None, bundle) == written(package, channel, bundle, bundle)
-    assert read("").with_document(None, package).startswith("---\n")
+    assert found.with_document(None, bundle).text == written(package, channel, bundle, bundle)
+    assert read("").with_document(None, package).text.startswith("---\n")
 
 
 def test_a_document_is_added_behind_another_one() -> None:
     found = read(YAML)
     bundle = {"schema": "olm.bundle", "name": "b"}
-    assert found.with_document(found.pieces[2], bundle) == f"{YAML}---\nname: b\nschema: olm.bundle\n"
-    assert found.with_document(found.pieces[0], bundle) == YAML.replace(
+    assert found.with_document(found.pieces[2], bundle).text == f"{YAML}---\nname: b\nschema: olm.bundle\n"
+    assert found.with_document(found.pieces[0], bundle).text == YAML.replace(
         "# kept\n", "# kept\n---\nname: b\nschema: olm.bundle\n"
     )
-    assert found.with_replaced(found.pieces[2], bundle).endswith(
+    assert found.with_replaced(found.pieces[2], bundle).text.endswith(
         "# about the bundles\n---\nname: b\nschema: olm.bundle\n"
     )
 
@@ -121,9 +121,8 @@ def test_a_separator_with_a_comment_and_empty_documents() -> None:
     text = "---  # one\nschema: a\n---\n--- # two\nschema: b\n---\n"
     found = read(text)
     assert [piece.blob.schema for piece in found.pieces] == ["a", "b"]
-    assert [piece.blob.schema for piece in read(found.with_document(found.pieces[0], {"schema": "c"})).pieces] == list(
-        "acb"
-    )
+    new = found.with_document(found.pieces[0], {"schema": "c"})
+    assert [piece.blob.schema for piece in new.pieces] == list("acb")
 
 
 def test_yaml_that_begins_with_a_brace_is_yaml() -> None:
@@ -134,3 +133,18 @@ def test_yaml_that_begins_with_a_brace_is_yaml() -> None:
 def test_what_cannot_be_edited_is_refused() -> None:
     with pytest.raises(NotEditable, match="mixes JSON and YAML"):
         read('{"schema": "a"} {schema: b}\n')
+
+
+def test_a_text_that_would_be_read_as_something_else_is_refused() -> None:
+    found = read('{"schema": "olm.channel", "name": "c", "x": -0.0}\n')
+    with pytest.raises(NotEditable, match="would be read as other documents"):
+        found.with_entry(found.pieces[0], ENTRY)
+
+
+def test_numbers_and_line_separators_stay_as_they_are() -> None:
+    text = '{"schema": "olm.channel", "name": "c", "a": 1.0, "b": 1e400, "d": 123456789012345678901234567890, "e": "\\u2028"}'
+    for found in read(f"{text}\n"), read(f"# YAML\n{text}\n"):
+        before = found.pieces[0].blob.line
+        added = json.dumps([ENTRY], separators=(",", ":")).encode()
+        (after,) = found.with_entry(found.pieces[0], ENTRY).pieces
+        assert after.blob.line == before.replace(b',"name"', b',"entries":' + added + b',"name"')
