@@ -28,9 +28,16 @@ class CatalogService:
     async def get(self, target: str, token: str) -> Object:
         """The JSON object at a path, for the user of a token. Raises ApiError."""
         try:
-            status, found = await self._get(target, {})
+            try:
+                status, found = await self._get(target, {})
+            except aiohttp.ClientSSLError:  # the CA may be another one, or published only now
+                await self._trust.context(after_failure=True)
+                status, found = await self._get(target, {})
             if status == UNAUTHORIZED and token and self._url.startswith("https:"):
                 status, found = await self._get(target, {"Authorization": f"Bearer {token}"})
+        except aiohttp.ClientSSLError as error:
+            text = "the certificate of catalogd is not by a CA that the console trusts (--catalogs-ca-file)"
+            raise Unavailable(0, "NotTrusted", text) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unavailable(0, "NoAnswer", f"no answer from catalogd ({type(error).__name__})") from error
         if status == UNAUTHORIZED:
@@ -46,6 +53,10 @@ class CatalogService:
         async with request as response:
             if response.status == UNAUTHORIZED and not headers:
                 return response.status, {}
+            if 300 <= response.status < 400:
+                raise Unavailable(
+                    response.status, "Redirect", "catalogd leads to another address, which is not followed"
+                )
             return response.status, parse_object(await read_body(response))
 
     async def close(self) -> None:

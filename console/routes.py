@@ -14,12 +14,16 @@ from olmkit.api.meta import Kind
 
 @dataclass(frozen=True)
 class Watch:
-    """Objects of a kind: all, those of a namespace, one by its name, or those with labels."""
+    """Objects of a kind: all, those of a namespace, one by its name, or those with labels.
+
+    `is_signal`: a change wakes the page, which reads the objects itself; only their names are kept, however many they are.
+    """
 
     kind: Kind
     namespace: str | None = None
     name: str | None = None
     label_selector: str | None = None
+    is_signal: bool = False
 
 
 Handler: TypeAlias = Callable[[PageRequest], Awaitable[Answer]]

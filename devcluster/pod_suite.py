@@ -5,6 +5,7 @@ registry the mirror of all others. Nothing else differs from config/.
 """
 
 import json
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from devcluster.errors import DevclusterError
 from devcluster.processes import REPOSITORY
 from devcluster.suite import COMPONENTS, NAMESPACE
 
+CONSOLE = "olm-console"
+"""The name of the Deployment and the Service of the web console."""
 _REGISTRIES = "registries"
 _REGISTRIES_DIRECTORY = "/etc/olm-suite/registries"
 _FIELD_MANAGER = "--server-side", "--force-conflicts"
@@ -45,14 +48,22 @@ class PodSuite:
         objects = [*(each for each in rendered if each), registries]
         self._apply("\n---\n".join(json.dumps(_for_this_cluster(each)) for each in objects))
 
-    def wait_until_available(self, seconds: float = 180.0) -> None:
-        """Return when all pods of the controllers are ready. Raises DevclusterError, which shows the pods and their logs."""
+    def install_console(self) -> None:
+        """Apply config/console, and before it the Secret that it needs. Raises DevclusterError."""
+        key = f"--from-literal=key={secrets.token_hex(32)}"
+        self._kubectl("create", "secret", "generic", f"{CONSOLE}-session-key", key)
+        self._apply(self._cluster.kubectl("kustomize", str(REPOSITORY / "config" / "console")))
+
+    def wait_until_available(self, *names: str, seconds: float = 180.0) -> None:
+        """Return when all pods of these Deployments (default: the controllers) are ready. Raises DevclusterError, which shows
+        the pods and their logs."""
+        names = names or tuple(COMPONENTS)
         try:
-            for name in COMPONENTS:
+            for name in names:
                 self._kubectl("rollout", "status", f"deployment/{name}", f"--timeout={seconds:.0f}s")
         except DevclusterError as error:
             shown = self._kubectl("get", "pods,events", "--output=wide")
-            logs = "\n".join(f"The log of {name} ends:\n{self.log_tail(name)}" for name in COMPONENTS)
+            logs = "\n".join(f"The log of {name} ends:\n{self.log_tail(name)}" for name in names)
             raise DevclusterError(f"{error}\n{shown}\n{logs}") from error
 
     def log_tail(self, name: str, lines: int = 30) -> str:

@@ -29,6 +29,7 @@ from olmctl.suite.web_console import SESSION_KEY_SECRET
 from olmkit.api import operator_condition_names
 from olmkit.api.crd import operator_condition_definition
 from olmkit.api.meta import Object
+from olmkit.api.package_manifests import package_manifest_objects
 from release import templates
 from release.chart_values import ALERTS_KIND, chart_values, component_key, monitoring_key, values_schema, values_text
 from release.least_privilege import LeastPrivilege, least_privilege
@@ -39,6 +40,7 @@ MONITORING_GROUP = "monitoring.coreos.com/"
 BUDGET_KIND = "PodDisruptionBudget"
 LEAST_PRIVILEGE = ".Values.leastPrivilege"
 CONSOLE = ".Values.console.enabled"
+PACKAGE_MANIFESTS = ".Values.packageManifests.enabled"
 KEEP = {"helm.sh/resource-policy": "keep"}
 """The annotation of objects that `helm uninstall` leaves on the cluster."""
 MINIMUM_KUBERNETES = ">=1.28.0-0"
@@ -50,6 +52,9 @@ _HELPERS = """\
 _CHECKS = """\
 {{- if eq .Values.keysNamespace .Release.Namespace }}
 {{- fail (printf "keysNamespace is %s, the namespace of the release: keys need one of their own" .Release.Namespace) }}
+{{- end }}
+{{- if and .Values.packageManifests.enabled (has "--authenticate-requests" .Values.catalogd.extraArgs) }}
+{{- fail "packageManifests.enabled: catalogd runs with --authenticate-requests, and the API server sends it no token" }}
 {{- end }}
 """
 """Checks that the schema of the values cannot express. They render nothing."""
@@ -100,7 +105,7 @@ def chart_files(manifests: Manifests, monitoring: Sequence[Object]) -> dict[str,
     )
     files["templates/console-session-key.yaml"] = _SESSION_KEY
     objects = (*manifests.objects, *_disruption_budgets(manifests), *manifests.console)
-    files.update(_documents(objects, monitoring, least_privilege()))
+    files.update(_documents(objects, monitoring, least_privilege(), package_manifest_objects(SYSTEM_NAMESPACE)))
     return files
 
 
@@ -122,13 +127,23 @@ def _crd(crd: Object, condition: str) -> str:
     return templates.conditional(Placeholders().write(kept), condition)
 
 
-def _documents(objects: Sequence[Object], monitoring: Sequence[Object], least: LeastPrivilege) -> dict[str, str]:
+def _documents(
+    objects: Sequence[Object],
+    monitoring: Sequence[Object],
+    least: LeastPrivilege,
+    package_manifests: Sequence[Object],
+) -> dict[str, str]:
     """The templates of all objects but CRDs, in one file for each controller, and one for what concerns all."""
     written: dict[str, list[str]] = {}
-    for each in (*objects, *monitoring, *least.objects):
+    conditions = [
+        *((each, _condition(each)) for each in (*objects, *monitoring)),
+        *((each, LEAST_PRIVILEGE) for each in least.objects),
+        *((each, PACKAGE_MANIFESTS) for each in package_manifests),
+    ]
+    for each, condition in conditions:
         if (each["kind"], each["metadata"]["name"]) == ("Namespace", SYSTEM_NAMESPACE):
             continue
-        obj, condition = copy.deepcopy(each), LEAST_PRIVILEGE if each in least.objects else _condition(each)
+        obj = copy.deepcopy(each)
         placeholders = Placeholders()
         _parametrize_privileges(obj, placeholders, least)
         if obj["kind"] == "Deployment":

@@ -139,6 +139,12 @@ def _definition_values() -> list[Value]:
             "Whether the chart contains the CRD of OperatorConditions, with which operators hold their upgrades.",
             SWITCH,
         ),
+        Value(
+            "packageManifests.enabled",
+            False,
+            "Whether PackageManifests, for consoles of OLM v0, are an API of the cluster.",
+            SWITCH,
+        ),
     ]
 
 

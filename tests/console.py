@@ -36,13 +36,12 @@ class Answer:
 
 
 @dataclass
-class Browser:
-    """One browser at one console. `cookies` are those that it keeps."""
+class RemoteBrowser:
+    """One browser at one console, which may run anywhere. `cookies` are those that it keeps."""
 
     http: aiohttp.ClientSession
     origin: str
-    console: ConsoleServer
-    cookies: dict[str, str] = field(default_factory=dict)
+    cookies: dict[str, str] = field(default_factory=dict, kw_only=True)
 
     async def get(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
         """A page, without following redirects."""
@@ -87,6 +86,13 @@ class Browser:
                 yield _events(response)
             finally:
                 response.close()  # a tab that is closed ends its connection
+
+
+@dataclass
+class Browser(RemoteBrowser):
+    """One browser at a console of this process."""
+
+    console: ConsoleServer
 
 
 async def _events(response: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, Any]]:

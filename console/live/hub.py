@@ -99,6 +99,11 @@ def pack(obj: Object) -> Object:
     return {"metadata": {}, PACKED: orjson.dumps({**obj, "metadata": metadata})}
 
 
+def name_alone(_: Object) -> Object:
+    """A `transform` for informers: what identifies the object, which always remains."""
+    return {"metadata": {}}
+
+
 def _unpacked(obj: Object) -> Object:
     found: Object = orjson.loads(obj[PACKED]) if PACKED in obj else obj
     return found
@@ -114,7 +119,8 @@ class _Followed:
             namespace=watch.namespace,
             label_selector=watch.label_selector,
             field_selector=f"metadata.name={watch.name}" if watch.name else None,
-            transform=pack,
+            metadata_only=watch.is_signal,
+            transform=name_alone if watch.is_signal else pack,
             absent_is_empty=True,
         )
         self.pages: set[LivePage] = set()
@@ -186,7 +192,12 @@ class Hub:
     ) -> list[Object] | None:
         """The objects that a request would list or get, if an informer has them and is not stale; else None."""
         for watch, followed in self._followed.items():
-            if watch.kind != kind or watch.label_selector != label_selector or followed.informer.stale:
+            if (
+                watch.kind != kind
+                or watch.label_selector != label_selector
+                or followed.informer.stale
+                or watch.is_signal
+            ):
                 continue
             if watch.namespace in (None, namespace) and watch.name in (None, name):
                 return list(_selected(followed.informer, namespace, name))

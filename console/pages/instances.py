@@ -82,7 +82,7 @@ def _watched(request: PageRequest) -> tuple[Watch, ...]:
 def _followed(request: PageRequest) -> tuple[Watch, ...]:
     """The instances of the page, if the kind is known."""
     kind = known_kind(*(request.path[key] for key in ("group", "version", "plural")))
-    return () if kind is None else (Watch(kind, request.namespace if kind.namespaced else None),)
+    return () if kind is None else (Watch(kind, request.namespace if kind.namespaced else None, is_signal=True),)
 
 
 async def listing(request: PageRequest) -> Answer:

@@ -46,7 +46,7 @@ from olmctl.suite.preflight import check_permissions, check_version, install_per
 from olmctl.suite.running import with_leaders
 from olmctl.suite.status import exit_status, print_states
 from olmctl.suite.watched import Watched
-from olmctl.suite.web_console import SESSION_KEY_SECRET, make_session_key, with_console, with_own_console
+from olmctl.suite.web_console import SESSION_KEY_SECRET, key_command, make_session_key, with_console, with_own_console
 from olmctl.terminal_output import ProgressLine
 from olmkit.api.meta import Object
 from olmkit.errors import Conflict, Forbidden, NotFound, Unavailable
@@ -96,8 +96,8 @@ def _exported(manifests: Manifests, namespace: str, options: Mapping[str, Any]) 
     manifests = with_definition(manifests) if options["operator_conditions"] else manifests
     if options["console"]:
         manifests = with_console(manifests)
-        text = f"the console needs the Secret {SESSION_KEY_SECRET}, which is not printed: kubectl create secret generic"
-        click.echo(f'{text} {SESSION_KEY_SECRET} --from-literal=key="$(openssl rand -hex 32)"', err=True)
+        text = f"the console needs the Secret {SESSION_KEY_SECRET}, which is not printed: {key_command(namespace)}"
+        click.echo(text, err=True)
     return with_package_manifests(manifests, namespace) if options["package_manifests"] else manifests
 
 

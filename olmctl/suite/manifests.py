@@ -156,7 +156,8 @@ def relocate(objects: Iterable[Object], system_namespace: str, keys_namespace: s
         webhooks = each.get("webhooks") or ()
         services = (webhook["clientConfig"]["service"] for webhook in webhooks)
         selectors = (webhook.get("namespaceSelector", {}).get("matchLabels", {}) for webhook in webhooks)
-        for place in (metadata, *(each.get("subjects") or ()), *services, *selectors):
+        aggregated = [each["spec"]["service"]] if each["kind"] == API_SERVICE.kind else []
+        for place in (metadata, *(each.get("subjects") or ()), *services, *selectors, *aggregated):
             for field in ("namespace", NAMESPACE_LABEL):
                 if field in place:
                     place[field] = renamed.get(place[field], place[field])

@@ -17,6 +17,12 @@ SESSION_KEY_SECRET = "olm-console-session-key"
 _KEY_BYTES = 32
 
 
+def key_command(namespace: str) -> str:
+    """The command that makes the Secret where `olm suite install` does not."""
+    key = f'--from-literal=key="$(openssl rand -hex {_KEY_BYTES})"'
+    return f"kubectl create secret generic {SESSION_KEY_SECRET} --namespace={namespace} {key}"
+
+
 def with_console(manifests: Manifests) -> Manifests:
     """The manifests with the console."""
     return replace(manifests, objects=(*manifests.objects, *manifests.console))

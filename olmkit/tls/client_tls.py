@@ -82,7 +82,7 @@ class ClientTls:
             if self._context is None or age > (MIN_REFRESH_SECONDS if after_failure else REFRESH_SECONDS):
                 await self._refresh()
             if self._context is None:
-                self._use("")
+                self._use_nothing()
             assert self._context is not None
             return self._context
 
@@ -110,6 +110,13 @@ class ClientTls:
         except NotFound:
             return ""
         return str((found.get("data") or {}).get(CA_KEY, ""))
+
+    def _use_nothing(self) -> None:
+        """Without a file, trust the system. With one that cannot be read yet, trust no server until it can."""
+        if self._file is None:
+            self._use("")
+        else:
+            self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
     def _use(self, bundle: str) -> None:
         if bundle == self._bundle:

@@ -60,6 +60,7 @@ def test_there_is_no_shell_and_no_program_but_python_and_the_suite(unpacked: Unp
         "catalogd",
         "rukpak",
         "operator-controller",
+        "olm-console",
         "olm",
         "kubectl-olm",
         "kubectl_complete-olm",
@@ -136,7 +137,7 @@ def test_the_bill_of_materials_names_each_package_and_each_wheel(unpacked: Unpac
     assert document["metadata"]["component"]["hashes"][0]["content"] == unpacked.built.digest.removeprefix("sha256:")
 
 
-@pytest.mark.parametrize("program", ["catalogd", "rukpak", "operator-controller", "olm", "kubectl-olm"])
+@pytest.mark.parametrize("program", ["catalogd", "rukpak", "operator-controller", "olm-console", "olm", "kubectl-olm"])
 def test_each_program_prints_its_version_without_a_writable_file(run: Run, program: str) -> None:
     ran = run(program, "--version")
     printed = "olm" if program == "kubectl-olm" else program

@@ -1,23 +1,30 @@
-"""The three controllers as containers of the image on a local cluster: a Catalog is read and an Operator installed."""
+"""The suite as containers of the image on a local cluster: a Catalog is read, an Operator installed, the console shows both."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import re
+import secrets
 import shutil
 import time
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 
 from devcluster.cluster import Cluster
 from devcluster.images import Catalog, Content, Registry
 from devcluster.processes import REPOSITORY, children
-from devcluster.suite import COMPONENTS, Suite
+from devcluster.services import answers, free_address, port_of
+from devcluster.suite import COMPONENTS, NAMESPACE, Suite
 from devcluster.watch import CATALOGS, OPERATORS, Watch, is_true
 from release import image
 from release.container import CACHE, bundle, command
 from release.suite import suite_version
+from tests.deployed_console import browser_at, visit
 from tests.image.conftest import Unpacked
 
+CONSOLE = "olm-console"
 SAMPLES = REPOSITORY / "config" / "samples"
 
 
@@ -32,21 +39,56 @@ class ContainerSuite(Suite):
 
     def _run(self, name: str) -> None:
         flags = self._flags(name, CACHE)
-        files = []
-        for flag in ("--kubeconfig", "--registries-conf"):
-            position = flags.index(flag) + 1
-            # The user of the image may read a copy.
-            copy = self.directory / f"{name}{flag.strip('-')}"
-            shutil.copyfile(flags[position], copy)
-            copy.chmod(0o644)
-            flags[position] = f"/etc/olm-suite/{copy.name}"
-            files.append((copy, Path(flags[position])))
+        positions = [flags.index(flag) + 1 for flag in ("--kubeconfig", "--registries-conf")]
+        files = [self._readable(name, Path(flags[position])) for position in positions]
+        for position, (_, place) in zip(positions, files, strict=True):
+            flags[position] = str(place)
+        self._start_container(name, flags, files)
+
+    def start_console(self) -> str:
+        """Start the console, and return its address when it is ready."""
+        address, probes = free_address(), free_address()
+        kubeconfig = self._readable(CONSOLE, self._cluster.kubeconfig)
+        (self.directory / "key").write_text(secrets.token_hex(32))
+        (self.directory / "ca.crt").write_text(
+            self._cluster.api.call("GET", f"/api/v1/namespaces/{NAMESPACE}/configmaps/catalogd-ca")["data"]["ca.crt"]
+        )
+        key, authority = (self._readable(CONSOLE, self.directory / name) for name in ("key", "ca.crt"))
+        flags = [
+            *("--bind-address", address, "--health-probe-bind-address", probes),
+            *("--kubeconfig", str(kubeconfig[1]), "--session-key-file", str(key[1])),
+            *("--catalogs-url", f"https://{self.addresses['catalogd'].catalogs}"),
+            *("--catalogs-ca-file", str(authority[1])),
+        ]
+        self._start_container(CONSOLE, flags, [kubeconfig, key, authority])
+        self.until(CONSOLE, "ready", lambda: answers(probes, "/readyz"))
+        return address
+
+    def _readable(self, name: str, path: Path) -> tuple[Path, Path]:
+        """A copy of a file, which the user of the image may read, and its place in the container of this name."""
+        copy = self.directory / f"{name}-{path.name}"
+        shutil.copyfile(path, copy)
+        copy.chmod(0o644)
+        return copy, Path("/etc/olm-suite") / copy.name
+
+    def _start_container(self, name: str, flags: Sequence[str], files: Sequence[tuple[Path, Path]]) -> None:
         configuration = bundle(
             self._unpacked.tree, self._unpacked.content.configuration["config"], [name, *flags], files
         )
         self._runs += 1
         words = command(self._runc, self.directory / f"container-{self._runs}", configuration)
         self.launch(name, words[0], words[1:], {})
+
+
+async def look_around(address: str, token: str) -> dict[str, str]:
+    """The pages of the console at an address, for somebody with a token."""
+    host, port = address.rpartition(":")[0], int(port_of(address))
+    async with browser_at(host, port) as browser:
+        refused = await browser.get("/catalog")
+        assert (refused.status, refused.headers["Location"]) == (303, "/login?back=%2Fcatalog")
+        await visit(browser, "/login")
+        assert (await browser.log_in(token)).status == 303
+        return await visit(browser)
 
 
 def status(process: int) -> dict[str, str]:
@@ -92,5 +134,26 @@ def test_the_suite_runs_from_the_image(cluster: Cluster, unpacked: Unpacked, run
             # The sandbox of jobs logs what it cannot restrict.
             assert "jobs may" not in suite.log(name).read_text()
         assert pulled_digest(cluster) == unpacked.built.digest
+        check_console(cluster, suite)
         suite.stop()
-        assert {name: suite.exit_code(name) for name in COMPONENTS} == dict.fromkeys(COMPONENTS, 0)
+        assert {name: suite.exit_code(name) for name in (*COMPONENTS, CONSOLE)} == dict.fromkeys(
+            (*COMPONENTS, CONSOLE), 0
+        )
+
+
+def check_console(cluster: Cluster, suite: ContainerSuite) -> None:
+    """The console serves its pages from the image, reads the catalog from catalogd, and keeps the token to itself."""
+    started = time.monotonic()
+    address = suite.start_console()
+    print(f"{CONSOLE}: ready {time.monotonic() - started:.2f} s after runc was started")
+    found = status(controller(suite, CONSOLE))
+    assert (found["Uid"].split(), int(found["CapEff"], 16), found["NoNewPrivs"]) == (["65532"] * 4, 0, "1")
+    cluster.kubectl("create", "serviceaccount", "visitor", f"--namespace={NAMESPACE}")
+    cluster.kubectl(
+        "create", "clusterrolebinding", "visitor", "--clusterrole=view", f"--serviceaccount={NAMESPACE}:visitor"
+    )
+    token = cluster.kubectl("create", "token", "visitor", f"--namespace={NAMESPACE}").strip()
+    texts = asyncio.run(look_around(address, token))
+    assert "hello-operator" in texts["/catalog"]
+    assert "hello-operator" in texts["/operators"]
+    assert not re.search("Traceback|" + re.escape(token[-20:]), suite.log(CONSOLE).read_text())

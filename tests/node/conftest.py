@@ -10,7 +10,7 @@ import pytest
 
 from devcluster.cluster import Cluster, ClusterOptions, start
 from devcluster.errors import DevclusterError
-from devcluster.pod_suite import PodSuite
+from devcluster.pod_suite import CONSOLE, PodSuite
 from release import image
 from tests.running_suite import add_logs
 
@@ -46,6 +46,17 @@ def installed_suite(cluster: Cluster, suite_image: image.Built) -> PodSuite:
     except DevclusterError as error:
         pytest.fail(str(error), pytrace=False)
     return running
+
+
+@pytest.fixture(scope="session")
+def console(installed_suite: PodSuite) -> str:
+    """The web console as pods that are ready. The name of its Deployment and its Service."""
+    installed_suite.install_console()
+    try:
+        installed_suite.wait_until_available(CONSOLE)
+    except DevclusterError as error:
+        pytest.fail(str(error), pytrace=False)
+    return CONSOLE
 
 
 @pytest.fixture

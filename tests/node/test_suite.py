@@ -1,4 +1,4 @@
-"""The suite as pods: its controllers find each other by the names of their Services over TLS, and a Catalog is served."""
+"""The suite as pods: they find each other by the names of their Services over TLS, a Catalog is served, the console shows it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from devcluster.images import Catalog, Content, Registry
 from devcluster.pod_suite import PodSuite
 from devcluster.suite import COMPONENTS, NAMESPACE
 from devcluster.watch import CATALOGS, Object, Watch, is_true
+from tests.deployed_console import browser_at, visit
 
 CATALOG = "samples"
 # In a pod of rukpak, which has no part in serving catalogs. A replica that has not copied the content yet says when to ask again.
@@ -50,14 +51,16 @@ def ready(found: Object | None) -> Object | None:
     return found if is_true(found, "Ready") else None
 
 
-def test_each_controller_runs_without_privileges_and_was_never_restarted(cluster: Cluster, suite: PodSuite) -> None:
+def test_each_process_runs_without_privileges_and_was_never_restarted(
+    cluster: Cluster, suite: PodSuite, console: str
+) -> None:
     listed = json.loads(cluster.kubectl("get", "pods", f"--namespace={NAMESPACE}", "--output=json"))["items"]
     names = sorted(pod["metadata"]["labels"]["app.kubernetes.io/name"] for pod in listed)
-    assert names == sorted(["catalogd", *COMPONENTS])
+    assert names == sorted(["catalogd", *COMPONENTS, console, console])
     for pod in listed:
         (status,) = pod["status"]["containerStatuses"]
         assert (status["ready"], status["restartCount"]) == (True, 0)
-    for name in COMPONENTS:
+    for name in (*COMPONENTS, console):
         state = cluster.kubectl(
             *("exec", f"deployment/{name}", f"--namespace={NAMESPACE}", "--"),
             *("python", "-c", "print(open('/proc/1/status').read())"),
@@ -88,7 +91,37 @@ def test_a_catalog_is_served_over_tls_by_the_name_of_its_service(
     assert answer.split() == ["200", "True"]
 
 
-def test_olm_shows_what_runs(cluster: Cluster, suite: PodSuite, served: Object) -> None:
+async def test_a_session_of_the_console_is_one_of_all_its_pods(
+    cluster: Cluster, suite: PodSuite, served: Object, console: str
+) -> None:
+    inside = f"--namespace={NAMESPACE}"
+    cluster.kubectl("create", "serviceaccount", "visitor", inside)
+    cluster.kubectl(
+        "create", "clusterrolebinding", "visitor", "--clusterrole=view", f"--serviceaccount={NAMESPACE}:visitor"
+    )
+    token = cluster.kubectl("create", "token", "visitor", inside).strip()
+    service = cluster.kubectl("get", "service", console, inside, "--output=jsonpath={.spec.clusterIP}")
+    async with browser_at(service) as browser:
+        await visit(browser, "/login")
+        assert (await browser.log_in(token)).status == 303
+        pages = await visit(browser, "/catalog", "/catalogs", "/suite", f"/catalog/{CATALOG}/hello-operator/versions")
+        cookies = browser.cookies
+    assert "hello-operator" in pages["/catalog"]
+    assert console in pages["/suite"]
+    listed = cluster.kubectl("get", "pods", inside, f"--selector=app.kubernetes.io/name={console}", "--output=json")
+    for pod in json.loads(listed)["items"]:
+        async with browser_at(pod["status"]["podIP"], 8443) as browser:
+            browser.cookies.update(cookies)
+            # catalogd is asked by the name of its Service, with the CA that it has published
+            versions = await browser.get(f"/catalog/{CATALOG}/hello-operator/versions")
+            assert (versions.status, "0.2.0" in versions.text) == (200, True)
+            assert "The catalog cannot be read" not in versions.text
+            async with browser.live("/catalogs") as events:
+                assert (await anext(events))[0] == "parts"
+    assert token[-30:] not in suite.log_tail(console, 1000)
+
+
+def test_olm_shows_what_runs(cluster: Cluster, suite: PodSuite, served: Object, console: str) -> None:
     def olm(*arguments: str) -> str:
         command = [sys.executable, "-m", "olmctl", *arguments]
         environment = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig)}
@@ -96,5 +129,5 @@ def test_olm_shows_what_runs(cluster: Cluster, suite: PodSuite, served: Object) 
 
     rows = [line.split() for line in olm("suite", "status").splitlines()]
     states = {row[0]: row[3] for row in rows if row[2:3] == ["Deployment"]}
-    assert states == dict.fromkeys(COMPONENTS, "Available")
+    assert states == dict.fromkeys((*COMPONENTS, console), "Available")
     assert "hello-operator" in olm("search")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import copy
 import hashlib
 import json
 import re
@@ -14,20 +16,22 @@ import pytest
 import yaml
 
 from devcluster.cluster import Cluster
-from olmctl.suite.manifests import KEYS_NAMESPACE, SYSTEM_NAMESPACE, Manifests
+from olmctl.suite.manifests import KEYS_NAMESPACE, SYSTEM_NAMESPACE, Manifests, relocate
 from olmctl.suite.objects import name_of
+from olmctl.suite.web_console import SESSION_KEY_SECRET
 from release.__main__ import write_release
 from release.chart import KEEP, chart_files, write_chart
 from release.chart_values import chart_values, component_key
 from release.checksums import FILE_NAME
 from release.kustomization import objects_of
-from release.manifests import CRDS_FILE, INSTALL_FILE
+from release.manifests import CONSOLE_FILE, CRDS_FILE, INSTALL_FILE
 from release.suite import CONFIG
 from tests.cluster.olmctl.suite.conftest import Olm, is_installed
 from tests.release.conftest import Helm, Key, Object, by_name, chart_in
 
 CONTROLLERS = ("catalogd", "rukpak", "operator-controller")
-CONTROLLER_KEYS = tuple(map(component_key, CONTROLLERS))
+CONSOLE = "olm-console"
+CONTROLLER_KEYS = tuple(map(component_key, (*CONTROLLERS, CONSOLE)))
 DIGEST = "sha256:" + "ab" * 32
 
 
@@ -37,12 +41,13 @@ def test_the_checksums_are_those_of_the_files(directory: Path) -> None:
     files = {path.relative_to(directory).as_posix(): path for path in directory.rglob("*") if path.is_file()}
     del files[FILE_NAME]
     assert listed == {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
-    assert {INSTALL_FILE, CRDS_FILE} < listed.keys()
+    assert {INSTALL_FILE, CRDS_FILE, CONSOLE_FILE} < listed.keys()
 
 
 def test_the_manifests_are_the_objects_and_the_crds_apart(directory: Path, manifests: Manifests) -> None:
     assert tuple(yaml.safe_load_all((directory / INSTALL_FILE).read_text())) == manifests.objects
     assert tuple(yaml.safe_load_all((directory / CRDS_FILE).read_text())) == manifests.crds
+    assert tuple(yaml.safe_load_all((directory / CONSOLE_FILE).read_text())) == manifests.console
 
 
 def test_the_chart_is_the_same_for_the_same_sources(helm: Helm, manifests: Manifests, tmp_path: Path) -> None:
@@ -62,6 +67,19 @@ def test_the_default_values_give_the_objects_of_config(helm: Helm, manifests: Ma
         if key[0] == "CustomResourceDefinition":
             assert each["metadata"].pop("annotations") == KEEP
     assert rendered == expected
+
+
+@pytest.mark.parametrize("namespace", [SYSTEM_NAMESPACE, "elsewhere"])
+def test_the_optional_parts_are_the_objects_of_config(helm: Helm, manifests: Manifests, namespace: str) -> None:
+    """The console has a Secret in addition, whose key is another one each time."""
+    added = [*manifests.console, *objects_of(CONFIG / "packagemanifests")]
+    relocate(added := copy.deepcopy(added), namespace, KEYS_NAMESPACE)
+    without = helm.render(namespace=namespace)
+    rendered = helm.render("console.enabled=true", "packageManifests.enabled=true", namespace=namespace)
+    assert without.items() <= rendered.items()
+    secret = rendered.pop(("Secret", namespace, SESSION_KEY_SECRET))
+    assert re.fullmatch("[0-9a-f]{64}", base64.b64decode(secret["data"]["key"]).decode())
+    assert {key: each for key, each in rendered.items() if key not in without} == by_name(added)
 
 
 @pytest.mark.parametrize(
@@ -170,6 +188,20 @@ CHANGES: list[tuple[str, Callable[[dict[Key, Object]], object], object]] = [
         "operatorConditions.enabled=true",
         lambda r: any(key[2] == "operatorconditions.operators.coreos.com" for key in r),
         True,
+    ),
+    ("packageManifests.enabled=true", has_kind("APIService"), True),
+    (
+        'console={"enabled":true,"replicas":1,"extraArgs":["--host=console.example.com"],"sessionKeySecret":"mine"}',
+        lambda r: (
+            container(r, CONSOLE)["args"][-1],
+            r[("Deployment", SYSTEM_NAMESPACE, CONSOLE)]["spec"]["template"]["spec"]["volumes"][0]["secret"],
+            [
+                key[0]
+                for key in r
+                if key[2] in (CONSOLE, SESSION_KEY_SECRET) and key[0] in ("Secret", "PodDisruptionBudget")
+            ],
+        ),
+        ("--host=console.example.com", {"secretName": "mine"}, []),
     ),
     ("metrics.serviceMonitor.enabled=true", has_kind("ServiceMonitor"), True),
     ("metrics.prometheusRule.enabled=true", has_kind("PrometheusRule"), True),
@@ -286,6 +318,10 @@ def test_the_namespaces_are_those_of_the_release_and_the_value(helm: Helm, names
         ("keysNamespace=null", "missing property 'keysNamespace'"),
         ('keysNamespace="x\\n  labels: {a: b}"', "'/keysNamespace': "),
         ('podAnnotations={"kubectl.kubernetes.io/default-container":"x"}', "'/podAnnotations/kubectl.kubernetes.io~1"),
+        (
+            'packageManifests.enabled=true,catalogd.extraArgs=["--authenticate-requests"]',
+            "catalogd runs with --authenticate-requests, and the API server sends it no token",
+        ),
         (f'keysNamespace="{SYSTEM_NAMESPACE}"', f"keysNamespace is {SYSTEM_NAMESPACE}, the namespace of the release"),
     ],
 )

@@ -126,3 +126,32 @@ async def test_a_user_without_the_right_gets_nothing_live(cluster: Cluster, acco
         await browser.log_in(accounts.nobody)
         async with browser.live(f"/maps?ns={accounts.namespace}") as events:
             assert await following(events, "reload") is None
+
+
+@pytest.mark.usefixtures("maps")
+async def test_a_watch_that_only_wakes_a_page_keeps_no_content(
+    cluster: Cluster, client: Client, accounts: Accounts
+) -> None:
+    """However large the objects are, a tab that follows all instances of a kind costs their names."""
+
+    def signals(request: PageRequest) -> tuple[Watch, ...]:
+        return (Watch(CONFIG_MAP, request.namespace, label_selector="test=runtime", is_signal=True),)
+
+    routes = (Route("GET", "/maps", show, signals),)
+    async with running_console(str(cluster.kubeconfig), routes=routes, templates=TEMPLATES) as browser:
+        path, state = await opened(browser, accounts)
+        async with browser.live(path, state) as events:
+            await following(events, "hello")
+            await client.patch(CONFIG_MAP, "m007", {"data": {"text": "second"}}, accounts.namespace)
+            assert "second" in str((await following(events, "parts"))["parts"])
+            (opened_hub,) = browser.console._hubs.values()
+            (followed,) = opened_hub._followed.values()
+            kept = followed.informer.objects
+    assert len(kept) == ROWS
+    assert {key for each in kept.values() for key in each} == {"metadata"}
+    assert {key for each in kept.values() for key in each["metadata"]} == {
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+    }
