@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+import threading
 import webbrowser
 from pathlib import Path
 
@@ -38,6 +39,12 @@ async def _serve(settings: LocalSettings, *, is_opened: bool) -> None:
     async with serve_locally(settings) as url:
         print(f"The console is at {url}", flush=True)
         print("The link opens one session, within a minute. Ctrl+C ends the console.", file=sys.stderr, flush=True)
-        if is_opened and not await asyncio.to_thread(webbrowser.open, url):
-            print("No browser could be opened: open the link yourself.", file=sys.stderr, flush=True)
+        if is_opened:
+            # Some browsers run until they are closed: Ctrl+C does not wait for them.
+            threading.Thread(target=_open, args=(url,), daemon=True).start()
         await stopping.wait()
+
+
+def _open(url: str) -> None:
+    if not webbrowser.open(url):
+        print("No browser could be opened: open the link yourself.", file=sys.stderr, flush=True)

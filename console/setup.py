@@ -19,13 +19,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 from console.catalog_service import CatalogService
-from console.login import AuthMode
+from console.login import AuthMode, who_is
 from console.page import ConsoleOptions
 from console.server import MAX_BODY_BYTES, ConsoleServer, ServerSettings
 from console.session import Sealer
 from console.user_client import UserClient
 from console.users import Users
-from olmkit.errors import OlmError
+from olmkit.errors import Forbidden, OlmError
 from olmkit.runtime.flags import DISTRIBUTION, Settings
 from olmkit.runtime.listener.application_server import ApplicationServer
 from olmkit.runtime.listener.listener import ConnectionLimits, default_max_connections
@@ -175,7 +175,13 @@ async def serve_locally(settings: LocalSettings) -> AsyncIterator[str]:
 
 
 async def check(settings: LocalSettings) -> None:
-    """Raises OlmError or ApiError if the cluster of a kubeconfig cannot be used, before a browser is opened."""
+    """Raises OlmError or ApiError if the cluster of a kubeconfig cannot be used, or not with its credentials, before a browser is
+    opened."""
     async with UserClient(settings.kubeconfig, context=settings.context, impersonate=settings.impersonate) as client:
-        if not await client.version():
-            raise OlmError("NoCluster", "the API server does not say which version it is")
+        try:
+            if not await client.version():
+                raise OlmError("NoCluster", "the API server does not say which version it is")
+            await who_is(client)
+        except Forbidden as error:
+            text = "the API server does not accept the credentials of the kubeconfig"
+            raise Forbidden(error.status, error.reason, f"{text}: {error.message}") from error

@@ -51,7 +51,8 @@ class UserClient(Client):
     _cache: CatalogCache
     _access: Access
     _service: CatalogService | None
-    _proxy: str
+    _proxy: str = ""
+    """The path of catalogd by the API server; "" in the client of the process, which reads no catalog."""
     _revisions: _Revisions
     _reading: Reading | None = None
 
