@@ -17,8 +17,7 @@ from typing import ParamSpec
 import click
 
 from olmctl.questions.errors import NothingFound, QuestionError, Refused, notes_of
-from olmctl.terminal import clean_lines
-from olmctl.terminal_output import TerminalStream
+from olmctl.terminal_output import TerminalStream, say
 from olmkit.errors import ApiError, Forbidden, NotFound, OlmError
 
 FAILED = 1
@@ -56,7 +55,7 @@ def run(command: click.Command, program: str, arguments: Sequence[str] | None) -
     try:
         status: int | None = command.main(arguments, prog_name=program, standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        _show(error)
         raise SystemExit(error.exit_code) from None
     except click.Abort:
         return INTERRUPTED
@@ -93,16 +92,24 @@ def _fail_with_notes(error: CommandError | ApiError | QuestionError | OlmError) 
     """Print an error after what was found before it; returns its exit status."""
     report_notes(error)
     if isinstance(error, CommandError):
-        return fail(clean_lines(str(error)), error.status)
+        return fail(error, error.status)
     if isinstance(error, OlmError):
         return fail(error)
-    return fail(clean_lines(error.message), status_of(error))
+    return fail(error.message, status_of(error))
+
+
+def _show(error: click.ClickException) -> None:
+    """Print an error as click does, which repeats arguments."""
+    text = io.StringIO()
+    error.show(text)
+    with suppress(OSError):
+        say(text.getvalue(), err=True, end="")
 
 
 def report_notes(error: BaseException) -> None:
     """Print to standard error what was found before an error."""
     for each in notes_of(error):
-        print(each, file=sys.stderr)
+        say(each, err=True)
 
 
 def status_of(error: ApiError | QuestionError) -> int:
@@ -115,13 +122,13 @@ def status_of(error: ApiError | QuestionError) -> int:
 def fail(message: object, status: int = FAILED) -> int:
     """Print a line to standard error, if it can be written; returns the exit status of a failure."""
     with suppress(OSError):
-        print(message, file=sys.stderr)
+        say(message, err=True)
     return status
 
 
 def warn(message: str) -> None:
     """Print a warning to standard error."""
-    print(f"warning: {message}", file=sys.stderr)
+    say(f"warning: {message}", err=True)
 
 
 def _fail_to_write(error: OSError) -> int:

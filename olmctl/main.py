@@ -21,6 +21,7 @@ from olmctl.cli.migrate import migrate
 from olmctl.cli.resolve import resolve
 from olmctl.cli.suite import suite
 from olmctl.commands import SETTINGS, run
+from olmctl.terminal_output import say, write_document
 from olmkit.runtime.flags import DISTRIBUTION
 
 PROGRAMS = ("olm", "kubectl-olm")
@@ -49,7 +50,7 @@ def completion(context: click.Context, shell: str) -> int:
     found = get_completion_class(shell)
     if found is None:  # SHELLS are those that click knows
         raise click.UsageError(f"no completion for {shell}", context)
-    click.echo(found(olm, {}, program, variable).source())
+    write_document(found(olm, {}, program, variable).source() + "\n")
     return 0
 
 
@@ -101,7 +102,7 @@ def kubectl_completion_main(arguments: Sequence[str] | None = None) -> int:
     found = ShellComplete(olm, {}, "kubectl olm", "").get_completions(words[:-1], words[-1])
     for item in found:
         if item.type == "plain":
-            print(f"{item.value}\t{item.help}" if item.help else item.value)
+            say(f"{item.value}\t{item.help}" if item.help else item.value)
     are_files_wanted = any(item.type != "plain" for item in found)
-    print(f":{_FILES_COMPLETED if are_files_wanted else _NOTHING_ELSE_COMPLETED}")
+    say(f":{_FILES_COMPLETED if are_files_wanted else _NOTHING_ELSE_COMPLETED}")
     return 0

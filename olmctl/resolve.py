@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -18,6 +17,7 @@ from olmctl.offline_resolution import (
     resolve_offline,
 )
 from olmctl.terminal import clean_lines
+from olmctl.terminal_output import say, write_document
 from olmkit.fbc.errors import BadCatalog
 from olmkit.gocompat.versions import BadVersion, parse_tolerant_version, parse_version
 
@@ -39,7 +39,7 @@ def resolve(
     except (BadInput, BadCatalog) as error:
         raise click.UsageError(clean_lines(str(error))) from error
     if output == "json":
-        sys.stdout.write(_json(result))
+        write_document(_json(result))
     else:
         _print_text(result)
     return FAILED if result.error is not None else 0
@@ -104,10 +104,10 @@ def _json(result: OfflineResult) -> str:
 
 def _print_text(result: OfflineResult) -> None:
     if result.error is not None:
-        click.echo(clean_lines(result.error.message), err=True)
+        say(clean_lines(result.error.message), err=True)
         for clause in result.error.clauses:
-            click.echo(clean_lines(f"  {clause.sentence}"), err=True)
+            say(clean_lines(f"  {clause.sentence}"), err=True)
     for bundle in result.bundles:
-        click.echo(clean_lines(f"{bundle.package} {bundle.version} ({bundle.bundle}, catalog {bundle.catalog})"))
+        say(clean_lines(f"{bundle.package} {bundle.version} ({bundle.bundle}, catalog {bundle.catalog})"))
         for sentence in bundle.because:
-            click.echo(clean_lines(f"  {sentence}"))
+            say(clean_lines(f"  {sentence}"))

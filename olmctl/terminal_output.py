@@ -1,4 +1,8 @@
-"""Prints on a terminal: colours where they are wanted, and the line of progress."""
+"""Prints what commands say: texts, documents, and on a terminal colours and the line of progress.
+
+Whatever a text is made of, the name of a file or the words of a publisher, it never controls a terminal, nor one that shows it
+later from a file.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import IO
 
 import click
 
-from olmctl.terminal import clean, escape_controls, shorten
+from olmctl.terminal import clean, clean_lines, escape_controls, shorten
 
 DEFAULT_COLUMNS = 80
 """The width of a terminal that does not say how wide it is."""
@@ -22,6 +26,25 @@ class TerminalStream(io.TextIOWrapper):
         """Print the text."""
         super().write(escape_controls(text))
         return len(text)
+
+    def write_controls(self, text: str) -> None:
+        """Print the text with what it has to control the terminal."""
+        super().write(text)
+        self.flush()
+
+
+def say(text: object = "", *, err: bool = False, end: str = "\n", flush: bool = False) -> None:
+    """Print a text for people to standard output or error. What is not printable is replaced, wherever the text goes."""
+    print(clean_lines(str(text)), file=sys.stderr if err else sys.stdout, end=end, flush=flush or err)
+
+
+def write_document(text: str | bytes) -> None:
+    """Print a document, or lines that are clean and may have colours, to standard output. On a terminal the stream escapes what
+    would control it; elsewhere it is written as it is. Bytes go before what is still in the stream."""
+    if isinstance(text, bytes) and not sys.stdout.isatty():
+        sys.stdout.buffer.write(text)
+    else:
+        sys.stdout.write(text.decode() if isinstance(text, bytes) else text)
 
 
 def has_colours(stream: IO[str]) -> bool:
@@ -50,15 +73,23 @@ class ProgressLine:
             return
         self._last = shown
         if sys.stderr.isatty():
-            print(f"\r\x1b[K{shorten(shown, max(_columns() - 1, 2))}", end="", file=sys.stderr, flush=True)
+            _control(f"\r\x1b[K{shorten(shown, max(_columns() - 1, 2))}")
         elif not self._is_for_terminal:
             print(shown, file=sys.stderr, flush=True)
 
     def end(self) -> None:
         """Remove the line from a terminal, so that the result stands in its place."""
         if self._last and sys.stderr.isatty():
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            _control("\r\x1b[K")
         self._last = ""
+
+
+def _control(text: str) -> None:
+    """Print to standard error, which is a terminal."""
+    if isinstance(sys.stderr, TerminalStream):
+        sys.stderr.write_controls(text)
+    else:
+        print(text, end="", file=sys.stderr, flush=True)
 
 
 def _columns() -> int:

@@ -8,8 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-import click
-
 from olmctl.bundle.installing import NOT_SEEN
 from olmctl.bundle.run_installations import run_installation
 from olmctl.commands import NOT_FOUND, CommandError, fail, warn
@@ -23,6 +21,7 @@ from olmctl.questions.operator_state import is_observed, is_protected, is_termin
 from olmctl.questions.removal import consequences
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
+from olmctl.terminal_output import say
 from olmkit.api import bundledeployments
 from olmkit.api.meta import Object
 from olmkit.api.operators import unprotect_command
@@ -49,16 +48,16 @@ async def cleanup(
     except CommandError as error:
         if error.status != NOT_FOUND or not ignore_not_found:
             raise
-        click.echo(str(error), err=True)
+        say(str(error), err=True)
         return 0
     objects = await installed_objects(session, found.deployment)
     counts = await custom_resources(session, objects.objects, [found.deployment])
     policy = str(part(found.deployment, "spec", "deletionPolicy") or CASCADE)
     is_in_use = policy == CASCADE and (any(each.count != 0 for each in counts) or bool(objects.problems))
     runs = " ".join(filter(None, (found.package, text_at(found.deployment, "status", "installed", "version"))))
-    click.echo(f"BundleDeployment {found.name} ({clean(runs) or 'no package'}) will be deleted.", err=not dry_run)
+    say(f"BundleDeployment {found.name} ({clean(runs) or 'no package'}) will be deleted.", err=not dry_run)
     for line in (*consequences(objects, counts, policy), *_protection(found, is_in_use), *left(found, objects)):
-        click.echo(line, err=not dry_run)
+        say(line, err=not dry_run)
     if dry_run:
         return 0
     if is_in_use and not is_confirmed:

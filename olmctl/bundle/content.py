@@ -22,6 +22,7 @@ from olmctl.questions.operator_state import text_at
 from olmctl.questions.port_forward import RUKPAK
 from olmctl.questions.session import Session
 from olmctl.terminal import clean, clean_lines, shorten
+from olmctl.terminal_output import say, write_document
 from olmkit.api.content import Phase
 from olmkit.api.names import pluralize
 from olmkit.errors import Unavailable
@@ -101,7 +102,7 @@ def print_files(files: Mapping[str, bytes]) -> None:
     for name, data in files.items():
         text = data.decode(errors="backslashreplace")
         text = clean_lines(text.replace("\r\n", "\n")) if sys.stdout.isatty() else text
-        sys.stdout.write(f"---\n# {clean(name)}\n{text}" + ("" if text.endswith("\n") else "\n"))
+        write_document(f"---\n# {clean(name)}\n{text}" + ("" if text.endswith("\n") else "\n"))
 
 
 def write_files(files: Mapping[str, bytes], directory: Path) -> None:
@@ -119,4 +120,4 @@ def write_files(files: Mapping[str, bytes], directory: Path) -> None:
         ) as error:  # the file system has no such name, a file stands where a directory has to be, or it is full
             text = f"{shorten(clean(name), MAX_NAME_SHOWN)} cannot be written to {directory}: {error.strerror}"
             raise CommandError(FAILED, text) from error
-    print(f"{pluralize(len(files), 'file')} written to {directory}")
+    say(f"{pluralize(len(files), 'file')} written to {directory}")

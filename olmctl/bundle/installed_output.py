@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-import click
-
 from olmctl.bundle.example import Example, first_example, own_examples
 from olmctl.bundle.facts import BundleFacts
 from olmctl.bundle.source import BundleSource
@@ -15,6 +13,7 @@ from olmctl.questions.installed_objects import InstalledObjects, installed_objec
 from olmctl.questions.operator_state import is_terminating, part, text_at
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
+from olmctl.terminal_output import say
 from olmkit.api.meta import Object
 from olmkit.api.names import pluralize
 from rukpak.format import BadBundle
@@ -29,17 +28,17 @@ async def print_installed(session: Session, source: BundleSource, deployment: Ob
     found = await installed_objects(session, deployment)
     namespace = text_at(deployment, "status", "installNamespace")
     watched = _watched(source.facts, deployment, namespace)
-    print(summary(source.facts, namespace, watched, found))
+    say(summary(source.facts, namespace, watched, found))
     for problem in found.problems:
-        click.echo(f"note: {clean(problem)}", err=True)
+        say(f"note: {clean(problem)}", err=True)
     registry = source.facts.registry if source.facts else None
     if registry is None:
         return
     example = first_example(registry, watched, namespace)
     for line in command(example) if example else ():
-        print(line)
+        say(line)
     if example is None and (count := len(own_examples(registry))):
-        click.echo(f"note: {none_fits(count)}", err=True)
+        say(f"note: {none_fits(count)}", err=True)
 
 
 def none_fits(count: int) -> str:

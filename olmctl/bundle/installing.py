@@ -30,7 +30,7 @@ from olmctl.questions.operator_state import condition, is_observed, is_terminati
 from olmctl.questions.packages import installed_packages
 from olmctl.questions.session import FIELD_MANAGER, Session
 from olmctl.terminal import clean
-from olmctl.terminal_output import ProgressLine
+from olmctl.terminal_output import ProgressLine, say
 from olmkit.api import bundledeployments, bundles, operators
 from olmkit.api.bundledeployments import OWNER_NAME_LABEL
 from olmkit.api.content import Phase
@@ -223,7 +223,7 @@ async def _apply(session: Session, request: Request, existing: Object | None) ->
         raise CommandError(REFUSED, f"{request.name}: {error.message}: {hint}") from error
     is_same = existing is not None and existing["metadata"]["generation"] == applied["metadata"]["generation"]
     verb = "created" if existing is None else "unchanged" if is_same else "configured"
-    print(f"{DEPLOYMENT_RESOURCE}/{request.name} {verb}", flush=True)
+    say(f"{DEPLOYMENT_RESOURCE}/{request.name} {verb}", flush=True)
     return applied
 
 
@@ -241,7 +241,7 @@ async def _finish(session: Session, request: Request, applied: Object, deadline:
         await _upload(session, request, applied, request.source.archive, deadline)
     found = await _ready(session, request, applied, deadline)
     message = text_at(condition(found, "Ready"), "message")
-    print(f"{DEPLOYMENT_RESOURCE}/{request.name} installed: {clean(message)}", flush=True)
+    say(f"{DEPLOYMENT_RESOURCE}/{request.name} installed: {clean(message)}", flush=True)
     return found
 
 
@@ -256,7 +256,7 @@ async def _upload(session: Session, request: Request, applied: Object, archive: 
             is_new = await send(session, name, archive, has_digest=True)
     finally:
         line.end()
-    print(sent(name, is_new=is_new), flush=True)
+    say(sent(name, is_new=is_new), flush=True)
 
 
 async def _bundle(session: Session, request: Request, deployment: Object, archive: Archive, deadline: float) -> Object:

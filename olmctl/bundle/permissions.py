@@ -7,7 +7,6 @@ Changes nothing.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from olmctl.operators.session import on_cluster
 from olmctl.questions.bundle_summaries import deployment_summaries
 from olmctl.questions.permissions import bundle_roles, installed_roles
 from olmctl.questions.session import Session
+from olmctl.terminal_output import say, write_document
 from olmkit.api.impersonation import Account
 from olmkit.api.meta import Object
 from olmkit.errors import OlmError, Waiting
@@ -72,7 +72,7 @@ async def _of_installed(
     read = summary_or_image(await deployment_summaries(session, name), options, session)
     needed = await installed_roles(session, name, read)
     for note in needed.notes:
-        print(f"note: {note}", file=sys.stderr)
+        say(f"note: {note}", err=True)
     _print(needed.roles, account or needed.account, output)
     return 0
 
@@ -80,6 +80,6 @@ async def _of_installed(
 def _print(made: Sequence[Object], account: Account | None, output: str) -> None:
     bound = [*made, *(bindings(made, account) if account is not None else ())]
     if output == "json":
-        print(as_json(object_list(bound)), end="")
+        write_document(as_json(object_list(bound)))
     else:
-        print("---\n".join(map(as_yaml, bound)), end="")
+        write_document("---\n".join(map(as_yaml, bound)))

@@ -7,7 +7,6 @@ printed.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ import yaml
 from olmctl.bundle.directory import read_directory
 from olmctl.bundle.install_options import certificate_mode, config_of
 from olmctl.commands import FAILED
+from olmctl.terminal_output import say, write_document
 from olmkit.api.names import is_dns1123_label
 from olmkit.gocompat.yaml_dumper import TreeDumper
 from olmkit.gocompat.yaml_scalars import is_plain_string
@@ -84,11 +84,11 @@ def _print(directory: str, flags: _Flags, output: str, prefix: str) -> bool:
     except OSError as error:
         errors = [f"{directory}: {error.strerror}"]
     for message in errors:
-        print(message if message.startswith(directory) else prefix + message, file=sys.stderr)
+        say(message if message.startswith(directory) else prefix + message, err=True)
     if output == "json":
-        sys.stdout.write(_json(manifests))
+        write_document(_json(manifests))
     elif manifests is not None:
-        sys.stdout.write(_yaml(manifests))
+        write_document(_yaml(manifests))
     return manifests is not None
 
 

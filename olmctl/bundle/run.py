@@ -29,6 +29,7 @@ from olmctl.commands import FAILED, REFUSED, CommandError, fail, warn
 from olmctl.operators.session import on_cluster
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
+from olmctl.terminal_output import say
 from olmkit.errors import ApiError
 from rukpak.render.install_modes import OWN
 from rukpak.render.namespaces import SUITE_NAMESPACES, install_namespace
@@ -119,7 +120,7 @@ async def _watch(session: Session, request: Request) -> None:
             installing.cancel()
             await asyncio.wait({installing})
             for line in changed_files(_files(request.source), _files(saved)):
-                print(line, flush=True)
+                say(line, flush=True)
             request = replace(request, source=saved)
             installing = asyncio.create_task(_install_watched(session, request))
     except asyncio.CancelledError:
@@ -154,7 +155,7 @@ async def _install_watched(session: Session, request: Request) -> None:
     except ApiError as error:
         fail(clean(error.message))
     session.time.lift()
-    print(f"watching {request.source.shown}: press Ctrl-C to end", flush=True)
+    say(f"watching {request.source.shown}: press Ctrl-C to end", flush=True)
 
 
 def changed_files(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:

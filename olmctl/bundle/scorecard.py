@@ -6,7 +6,6 @@ The built-in tests need no cluster. Without one, the others are reported as not 
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -29,7 +28,7 @@ from olmctl.scorecard.configuration import (
 from olmctl.scorecard.output import FORMATS
 from olmctl.scorecard.pods import FileTooLarge
 from olmctl.scorecard.results import Outcome, State, failed
-from olmctl.terminal_output import ProgressLine
+from olmctl.terminal_output import ProgressLine, say, write_document
 from olmctl.validation.file_tree import TooLarge, read_tree
 from olmctl.validation.load_faults import LoadFault
 from olmctl.validation.loaded_bundle import LoadedBundle
@@ -86,10 +85,10 @@ def scorecard(bundle: str, **given: Any) -> int:
             raise CommandError(FAILED, f"{bundle}: {error}") from None
         chosen = _configuration(loaded, request)
         if not chosen.tests:
-            print("0 tests selected")
+            say("0 tests selected")
             return 0
         if request.list_only:
-            print(FORMATS[request.output]([Outcome(each) for each in chosen.tests]))
+            write_document(FORMATS[request.output]([Outcome(each) for each in chosen.tests]) + "\n")
             return 0
         return _run(loaded, chosen, request)
 
@@ -99,7 +98,7 @@ def _run(bundle: LoadedBundle, chosen: Configuration, request: Request) -> int:
     output = request.test_output or (DEFAULT_OUTPUT if _stores_files(chosen) else None)
     with _scratch(output if _stores_files(chosen) else None) as scratch:
         outcomes = _outcomes(bundle, chosen, request, scratch)
-        print(FORMATS[request.output](outcomes))
+        write_document(f"{FORMATS[request.output](outcomes)}\n")
         if output is not None:
             _write(outcomes, output, with_results=request.test_output is not None)
     return 0 if all(each.passed for each in outcomes) else FAILED
@@ -251,7 +250,7 @@ async def _on_cluster(bundle: LoadedBundle, chosen: Configuration, request: Requ
         finally:
             line.end()
             if request.skip_cleanup:
-                print(f"kept in namespace {run.namespace}: pods and ConfigMaps {run.name}-*", file=sys.stderr)
+                say(f"kept in namespace {run.namespace}: pods and ConfigMaps {run.name}-*", err=True)
 
 
 async def _packer(client: Client, request: Request) -> Packer:

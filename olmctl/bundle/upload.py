@@ -11,7 +11,7 @@ from olmctl.commands import FAILED, NOT_FOUND, REFUSED, CommandError
 from olmctl.operators.session import on_cluster
 from olmctl.questions.operator_state import text_at
 from olmctl.questions.session import Session
-from olmctl.terminal_output import ProgressLine
+from olmctl.terminal_output import ProgressLine, say
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.content import SourceType
 from olmkit.api.meta import Object
@@ -30,7 +30,7 @@ async def upload(session: Session, name: str, path: str) -> int:
         is_new = await send(session, name, archive, has_digest=bool(wanted))
     finally:
         line.end()
-    print(sent(name, is_new=is_new))
+    say(sent(name, is_new=is_new))
     return 0
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import resource
 import signal
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -23,6 +22,7 @@ from typing import Any
 import click
 
 from olmctl.commands import FAILED
+from olmctl.terminal_output import say, write_document
 from olmctl.validation.checks import LOAD, Options, validated
 from olmctl.validation.file_tree import TooLarge, read_tree
 from olmctl.validation.finding import ERROR, Finding
@@ -72,15 +72,15 @@ def validate(
     for result in _results(jobs):
         results.append(result)
         if output == "json":
-            sys.stdout.write(json.line(result))
+            write_document(json.line(result))
         elif output is None:
-            sys.stdout.writelines(f"{line}\n" for line in text.lines(result))
+            write_document("".join(f"{line}\n" for line in text.lines(result)))
     if output is None and len(results) > 1:
-        print(f"\n{text.summary(results)}")
+        say(f"\n{text.summary(results)}")
     elif output in ("sarif", "junit"):
         from olmctl.validation.output import junit, sarif
 
-        sys.stdout.write(sarif.write(results) if output == "sarif" else junit.write(results))
+        write_document(sarif.write(results) if output == "sarif" else junit.write(results))
     return 0 if all(each.passed for each in results) else FAILED
 
 
@@ -103,7 +103,7 @@ def list_validators() -> int:
         rows.append((each.name, ",".join(f"{key}={value}" for key, value in each.labels.items()), each.description))
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     for name, labels, description in rows:
-        print(f"{name:{widths[0]}}   {labels:{widths[1]}}   {description}")
+        say(f"{name:{widths[0]}}   {labels:{widths[1]}}   {description}")
     return 0
 
 

@@ -25,6 +25,7 @@ from olmctl.authoring.template_addition import add_to_template
 from olmctl.commands import FAILED, WRONG_USAGE, CommandError, warn
 from olmctl.file_replacement import locked
 from olmctl.terminal import clean_lines
+from olmctl.terminal_output import say
 from olmkit.fbc.bundle_files import BadBundleFiles, read_registry
 from olmkit.fbc.checks.pull_specs import pull_spec_error
 from olmkit.fbc.errors import BadBlob, BadDocument
@@ -151,7 +152,7 @@ def _change(source: _Source, image: str, request: Request) -> None:
     except Refused as error:
         raise CommandError(FAILED, str(error)) from None
     if addition.is_empty:
-        print(f"{bundle.name} unchanged")
+        say(f"{bundle.name} unchanged")
         return
     was_invalid = state.package is not None and bool(found.error())
     found.apply(addition, bundle)
@@ -161,9 +162,9 @@ def _change(source: _Source, image: str, request: Request) -> None:
         raise CommandError(FAILED, clean_lines(text))
     written = found.write()
     for note in addition.notes or (f"{bundle.name} of {bundle.package}",):
-        print(note)
+        say(note)
     for path in written:
-        print(f"{path} written")
+        say(f"{path} written")
 
 
 def _change_template(source: _Source, image: str, request: Request, path: Path) -> None:
@@ -175,12 +176,12 @@ def _change_template(source: _Source, image: str, request: Request, path: Path) 
     except (Refused, BadTemplate, BadDocument, BadBlob, NotEditable) as error:
         raise CommandError(FAILED, clean_lines(f"{path}: {error}")) from None
     if not change.notes:
-        print(f"{bundle.name} unchanged")
+        say(f"{bundle.name} unchanged")
         return
     write_file(path, change.text.text)
     for note in change.notes:
-        print(note)
-    print(f"{path} written")
+        say(note)
+    say(f"{path} written")
 
 
 def _by_digest(source: _Source, request: Request) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from difflib import get_close_matches
@@ -13,6 +12,7 @@ from olmctl.authoring.directory import read_directory
 from olmctl.authoring.graph_drawing import DrawingInput
 from olmctl.commands import fail
 from olmctl.terminal import clean_lines
+from olmctl.terminal_output import write_document
 from olmkit.fbc import catalog
 from olmkit.fbc.blobs import Blob
 from olmkit.fbc.errors import BadBlob, BadCatalog
@@ -42,7 +42,7 @@ def graph(directory: str, package: str, channel: str | None, output: str) -> int
         if channel not in names:
             return fail(_unknown("channel", channel, f"package {quoted(package)}", names))
         parts = replace(parts, channels=[each for each in parts.channels if each.name == channel])
-    sys.stdout.write(clean_lines(WRITERS[output](graph_drawing.draw(package, parts))))
+    write_document(clean_lines(WRITERS[output](graph_drawing.draw(package, parts))))
     return 0
 
 

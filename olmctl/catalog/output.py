@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from tempfile import SpooledTemporaryFile
 from typing import Any
 
 from olmctl.authoring.serialize import Format, serialize, written_place
+from olmctl.terminal_output import write_document
 from olmkit.fbc.blobs import Blob
 
 MAX_MEMORY_BYTES = 32 * 1024 * 1024
@@ -17,7 +17,7 @@ MAX_MEMORY_BYTES = 32 * 1024 * 1024
 def print_documents(values: Iterable[Mapping[str, Any]], form: Format) -> None:
     """Write the documents to standard output. The caller flushes it."""
     for value in values:
-        _print(serialize(value, form))
+        write_document(serialize(value, form))
 
 
 def print_sorted(blobs: Iterable[Blob], form: Format) -> None:
@@ -33,12 +33,4 @@ def print_sorted(blobs: Iterable[Blob], form: Format) -> None:
             found.append((written_place(blob), start, len(text)))
         for _, start, length in sorted(found, key=lambda each: each[0]):
             file.seek(start)
-            _print(file.read(length))
-
-
-def _print(document: bytes) -> None:
-    """Write a document. On a terminal the stream escapes what would control it; elsewhere the bytes are written as they are."""
-    if sys.stdout.isatty():
-        sys.stdout.write(document.decode())
-    else:
-        sys.stdout.buffer.write(document)
+            write_document(file.read(length))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import yaml
 from olmctl.authoring.catalog_validation import ValidationFailure
 from olmctl.authoring.catalog_validation import validate as validate_directory
 from olmctl.commands import fail
+from olmctl.terminal_output import say, write_document
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.yaml_dumper import UNLIMITED_WIDTH, TreeDumper
 
@@ -30,9 +30,9 @@ def validate(directory: str, output: str) -> int:
         return fail(f"invalid --output value {quoted(output)}, expected (json|yaml)")
     failure = validate_directory(root)
     if output:
-        print(_formatted(failure, output))
+        write_document(f"{_formatted(failure, output)}\n")
     elif failure:
-        print(failure.opm_message, *([f"in {failure.place}"] if failure.place else []), sep="\n", file=sys.stderr)
+        say("\n".join((failure.opm_message, *([f"in {failure.place}"] if failure.place else []))), err=True)
     return 1 if failure else 0
 
 

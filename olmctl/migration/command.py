@@ -19,6 +19,7 @@ from olmctl.migration.undo import Undo, too_late
 from olmctl.migration.v0 import OlmV0, text
 from olmctl.operators.session import on_cluster
 from olmctl.questions.session import Session
+from olmctl.terminal_output import say
 from olmkit.api.meta import Object
 
 
@@ -139,7 +140,7 @@ async def _move(
     request: Request,
 ) -> None:
     if not moved and not interrupted:
-        click.echo("There is nothing to move")
+        say("There is nothing to move")
         await start(session)
         return
     try:
@@ -152,7 +153,7 @@ async def _move(
                 await Move(session, each, request.seconds).run()
         if request.is_held:
             commands = " ".join(each.package for each in moved)
-            click.echo(f"Held: `olm migrate v0 {commands}` deletes the objects of OLM v0, --undo gives everything back")
+            say(f"Held: `olm migrate v0 {commands}` deletes the objects of OLM v0, --undo gives everything back")
             return
         versions = {each.package: each.version for each in moved if each.version is not None}
         for package, version in {**interrupted, **versions}.items():

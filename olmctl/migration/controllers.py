@@ -10,12 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-import click
-
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
 from olmctl.migration.marks import MARK
 from olmctl.migration.v0 import COPIED_FROM, SERVICE_VERSIONS, SUBSCRIPTIONS, at, full_name, name_of, namespace_of, text
 from olmctl.questions.session import Session
+from olmctl.terminal_output import say
 from olmkit.api import operators
 from olmkit.api.meta import Kind, Object, unchanged_precondition
 from olmkit.api.operators import MIGRATIONS_ANNOTATION, REPLICAS_ANNOTATION
@@ -74,9 +73,7 @@ async def require_stopped(session: Session) -> None:
     running = sorted(full_name(each) for each in found if is_running(each))
     if not found:
         names = " and ".join(NAMES)
-        click.echo(
-            f"note: no Deployments {names} are found: the controllers of OLM v0 must not run meanwhile", err=True
-        )
+        say(f"note: no Deployments {names} are found: the controllers of OLM v0 must not run meanwhile", err=True)
     doubtful = sorted(
         full_name(each) for each in others if is_running(each) and name_of(each) not in map(name_of, found)
     )
@@ -89,7 +86,7 @@ async def require_stopped(session: Session) -> None:
     if others:
         names = ", ".join(sorted(map(full_name, others)))
         why = "its service account may not update ClusterServiceVersions"
-        click.echo(f"note: not of OLM v0, and left as it is: Deployment {names}: {why}", err=True)
+        say(f"note: not of OLM v0, and left as it is: Deployment {names}: {why}", err=True)
     if running:
         why = "they would install again, or delete, what is taken from OLM v0"
         text_ = f"the controllers of OLM v0 run ({', '.join(running)}): {why}"
@@ -115,7 +112,7 @@ async def _scale_down(session: Session) -> None:
             metadata = {**unchanged_precondition(each), "annotations": annotations}
             change = {"metadata": metadata, "spec": {"replicas": 0}}
             await session.client.patch(DEPLOYMENTS, name_of(each), change, namespace_of(each))
-            click.echo(f"Deployment {full_name(each)} is stopped")
+            say(f"Deployment {full_name(each)} is stopped")
 
 
 async def start(session: Session) -> None:
@@ -131,7 +128,7 @@ async def _start(session: Session) -> None:
     held = await packages_between(session, stopped)
     if held:
         names = ", ".join(held)
-        click.echo(f"The controllers of OLM v0 stay stopped: {names}; --undo gives a package back", err=True)
+        say(f"The controllers of OLM v0 stay stopped: {names}; --undo gives a package back", err=True)
         return
     for each in stopped:
         change = {
@@ -142,7 +139,7 @@ async def _start(session: Session) -> None:
             "spec": {"replicas": _replicas_before(each)},
         }
         await session.client.patch(DEPLOYMENTS, name_of(each), change, namespace_of(each))
-        click.echo(f"Deployment {full_name(each)} is started again")
+        say(f"Deployment {full_name(each)} is started again")
 
 
 def _replicas_before(deployment: Object) -> int:

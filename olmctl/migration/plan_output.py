@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
-
-import click
 
 from olmctl.migration.catalog_sources import CatalogPlan
 from olmctl.migration.packages import MigrationPlan, PackagePlan, version_of
@@ -13,6 +10,7 @@ from olmctl.migration.v0 import at, full_name, name_of, text, texts
 from olmctl.object_text import as_yaml, object_list
 from olmctl.operators.output import Column, print_object, print_table
 from olmctl.terminal import clean
+from olmctl.terminal_output import say, write_document
 from olmkit.api.meta import Object
 
 _PACKAGES = [
@@ -38,7 +36,7 @@ def print_documents(objects: Sequence[Object], form: str) -> None:
     if form == "json":
         print_object(object_list(objects), form)
     else:
-        sys.stdout.write("---\n".join(map(as_yaml, objects)))
+        write_document("---\n".join(map(as_yaml, objects)))
 
 
 def print_plan(plan: MigrationPlan, packages: Sequence[PackagePlan], *, with_rest: bool) -> None:
@@ -46,11 +44,11 @@ def print_plan(plan: MigrationPlan, packages: Sequence[PackagePlan], *, with_res
     if packages:
         print_table(_PACKAGES, map(_package_row, packages))
     else:
-        print("There are no Subscriptions.")
+        say("There are no Subscriptions.")
     used = {each.catalog.source for each in packages if each.catalog is not None}
     catalogs = [each for source, each in plan.catalogs.items() if with_rest or source in used]
     if catalogs:
-        print()
+        say()
         print_table(_CATALOGS, map(_catalog_row, catalogs))
     rest = plan.rest if with_rest else ()
     _print_list("Not carried over:", (*_problems(packages), *_catalog_problems(catalogs, packages), *rest))
@@ -99,6 +97,6 @@ def _notes(packages: Iterable[PackagePlan]) -> Iterator[tuple[str, str]]:
 
 def _print_list(title: str, entries: Sequence[tuple[str, str]]) -> None:
     if entries:
-        click.echo(f"\n{title}")
+        say(f"\n{title}")
         for subject, sentence in entries:
-            click.echo(f"  {clean(subject)}: {clean(sentence)}")
+            say(f"  {clean(subject)}: {clean(sentence)}")

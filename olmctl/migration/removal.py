@@ -16,8 +16,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-import click
-
 from olmctl.commands import FAILED, TIMED_OUT, CommandError
 from olmctl.migration.controllers import DEPLOYMENTS, is_noted, note_begun, note_ended, require_stopped
 from olmctl.migration.marks import MARK, OWNER, OWNER_KIND, OWNER_NAMESPACE, REMOVING, Installation, record_of, unmarked
@@ -47,6 +45,7 @@ from olmctl.questions.install import operator_name
 from olmctl.questions.installed_objects import bundle_deployment_of
 from olmctl.questions.operator_state import is_observed, is_true
 from olmctl.questions.session import Session
+from olmctl.terminal_output import say
 from olmkit.api import operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object, unchanged_precondition
@@ -133,7 +132,7 @@ class Removal:
         await self._unmark(installation)
         await self._delete_version(self.version)
         await note_ended(self.session, self.version, self.package)
-        click.echo(f"{self.package}: nothing of OLM v0 is left")
+        say(f"{self.package}: nothing of OLM v0 is left")
 
     def _subscriptions(self) -> list[Object]:
         """The Subscriptions of the package. Raises CommandError if OLM v0 has installed another version meanwhile."""
@@ -166,7 +165,7 @@ class Removal:
         except NotFound:
             return
         where = full_name(obj) if namespace else name_of(obj)
-        click.echo(f"{kind.kind} {where} deleted")
+        say(f"{kind.kind} {where} deleted")
 
     async def _delete_install_plans(self) -> None:
         """Delete those that are about nothing that OLM v0 still has."""
@@ -204,7 +203,7 @@ class Removal:
         except NotFound:
             return
         await self._until_gone(version)
-        click.echo(f"{SERVICE_VERSIONS.kind} {full_name(version)} deleted")
+        say(f"{SERVICE_VERSIONS.kind} {full_name(version)} deleted")
 
     async def _live(self, version: Object) -> Object | None:
         """The ClusterServiceVersion as it is; None if it is gone."""
@@ -239,7 +238,7 @@ class Removal:
             else:
                 left.append(each)
         if left:
-            click.echo(f"note: not in the bundle, and left as it is: {', '.join(map(str, left))}", err=True)
+            say(f"note: not in the bundle, and left as it is: {', '.join(map(str, left))}", err=True)
         components = await component_list(self.session, installation)
         if components is not None:
             await self._delete(COMPONENTS, components)

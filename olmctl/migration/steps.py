@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import click
-
 from olmctl.commands import FAILED, REFUSED, CommandError
 from olmctl.migration.controllers import DEPLOYMENTS, MAX_PATCHES, is_noted, note_begun, note_ended, require_stopped
 from olmctl.migration.marks import DEPLOYMENT, MARK, Installation, detached, record_of, template_digest
@@ -31,6 +29,7 @@ from olmctl.questions.operator_state import condition, is_observed, is_true, tex
 from olmctl.questions.packages import check_channel
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
+from olmctl.terminal_output import say
 from olmkit.api import catalogs, operators
 from olmkit.api.meta import Kind, Object, unchanged_precondition
 from olmkit.errors import Conflict, NotFound
@@ -53,14 +52,14 @@ class Move:
         if operator is not None and text(operator, "metadata", "labels", MARK) == self.plan.package:
             installed = text(operator, "status", "installed", "version")
             if is_later_version(installed, version_of(self.plan.version or {})):
-                click.echo(f"{self.plan.package}: its Operator has been upgraded to {installed}")
+                say(f"{self.plan.package}: its Operator has been upgraded to {installed}")
                 return
             operator = None  # applied again as planned
         found = await self._begin(is_new=operator is None)
         version = text(self.plan.subscription, "status", "installedCSV")
         installation = installation_of(found, self.plan.package, self.plan.namespace, version)
         installation, objects = await owned_objects(self.session, found, installation)
-        click.echo(f"{self.plan.package}: {len(objects)} objects are taken from OLM v0")
+        say(f"{self.plan.package}: {len(objects)} objects are taken from OLM v0")
         for each in objects:
             await take(self.session, each, installation)
         if operator is None:
@@ -132,9 +131,9 @@ class Move:
         if catalog.manifest is not None:
             try:
                 await self.session.client.create(catalogs.KIND, catalog.manifest)
-                click.echo(f"Catalog {catalog.name} created")
+                say(f"Catalog {catalog.name} created")
             except Conflict:
-                click.echo(f"Catalog {catalog.name} exists")
+                say(f"Catalog {catalog.name} exists")
         await self._wait_for_catalog(catalog.name)
         entries = await offered_entries(self.session, self.plan.package, catalog.name)
         check_channel(entries, text(self.plan.operator, "spec", "channel"))
@@ -162,7 +161,7 @@ class Move:
 
     async def _create_operator(self) -> None:
         await apply_operator(self.session, self._manifest(), is_forced=False)
-        click.echo(f"Operator {self.plan.name} takes them over")
+        say(f"Operator {self.plan.name} takes them over")
 
     async def _report_pods(self, objects: list[Found]) -> None:
         """Say of each Deployment whether its pods are those that OLM v0 started."""
@@ -172,9 +171,9 @@ class Move:
                 live = await self.session.client.get(DEPLOYMENTS, name_of(each.obj), namespace_of(each.obj))
                 record = record_of(live)
                 if record is not None and record.template == template_digest(live):
-                    click.echo(f"Deployment {name}: its pods have not been restarted")
+                    say(f"Deployment {name}: its pods have not been restarted")
                 elif record is not None:
-                    click.echo(f"warning: Deployment {name}: its pod template has changed", err=True)
+                    say(f"warning: Deployment {name}: its pod template has changed", err=True)
 
 
 def without_mark(obj: Object) -> Object | None:

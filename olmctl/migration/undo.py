@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import click
-
 from olmctl.commands import REFUSED, CommandError
 from olmctl.migration.controllers import note_ended, require_stopped
 from olmctl.migration.marks import MARK, is_created_by, marked_new, marked_since, record_of, restored
@@ -30,6 +28,7 @@ from olmctl.questions.installed_objects import bundle_deployment_of, installed_o
 from olmctl.questions.operator_state import is_terminating
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
+from olmctl.terminal_output import say
 from olmkit.api import bundledeployments, customresourcedefinitions, operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object
@@ -70,7 +69,7 @@ class Undo:
         given_back = sum([await self.give_back(each, uids) for each in objects])
         await change(self.session, SERVICE_VERSIONS, version, without_mark)
         await note_ended(self.session, version, self.plan.package)
-        click.echo(f"{self.plan.package}: OLM v0 has {given_back} objects again")
+        say(f"{self.plan.package}: OLM v0 has {given_back} objects again")
 
     async def _delete_operator(self) -> None:
         """Delete the Operator, and nothing of what it has installed."""
@@ -169,7 +168,7 @@ class Undo:
             return False
         if record is not None and record.is_new:
             why = "its record says that the migration has created it, which it has not: it is left as it is"
-            click.echo(f"warning: {clean(str(found))}: {why}", err=True)
+            say(f"warning: {clean(str(found))}: {why}", err=True)
 
         def patch(obj: Object) -> Object | None:
             return restored(obj, version_uids) if MARK in (at(obj, "metadata", "labels") or {}) else None

@@ -27,6 +27,7 @@ from olmctl.questions.operator_state import (
 from olmctl.questions.session import Session
 from olmctl.questions.upgrade import approval_patch
 from olmctl.terminal import clean
+from olmctl.terminal_output import say
 from olmkit.api import operators
 from olmkit.api.meta import Object
 from olmkit.api.operators import Reason
@@ -48,9 +49,9 @@ async def approve(
         if not force:
             await check_approval(session, found, options)
         await approve_version(session, found, pending)
-        print(f"{RESOURCE}/{operator} approved: version {clean(pending)}")
+        say(f"{RESOURCE}/{operator} approved: version {clean(pending)}")
     else:
-        print(f"{RESOURCE}/{operator} {_nothing_to_approve(found, is_awaited=wait)}")
+        say(f"{RESOURCE}/{operator} {_nothing_to_approve(found, is_awaited=wait)}")
     return await wait_for_operator(session, operator, seconds, pending) if wait else 0
 
 

@@ -13,6 +13,7 @@ from olmctl.questions.package import channels
 from olmctl.questions.packages import with_summary
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
+from olmctl.terminal_output import say
 from olmkit.api.meta import Object
 
 MAX_ITEMS = 20
@@ -39,7 +40,7 @@ async def show_contents(
         print_object(as_value(found), output)
     else:
         for line in lines(found):
-            print(line)
+            say(line)
     return 0
 
 

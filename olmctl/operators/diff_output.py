@@ -18,7 +18,7 @@ from olmctl.diff.problem_groups import problem_groups
 from olmctl.object_text import as_yaml
 from olmctl.questions.difference import Difference
 from olmctl.terminal import clean
-from olmctl.terminal_output import coloured
+from olmctl.terminal_output import coloured, write_document
 from olmkit.api.meta import Object
 from olmkit.crd_safety.problem import Problem
 from rukpak.format.bundle import Body
@@ -36,10 +36,11 @@ def print_text(found: Difference, *, is_full: bool) -> None:
         text = (
             f"{found.new_version} is installed" if is_same else f"{found.old_version or NOTHING} -> {found.new_version}"
         )
-        print(coloured(f"# {clean(f'{found.operator}: {text}')}: nothing would change", _COLOURS["#"]))
+        text = f"# {clean(f'{found.operator}: {text}')}: nothing would change"
+        write_document(f"{coloured(text, _COLOURS['#'])}\n")
         return
     for line in (*_summary(found), *(_hunks(found) if is_full else _names(found))):
-        print(coloured(line, _COLOURS[line[0]]) if line[:1] in _COLOURS else line)
+        write_document((coloured(line, _COLOURS[line[0]]) if line[:1] in _COLOURS else line) + "\n")
 
 
 def as_value(found: Difference, *, is_full: bool) -> Object:

@@ -20,6 +20,7 @@ from olmctl.questions.own_fields import own_spec
 from olmctl.questions.packages import package_objects
 from olmctl.questions.session import FIELD_MANAGER, Session
 from olmctl.terminal import clean
+from olmctl.terminal_output import say
 from olmkit.api import operators
 from olmkit.api.meta import Object
 
@@ -36,7 +37,7 @@ async def exclude(session: Session, operator: str, version: str, is_undone: bool
         text = await _permit(session, found, entry, is_forced=is_forced) if entry else f"unchanged: permits {version}"
     else:
         text = f"unchanged: excludes {entry}" if entry else await _exclude(session, found, version)
-    print(f"{RESOURCE}/{operator} {clean(text)}")
+    say(f"{RESOURCE}/{operator} {clean(text)}")
     return 0
 
 

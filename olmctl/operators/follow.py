@@ -21,7 +21,7 @@ from olmctl.questions.operator_state import (
 )
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
-from olmctl.terminal_output import ProgressLine
+from olmctl.terminal_output import ProgressLine, say
 from olmkit.api import operators
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import Gone, Unavailable
@@ -90,7 +90,7 @@ async def wait_for_operator(
     await follow(session, operators.KIND, name, session.time.deadline(seconds), message, late)
     if last.needs_a_person:
         raise ended_by(name, last)
-    print(f"{RESOURCE}/{name} installed: {clean(last.message)}")
+    say(f"{RESOURCE}/{name} installed: {clean(last.message)}")
     return 0
 
 
@@ -131,7 +131,7 @@ async def wait_until_gone(
     for name in names:
         late = f"not deleted within {seconds:g} seconds: {{}}"
         await follow(session, deleted.kind, name, deadline, message, late)
-        print(f"{deleted.resource}/{name} deleted", flush=True)
+        say(f"{deleted.resource}/{name} deleted", flush=True)
 
 
 async def follow(

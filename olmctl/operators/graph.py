@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
 from olmctl.catalog.graph import WRITERS
 from olmctl.commands import warn
 from olmctl.operators.session import on_cluster
 from olmctl.questions.graph import package_graph
 from olmctl.questions.session import Session
 from olmctl.terminal import clean_lines
+from olmctl.terminal_output import write_document
 
 
 @on_cluster
@@ -18,5 +17,5 @@ async def graph(session: Session, name_or_package: str, catalog: str | None, cha
     found = await package_graph(session, name_or_package, catalog, channel)
     for each in found.warnings:
         warn(each)
-    sys.stdout.write(clean_lines(WRITERS[output](found.drawing)))
+    write_document(clean_lines(WRITERS[output](found.drawing)))
     return 0

@@ -18,6 +18,7 @@ from olmctl.questions.adoption import adoption_of
 from olmctl.questions.install import InstallRequest, existing_operator, install_check, install_request
 from olmctl.questions.operator_state import is_terminating, is_true, obstacle
 from olmctl.questions.session import FIELD_MANAGER, Session
+from olmctl.terminal_output import say
 from olmkit.api import bundledeployments, operators
 from olmkit.api.meta import Object
 from olmkit.api.operators import ConditionType
@@ -78,7 +79,7 @@ async def _prepare(
 
 def _print_notes(notes: Iterable[str]) -> None:
     for each in notes:
-        click.echo(f"note: {each}", err=True)
+        say(f"note: {each}", err=True)
 
 
 async def apply_operator(session: Session, body: Object, *, is_forced: bool, is_dry_run: bool = False) -> Object:
@@ -103,10 +104,10 @@ def _print(request: InstallRequest, previous: Object | None, applied: Object, op
     if output in ("json", "yaml"):
         print_object(without_managed_fields(applied), output)
     elif output == "name":
-        print(f"{RESOURCE}/{request.name}")
+        say(f"{RESOURCE}/{request.name}")
     else:
         taken_over = previous is not None and is_dependency(previous)
         is_same = not taken_over and previous is not None and previous["spec"] == applied["spec"]
         verb = "created" if previous is None else "unchanged" if is_same else "configured"
         notes = " (server dry run)" * bool(options["dry_run"]) + f": {TAKEN_OVER}" * taken_over
-        print(f"{RESOURCE}/{request.name} {verb}{notes}")
+        say(f"{RESOURCE}/{request.name} {verb}{notes}")

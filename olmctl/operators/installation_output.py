@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import click
-
 from olmctl.operators.output import Column, age, print_table
 from olmctl.questions.left_installations import LeftInstallation
 from olmctl.questions.operator_state import condition, is_true, part, state, text_at
+from olmctl.terminal_output import say
 from olmkit.api.bundledeployments import VERSION_ANNOTATION
 from olmkit.api.content import SourceType
 from olmkit.api.meta import Object
@@ -31,7 +30,7 @@ def print_installations(found: Iterable[LeftInstallation], *, is_wide: bool, hea
     """Print a table, after an empty line unless it is the first; nothing if there are none."""
     if rows := [_row(each) for each in found]:
         if not is_first:
-            print()
+            say()
         print_table(_COLUMNS, rows, is_wide=is_wide, headers=headers)
 
 
@@ -52,7 +51,7 @@ def _row(each: LeftInstallation) -> tuple[object, ...]:
 def report_left_installations(found: Iterable[LeftInstallation]) -> None:
     """Name each on stderr, with the command that takes it over."""
     for each in found:
-        click.echo(f"note: {each.sentence}", err=True)
+        say(f"note: {each.sentence}", err=True)
 
 
 def facts(each: LeftInstallation) -> Iterator[tuple[str, str]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import click
-
 from olmctl.commands import warn
 from olmctl.object_text import object_list, without_managed_fields
 from olmctl.operators.installation_output import print_installations, report_left_installations
@@ -12,6 +10,7 @@ from olmctl.operators.session import on_cluster
 from olmctl.questions.left_installations import unowned_installations
 from olmctl.questions.operators import OperatorRow, all_operators
 from olmctl.questions.session import Session
+from olmctl.terminal_output import say
 from olmkit.api import operators
 from olmkit.errors import Forbidden
 
@@ -46,9 +45,9 @@ async def list_operators(session: Session, output: str | None, no_headers: bool)
         print_object(object_list(map(without_managed_fields, found.operators)), output)
     elif output == "name":
         for each in found.operators:
-            print(f"{RESOURCE}/{each['metadata']['name']}")
+            say(f"{RESOURCE}/{each['metadata']['name']}")
     elif not found.operators:
-        click.echo("No Operators found. `olm search` lists what can be installed.", err=True)
+        say("No Operators found. `olm search` lists what can be installed.", err=True)
     else:
         rows = (_row(OperatorRow.of(each)) for each in found.operators)
         print_table(_COLUMNS, rows, is_wide=output == "wide", headers=not no_headers)

@@ -5,7 +5,6 @@ Text of catalogs and of the cluster is shown without characters that control a t
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,7 +12,7 @@ from typing import Any
 
 from olmctl.object_text import as_json, as_yaml
 from olmctl.terminal import clean, width
-from olmctl.terminal_output import coloured
+from olmctl.terminal_output import coloured, write_document
 
 NONE = "<none>"
 """The text that kubectl shows in a cell without a value."""
@@ -55,7 +54,7 @@ def print_table(
             is_status = columns[shown[place]].is_status and (number > 0 or not headers)
             padding = " " * (widths[place] - width(text)) if place < len(line) - 1 else ""
             cells.append((coloured(text, _COLOURS.get(text, "yellow")) if is_status else text) + padding)
-        print(_SEPARATOR.join(cells).rstrip())
+        write_document(f"{_SEPARATOR.join(cells).rstrip()}\n")
 
 
 def _cell(value: object) -> str:
@@ -66,7 +65,7 @@ def _cell(value: object) -> str:
 
 def print_object(value: Any, form: str) -> None:
     """Print a value as JSON or YAML."""
-    sys.stdout.write(as_json(value) if form == "json" else as_yaml(value))
+    write_document(as_json(value) if form == "json" else as_yaml(value))
 
 
 def age(timestamp: str, now: datetime | None = None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from olmctl.operators.output import Column, age, print_table
+from olmctl.terminal_output import say
 from olmkit.api.meta import Object
 
 _COLUMNS = (
@@ -20,7 +21,7 @@ _COLUMNS = (
 def print_revisions(operators: Sequence[Object]) -> None:
     """Print the values of with_revisions() as a table, the newest revision of each Operator first. Nothing if there is none."""
     if rows := [row for each in operators for row in _rows(each)]:
-        print()
+        say()
         print_table(_COLUMNS, rows)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import click
-
 from olmctl.commands import NOT_FOUND, CommandError, warn
 from olmctl.operators.installation_output import report_left_installations
 from olmctl.operators.output import Column, print_object, print_table
@@ -15,6 +13,7 @@ from olmctl.questions.operator_state import text_at
 from olmctl.questions.packages import PackageEntry
 from olmctl.questions.session import Session
 from olmctl.terminal import clean, shorten
+from olmctl.terminal_output import say
 from olmkit.api import packages
 
 MAX_DESCRIPTION_LENGTH = 60
@@ -42,11 +41,11 @@ async def search(session: Session, word: str | None, output: str | None, no_head
         raise CommandError(NOT_FOUND, f"no package matches {word}: {found.hint}")
     if output == "name":
         for each in found.packages:
-            print(f"{RESOURCE}/{each.obj['metadata']['name']}")
+            say(f"{RESOURCE}/{each.obj['metadata']['name']}")
     elif output in ("json", "yaml"):
         print_object({"packages": [package_value(each, found.operators) for each in found.packages]}, output)
     elif not found.packages:
-        click.echo(f"No packages found: {await no_packages_text(session)}.", err=True)
+        say(f"No packages found: {await no_packages_text(session)}.", err=True)
     else:
         rows = [_row(each, found) for each in found.packages]
         print_table(_COLUMNS, rows, is_wide=output == "wide", headers=not no_headers)

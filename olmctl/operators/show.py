@@ -14,6 +14,7 @@ from olmctl.questions.package import PackageDetails, channels, description, deta
 from olmctl.questions.packages import PackageEntry
 from olmctl.questions.session import Session
 from olmctl.terminal import clean, clean_lines
+from olmctl.terminal_output import say
 
 _COLUMNS = (Column("CHANNEL"), Column("HEAD"), Column("VERSION"), Column("ENTRIES"))
 
@@ -37,7 +38,7 @@ async def show(
         return 0
     for number, entry in enumerate(found.entries):
         if number:
-            print()
+            say()
         _print(entry, found)
     print_revisions(found.revisions)
     return 0
@@ -46,8 +47,8 @@ async def show(
 def _print(entry: PackageEntry, found: PackageDetails) -> None:
     for name, text in _facts(entry, found):
         if text:
-            print(f"{name + ':':<14} {clean(text)}")
-    print()
+            say(f"{name + ':':<14} {clean(text)}")
+    say()
     rows = [
         (f"{each.name} (default)" if each.is_default else each.name, each.head, each.version, each.entries)
         for each in channels(entry)
@@ -55,7 +56,7 @@ def _print(entry: PackageEntry, found: PackageDetails) -> None:
     print_table(_COLUMNS, rows)
     text = clean_lines(description(entry)).strip()
     if text:
-        print(f"\n{text}")
+        say(f"\n{text}")
 
 
 def _facts(entry: PackageEntry, found: PackageDetails) -> Iterator[tuple[str, str]]:

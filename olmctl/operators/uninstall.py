@@ -13,6 +13,7 @@ from olmctl.operators.session import on_cluster
 from olmctl.questions.left_installations import operator_named
 from olmctl.questions.removal import removal_of
 from olmctl.questions.session import Session
+from olmctl.terminal_output import say
 from olmkit.api import operators
 
 
@@ -24,7 +25,7 @@ async def uninstall(
     found = await operator_named(session, operator)
     removal = await removal_of(session, found)
     for line in removal.lines:
-        click.echo(line, err=not dry_run)
+        say(line, err=not dry_run)
     if dry_run:
         return 0
     if not is_confirmed:
@@ -33,7 +34,7 @@ async def uninstall(
     if wait:
         await wait_until_gone(session, (operator, *removal.dependencies), seconds)
     else:
-        print(f"{RESOURCE}/{operator} deletion requested")
+        say(f"{RESOURCE}/{operator} deletion requested")
     return 0
 
 

@@ -25,6 +25,7 @@ from olmctl.questions.own_fields import own_fields
 from olmctl.questions.session import Session
 from olmctl.questions.upgrade import changed, check_changes, has_no_upgrades, newer_version, nothing_to_do
 from olmctl.terminal import clean
+from olmctl.terminal_output import say
 from olmkit.api import operators
 from olmkit.api.meta import Object
 from olmkit.api.operator_condition_names import GROUP, PLURAL, UPGRADEABLE
@@ -47,18 +48,18 @@ async def upgrade(session: Session, operator: str, force: bool, **options: Any) 
     version = ""
     overridden = await override_hold(session, found) if force else ""
     if overridden:
-        print(f"{PLURAL}.{GROUP}/{clean(overridden)} overridden: {UPGRADEABLE}")
+        say(f"{PLURAL}.{GROUP}/{clean(overridden)} overridden: {UPGRADEABLE}")
     if changes or settings:
         await _change(session, found, changes, settings, is_forced=force)
         texts = [_change_text(found, key, value) for key, value in changes.items()]
         shown = ", ".join([*texts, *_settings_texts(found, settings)])
-        print(f"{RESOURCE}/{operator} configured: {shown}{f'; {TAKEN_OVER}' if is_dependency(found) else ''}")
+        say(f"{RESOURCE}/{operator} configured: {shown}{f'; {TAKEN_OVER}' if is_dependency(found) else ''}")
     elif awaits_approval(found):
         version = available_version(found)
         if not force:
             await check_approval(session, found, options)
         await approve_version(session, found, version)
-        print(f"{RESOURCE}/{operator} approved: version {clean(version)}")
+        say(f"{RESOURCE}/{operator} approved: version {clean(version)}")
     elif not overridden:
         is_asked = any(options[key] not in (None, ()) for key in _ASKED)
         _report_unchanged(found, is_asked=is_asked, is_awaited=options["wait"])
@@ -128,4 +129,4 @@ def _report_unchanged(found: Object, *, is_asked: bool, is_awaited: bool) -> Non
     is_current = is_approved(found) or not (newer_version(found) or has_no_upgrades(found))
     if not in_the_way and not is_asked and not is_current:
         raise CommandError(status_of_waiting(found), f"{name} {text}")
-    print(f"{RESOURCE}/{name} {text}")
+    say(f"{RESOURCE}/{name} {text}")

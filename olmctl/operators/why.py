@@ -14,6 +14,7 @@ from olmctl.questions.why import ConditionRow, Why, condition_rows
 from olmctl.questions.why import trace as read_trace
 from olmctl.questions.why import why as explain
 from olmctl.terminal import clean
+from olmctl.terminal_output import say
 
 _COLUMNS = (Column("CONDITION"), Column("STATUS", is_status=True), Column("REASON"), Column("MESSAGE"))
 
@@ -49,8 +50,8 @@ def _print(found: Iterable[tuple[str, str]], conditions: Iterable[ConditionRow])
     """Print facts and conditions."""
     for name, value in found:
         if value:
-            print(f"{name + ':':<12} {clean(value)}")
-    print()
+            say(f"{name + ':':<12} {clean(value)}")
+    say()
     print_table(_COLUMNS, [(each.kind, each.status, each.reason, each.message) for each in conditions])
 
 

@@ -6,7 +6,6 @@ Everything is worked out and checked before the first file is written: a refusal
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,6 +25,7 @@ from olmctl.project.project_file import Project, read_project
 from olmctl.project.upgrade_edge import apply_edge, upgrade_edge
 from olmctl.project.written import object_files
 from olmctl.terminal import clean, clean_lines
+from olmctl.terminal_output import say, write_document
 from olmctl.validation.csv_rules import csv_faults
 from olmctl.validation.finding import ERROR, Finding
 from olmctl.validation.loaded_bundle import Document
@@ -327,7 +327,7 @@ def _write(flags: Flags, project: Project, made: _Generated | None) -> None:
 
 def _print_objects(made: _Generated) -> None:
     for text in (kubernetes_document(made.csv), *made.objects.values()):
-        sys.stdout.write(f"\n---\n{text.strip()}")
+        write_document(f"\n---\n{text.strip()}")
 
 
 def _was_generated(directory: Path) -> bool:
@@ -407,4 +407,4 @@ def _warn(lines: Iterable[str]) -> None:
 def _say(flags: Flags, lines: Sequence[str]) -> None:
     if not flags.quiet:
         for line in lines:
-            print(line, file=sys.stderr if flags.stdout else sys.stdout)
+            say(line, err=flags.stdout)

@@ -21,6 +21,7 @@ from olmctl.project.output import write_files
 from olmctl.project.project_file import read_project
 from olmctl.project.questions import QUESTIONS, BadAnswer, Question, trimmed
 from olmctl.terminal import clean, clean_lines
+from olmctl.terminal_output import say
 from olmkit.api.names import is_dns1123_label
 
 _PARTS: Final = ("default", "samples", "scorecard")
@@ -48,7 +49,7 @@ def init(package: str, kustomize_dir: str, **answers: str | None) -> int:
     if existing and path in files and any(line.lstrip().startswith("#") for line in path.read_text().splitlines()):
         warn(f"{path.as_posix()} is written anew, without its comments")
     for name in write_files(files, directory) or [f"{path.as_posix()} answers everything: nothing is"]:
-        print(f"{name} written")
+        say(f"{name} written")
     return 0
 
 
@@ -121,18 +122,18 @@ def _take_defaults(questions: list[Question], spec: dict[str, Any], package: str
 def _ask(question: Question, spec: dict[str, Any], package: str) -> None:
     """Ask until there is an answer that can be used."""
     while True:
-        click.echo(f"\n{question.prompt(package)}", nl=False, err=True)
+        say(f"\n{question.prompt(package)}", end="", err=True)
         line = sys.stdin.readline()
         if not line:
             raise click.Abort
         answer = trimmed(line) or question.default(package)
         if not answer and question.is_required:
-            click.echo("Input is required.", err=True)
+            say("Input is required.", err=True)
             continue
         try:
             question.apply(spec, answer)
         except BadAnswer as error:
-            click.echo(clean(str(error)), err=True)
+            say(clean(str(error)), err=True)
             continue
         return
 

@@ -8,7 +8,7 @@ from olmctl.commands import FAILED, TIMED_OUT, CommandError
 from olmctl.suite.controllers import NEVER, Controllers, now
 from olmctl.suite.objects import DEPLOYMENT, resource_name
 from olmctl.suite.watched import Watched
-from olmctl.terminal_output import ProgressLine
+from olmctl.terminal_output import ProgressLine, say
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
 
@@ -40,7 +40,7 @@ async def _delete(client: Client, controllers: Controllers, name: str) -> None:
         metadata = found["metadata"]
         with suppress(NotFound):
             await client.delete(DEPLOYMENT, name, metadata["namespace"], uid=metadata["uid"])
-        print(f"{resource_name(DEPLOYMENT, found)} deleted", flush=True)
+        say(f"{resource_name(DEPLOYMENT, found)} deleted", flush=True)
 
 
 async def check_stopped(controllers: Controllers, name: str) -> None:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
-
-import click
 
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError, warn
 from olmctl.operators.follow import RETRY_DELAY_SECONDS, versions_of
@@ -47,7 +44,7 @@ from olmctl.suite.running import with_leaders
 from olmctl.suite.status import exit_status, print_states
 from olmctl.suite.watched import Watched
 from olmctl.suite.web_console import SESSION_KEY_SECRET, key_command, make_session_key, with_console, with_own_console
-from olmctl.terminal_output import ProgressLine
+from olmctl.terminal_output import ProgressLine, say, write_document
 from olmkit.api.meta import Object
 from olmkit.errors import Conflict, Forbidden, NotFound, Unavailable
 from olmkit.runtime.client import Client
@@ -61,7 +58,7 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
     check_system_namespace(namespace)
     manifests = load_manifests(image, namespace, pull_secrets=pull_secrets)
     if export:
-        sys.stdout.write(documents(_exported(manifests, namespace, options).all))
+        write_document(documents(_exported(manifests, namespace, options).all))
         return 0
     client, seconds = session.client, options["seconds"]
     deadline = asyncio.get_running_loop().time() + seconds
@@ -87,7 +84,7 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
         return await _finish(session, manifests, leftovers)
     if leftovers:
         text = f"controllers of another version may still need {', '.join(map(name_of, leftovers))}"
-        click.echo(f"{text}: `olm suite install` deletes them when those of this version are available", err=True)
+        say(f"{text}: `olm suite install` deletes them when those of this version are available", err=True)
     return 0
 
 
@@ -97,14 +94,14 @@ def _exported(manifests: Manifests, namespace: str, options: Mapping[str, Any]) 
     if options["console"]:
         manifests = with_console(manifests)
         text = f"the console needs the Secret {SESSION_KEY_SECRET}, which is not printed: {key_command(namespace)}"
-        click.echo(text, err=True)
+        say(text, err=True)
     return with_package_manifests(manifests, namespace) if options["package_manifests"] else manifests
 
 
 async def _apply_objects(client: Client, manifests: Manifests, *, is_forced: bool) -> None:
     await _apply(client, manifests.objects, is_forced=is_forced)
     if await make_session_key(client, manifests):
-        print(f"secret/{SESSION_KEY_SECRET} created", flush=True)
+        say(f"secret/{SESSION_KEY_SECRET} created", flush=True)
 
 
 async def _with_conditions(client: Client, manifests: Manifests, *, is_wanted: bool) -> Manifests:
@@ -182,7 +179,7 @@ async def _apply_dry(client: Client, manifests: Manifests, *, is_forced: bool, i
         if obj["metadata"].get("namespace") not in missing:
             after = await apply(client, obj, is_forced=is_forced, is_dry_run=True)
         if is_shown:
-            print(f"{name_of(obj)} {_outcome(before, after)} (dry run)")
+            say(f"{name_of(obj)} {_outcome(before, after)} (dry run)")
 
 
 async def _apply(client: Client, objects: Sequence[Object], *, is_forced: bool) -> None:
@@ -197,7 +194,7 @@ async def _apply(client: Client, objects: Sequence[Object], *, is_forced: bool) 
                 text = f"somebody has deleted {', '.join(deleted)} meanwhile: repeat this command"
                 raise CommandError(FAILED, f"{name_of(obj)}: {text}") from error
             raise
-        print(f"{name_of(obj)} {_outcome(before, after)}", flush=True)
+        say(f"{name_of(obj)} {_outcome(before, after)}", flush=True)
 
 
 def _outcome(before: Object | None, after: Object | None) -> str:

@@ -21,6 +21,7 @@ from olmctl.suite.manifests import (
 )
 from olmctl.suite.objects import DEPLOYMENT, KINDS, find_all, is_newer, is_own, kind_of, name_of
 from olmctl.terminal import clean
+from olmctl.terminal_output import say
 from olmkit.api.meta import Object
 from olmkit.api.ownership import has_applied
 from olmkit.errors import NotFound
@@ -53,10 +54,10 @@ async def check_installed(
             raise CommandError(REFUSED, f"{text}: use the command olm of that version, or --force")
     _check_stored_versions(manifests.crds, await find_all(client, manifests.crds))
     if others:
-        click.echo(f"olm-suite {', '.join(others)} is replaced with {manifests.version}", err=True)
+        say(f"olm-suite {', '.join(others)} is replaced with {manifests.version}", err=True)
     for image in sorted({image_of(each) for each in controllers} - {manifests.image, ""}):
         names = ", ".join(each["metadata"]["name"] for each in controllers if image_of(each) == image)
-        click.echo(f"image {clean(image)} -> {manifests.image} ({names})", err=True)
+        say(f"image {clean(image)} -> {manifests.image} ({names})", err=True)
 
 
 async def find_controllers(client: Client, manifests: Manifests, namespace: str) -> list[Object]:
@@ -115,7 +116,7 @@ async def delete_leftovers(client: Client, leftovers: Iterable[Object]) -> None:
         metadata = each["metadata"]
         with suppress(NotFound):
             await client.delete(kind_of(each), metadata["name"], metadata.get("namespace"), uid=metadata["uid"])
-        click.echo(f"{name_of(each)} deleted")
+        say(f"{name_of(each)} deleted")
 
 
 def _is_applied_by_olm(obj: Object) -> bool:

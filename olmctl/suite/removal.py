@@ -31,7 +31,7 @@ from olmctl.suite.objects import (
     resource_name,
 )
 from olmctl.suite.watched import Watched
-from olmctl.terminal_output import ProgressLine
+from olmctl.terminal_output import ProgressLine, say
 from olmkit.api import bundledeployments, bundles, catalogs, operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition, custom_resource_definition
@@ -284,7 +284,7 @@ def owner_uids(obj: Object) -> set[str]:
 def _print_gone(shown: dict[str, None], present: set[str]) -> None:
     for name in [each for each in shown if each not in present]:
         del shown[name]
-        print(f"{name} deleted", flush=True)
+        say(f"{name} deleted", flush=True)
 
 
 def _stopped_text(names: Sequence[str]) -> str:

@@ -25,6 +25,7 @@ from olmctl.suite.removal import CUSTOM_KINDS, Removal, custom_resources
 from olmctl.suite.watched import Watched
 from olmctl.suite.web_console import with_own_console
 from olmctl.terminal import clean
+from olmctl.terminal_output import say
 from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.api import bundledeployments, operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
@@ -53,7 +54,7 @@ async def uninstall(session: Session, is_orphan: bool, is_removal: bool, **optio
     if not await _is_installed(session, manifests.objects if is_orphan else manifests.all, kept):
         crds = await _find_own(session, manifests.crds)
         stays = f". {pluralize(len(crds), 'CRD')} stay: --remove deletes them" if crds else ""
-        click.echo(f"olm-suite is not installed: there is nothing to remove{stays}", err=True)
+        say(f"olm-suite is not installed: there is nothing to remove{stays}", err=True)
         _say_what_stays(kept)
         return 0
     counts = [] if is_orphan else await _installed_custom_resources(session, found[bundledeployments.KIND])
@@ -101,7 +102,7 @@ async def _remove(session: Session, removal: Removal, manifests: Manifests, *, i
 
 def _say_what_stays(kept: Sequence[Contents]) -> None:
     for each in kept:
-        click.echo(clean(each.text), err=True)
+        say(clean(each.text), err=True)
 
 
 def _is_any(obj: Object) -> bool:
@@ -146,7 +147,7 @@ def _count(kind: Kind, objects: Sequence[Object]) -> str:
 def _confirm(lines: Sequence[str], options: Mapping[str, Any]) -> None:
     """Say what is deleted, and ask. Raises CommandError if it is not confirmed."""
     for line in lines:
-        click.echo(line, err=not options["dry_run"])
+        say(line, err=not options["dry_run"])
     if options["dry_run"] or options["is_confirmed"]:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

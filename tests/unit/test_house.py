@@ -227,6 +227,27 @@ def test_olm_replaces_files_in_one_way() -> None:
     assert [*map(writes_a_file, ast.walk(ast.parse("path.open('w')")))].count(True) == 1
 
 
+def prints(node: ast.AST) -> bool:
+    """Report whether a node prints by itself."""
+    if isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("sys.stdout", "sys.stderr"):
+        return node.attr in ("buffer", "write", "writelines")
+    return isinstance(node, ast.Call) and ast.unparse(node.func) in ("print", "click.echo", "click.secho")
+
+
+def test_olm_prints_in_one_way() -> None:
+    """Names of files and texts of publishers could control a terminal: `say` makes them printable, and documents that escape them
+    are printed by `write_document`."""
+    found = {
+        f"{relative(path)}:{node.lineno}"
+        for path in files("olmctl")
+        if relative(path) != "olmctl/terminal_output.py"
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call | ast.Attribute) and prints(node)
+    }
+    assert not found
+    assert [*map(prints, ast.walk(ast.parse("sys.stderr.write(1), print(2), click.echo(3)")))].count(True) == 3
+
+
 def test_no_code_is_dead(tmp_path: Path) -> None:
     """What is used by name alone (by a library, by a job, by kubectl) is listed in [tool.vulture] of pyproject.toml."""
     (tmp_path / "templates.py").write_text("".join(f"_.{name}\n" for name in sorted(names_in_templates())))

@@ -16,7 +16,7 @@ from olmctl.authoring.images.push import push
 from olmctl.commands import FAILED, WRONG_USAGE, CommandError
 from olmctl.registry_logins import login_hint, reached_registries
 from olmctl.terminal import clean
-from olmctl.terminal_output import ProgressLine
+from olmctl.terminal_output import ProgressLine, say
 from olmkit.errors import Blocked, OlmError
 from olmkit.sources.access import Access
 from olmkit.sources.errors import SourceReason
@@ -40,7 +40,7 @@ def write_image(content: Content, output: Path | None, names: Sequence[str]) -> 
                 layout.write_directory(image, path, names)
         except BadLayout as error:
             raise CommandError(FAILED, f"{path} {error}") from None
-    print(f"{path} {image.digest}")
+    say(f"{path} {image.digest}")
     return 0
 
 
@@ -52,7 +52,7 @@ def push_image(path: Path, read: Callable[[Path], Content], references: Sequence
     check_names(references)
     with _scratch() as scratch:
         for reference in send(_image(path, read, scratch), references, access):
-            print(reference)
+            say(reference)
     return 0
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -13,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from devcluster.demo.sample_catalog import SAMPLES
+from olmctl.main import main
 from olmctl.terminal_output import ProgressLine, coloured
 
 
@@ -84,6 +88,48 @@ def test_a_document_cannot_control_the_terminal_and_is_not_changed_elsewhere(tmp
         os.close(reading)
     assert r"a\u009b31m\u202eb\u200f größe" in printed
     assert json.loads(printed) == blob
+
+
+HOSTILE = "\x1b]52;c;YQ==\x07\x1b[2J\u202e"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["bundle", "render", "b"],
+        ["bundle", "validate", "b", "--select-optional", "suite=operatorframework"],
+        ["bundle", "validate", HOSTILE],
+        ["bundle", "build", "b", "-o", f"{HOSTILE}/b.tar"],
+        ["bundle", "build", HOSTILE],
+        ["bundle", "scorecard", "b"],
+        ["bundle", "scorecard", "b", "-c", HOSTILE],
+        ["bundle", "scorecard", "b", "-l", HOSTILE],
+        ["bundle", "generate", "--input-dir", "b", "--package", "p", "--version", "1.0.0"],
+        ["bundle", "generate", "--package", HOSTILE, "--input-dir", "b"],
+        ["bundle", "init", "--package", HOSTILE],
+        ["bundle", "push", "b", HOSTILE],
+        ["catalog", "add", "b", "--image", f"a@sha256:{'0' * 64}"],
+        ["catalog", "add", HOSTILE],
+        ["catalog", "validate", "b"],
+        ["catalog", "render", "b"],
+        ["catalog", "render-template", HOSTILE],
+        ["catalog", "graph", "b", "--package", HOSTILE],
+        ["catalog", "build", "b"],
+        ["resolve", HOSTILE],
+    ],
+    ids=" ".join,
+)
+def test_names_and_texts_never_control_what_shows_them(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(SAMPLES / "bundles" / "hello-operator" / "0.1.0", "b")
+    Path("b", "manifests", f"{HOSTILE}red.yaml").write_text(f'kind: "{HOSTILE.encode("unicode_escape").decode()}"\n')
+    with contextlib.suppress(SystemExit):
+        main(command)
+    out, err = capsys.readouterr()
+    assert out + err
+    assert [each for each in out + err if not (each.isprintable() or each in "\n\t")] == []
 
 
 @pytest.mark.parametrize("command", [["bundle", "render"], ["catalog", "render"]], ids=" ".join)

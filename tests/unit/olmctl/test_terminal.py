@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olmctl.terminal import clean, clean_lines, shorten, width
+from olmctl.terminal import clean, clean_lines, escape_controls, shorten, width
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,20 @@ def test_one_line(text: str, shown: str) -> None:
 def test_only_printable_characters_remain(text: str) -> None:
     assert clean(text).isprintable()
     assert clean_lines(text).replace("\n", "").replace("\t", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("a\n\t\x1b[32mb\x1b[0m", "a\n\t\x1b[32mb\x1b[0m", id="lines, tabs and colours stay"),
+        pytest.param("a\x1b]52;c;YQ==\x07b", r"a\u001b]52;c;YQ==\u0007b", id="a sequence that writes the clipboard"),
+        pytest.param("a\x1b[2J\x08\r", r"a\u001b[2J\u0008\u000d", id="a sequence that clears the screen"),
+        pytest.param("\x1b[8ma", r"\u001b[8ma", id="a sequence that hides a text"),
+        pytest.param("a\u009b31m", r"a\u009b31m", id="a control character of Latin-1"),
+    ],
+)
+def test_the_net_of_a_terminal(text: str, shown: str) -> None:
+    assert escape_controls(text) == shown
 
 
 def test_lines_stay() -> None:
