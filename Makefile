@@ -110,8 +110,8 @@ console: browser ## the pages of the console in full: in Chromium, and against t
 chromium: setup ## install chromium, which tests/browser uses (Debian, as root)
 	$(BIN)/python -m devcluster.chromium
 
-corpus: setup ## tests over real catalogs and bundles (OLM_CORPUS, default ../shared/corpus)
-	$(BIN)/pytest -m "corpus and not scale" tests
+corpus: setup ## tests over all real catalogs and bundles, of which `make test` takes one of eight (OLM_CORPUS, default ../shared/corpus)
+	OLM_CORPUS_SHARE=1 $(BIN)/pytest -m "corpus and not scale" tests
 
 test: setup ## check, unit, cases, integration, cluster, e2e, corpus, and the suite as pods on a real node
 	@rm -rf .cache/seconds $(AUDIT_LOGS) && mkdir -p $(AUDIT_LOGS)

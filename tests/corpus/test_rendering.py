@@ -6,6 +6,7 @@ those in sets and writes them in a new order each time, ours are sorted or in th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -16,21 +17,24 @@ import pytest
 
 from rukpak.format import BadBundle, RegistryBundle, from_json, read_registry, to_json
 from rukpak.render.renderer import RenderOptions, render
+from tests.corpus.sample import at_least, is_sampled, sampled_bundles
 
 pytestmark = pytest.mark.corpus
 
 UNORDERED = {"ServiceAccount", "Issuer", "Certificate"}
 Object = dict[str, Any]
+_BEGINNING = re.compile(rb'{"bundle":"(?P<bundle>[^"]+)","mode":"(?P<mode>[^"]+)"')
 
 
 def goldens(directory: Path, mode: str) -> Iterator[Object]:
-    """Upstream's renderings in that mode, one after the other: all at once they are half a gigabyte."""
+    """Upstream's renderings in that mode of the bundles of this run, one by one: all at once they are half a gigabyte."""
     path = directory / "goldens" / "registryv1-rendered.jsonl"
     if not path.exists():
         pytest.skip("this corpus has no goldens of upstream's renderer")
     with path.open("rb") as lines:
         for line in lines:
-            if f'"mode":"{mode}"'.encode() in line[:300]:
+            begun = _BEGINNING.match(line)
+            if begun and begun["mode"] == mode.encode() and is_sampled(begun["bundle"].decode()):
                 yield orjson.loads(line)
 
 
@@ -111,7 +115,7 @@ def test_every_channel_head_renders_as_upstream(corpus: Path, mode: str) -> None
         if found:
             differences.append(f"{golden['bundle']}: {found}")
     assert differences == []
-    assert count > 0
+    assert count > at_least(90)
 
 
 def test_every_bundle_of_the_corpus_can_be_read(corpus: Path) -> None:
@@ -119,7 +123,7 @@ def test_every_bundle_of_the_corpus_can_be_read(corpus: Path) -> None:
 
 
 def _unreadable(corpus: Path) -> Iterator[str]:
-    for directory in sorted((corpus / "bundles").glob("*/*")):
+    for directory in sampled_bundles((corpus / "bundles").glob("*/*")):
         try:
             bundle = from_json(parsed(directory))
         except BadBundle as error:

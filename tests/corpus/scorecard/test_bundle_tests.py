@@ -14,6 +14,7 @@ from olmctl.scorecard.bundle_tests import load_bundle, run_builtin
 from olmctl.scorecard.results import State
 from olmctl.validation.file_tree import read_tree
 from olmctl.validation.load_faults import LoadFault
+from tests.corpus.sample import at_least, is_sampled
 from tests.corpus.validation.refused_faults import REFUSED
 from tests.corpus.validation.verdicts import comparable
 
@@ -27,11 +28,12 @@ _FORMAT = "Bundle validation errors: "
 
 
 def verdicts_of(verdicts: Path, corpus: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The directories of bundles with their verdicts."""
+    """The directories of the real bundles of this run, and of all faulty ones, with their verdicts."""
     for file, bundles in (("verdicts.jsonl", corpus / "bundles"), ("faulty/verdicts.jsonl", verdicts / "faulty")):
         for line in (verdicts / file).read_text().splitlines():
             found = json.loads(line)
-            yield bundles / found["bundle"], found
+            if file != "verdicts.jsonl" or is_sampled(found["bundle"]):
+                yield bundles / found["bundle"], found
 
 
 def texts(found: Iterable[str] | None, directory: Path) -> Counter[str]:
@@ -70,5 +72,5 @@ def test_each_verdict_is_that_of_operator_sdk(verdicts: Path, corpus: Path) -> N
             crashes += 1
             assert run_builtin(test, bundle).state in (State.ERROR, State.PASS), name
     assert differing.keys() == OTHERWISE.keys(), differing
-    assert count > 2000
+    assert count > at_least(2000)
     assert crashes == 3

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from olmctl.validation.finding import Finding
+from tests.corpus.sample import is_sampled
 
 DEFAULT = ("format", "content")
 """The validators of upstream that always run."""
@@ -50,8 +51,9 @@ class Verdict:
 
 
 def real(verdicts: Path, corpus: Path) -> Iterator[Verdict]:
-    """The verdicts about the real bundles."""
-    return _read(verdicts / "verdicts.jsonl", corpus / "bundles")
+    """The verdicts about the real bundles that this run reads."""
+    found = _read(verdicts / "verdicts.jsonl", corpus / "bundles")
+    return (each for each in found if is_sampled(each.bundle))
 
 
 def faulty(verdicts: Path) -> Iterator[Verdict]:
