@@ -1,12 +1,14 @@
 """`olm bundle cleanup PACKAGE`: delete what `olm bundle run` has installed, and nothing else, after naming it.
 
-What the bundle requires and did not bring stays: kinds of others, packages, Namespaces that others use.
+What was there before and was taken over stays, and so does what the bundle requires and did not bring: kinds of others, packages,
+Namespaces that others use.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 
 from olmctl.bundle.installing import NOT_SEEN
 from olmctl.bundle.run_installations import run_installation
@@ -15,16 +17,24 @@ from olmctl.operators.follow import DeletedKind, wait_until_gone
 from olmctl.operators.session import on_cluster
 from olmctl.operators.uninstall import confirm_deletion
 from olmctl.questions.controller_state import RUKPAK, not_running
-from olmctl.questions.installed_objects import NAMESPACE, InstalledObjects, custom_resources, installed_objects
+from olmctl.questions.installed_objects import (
+    NAMESPACE,
+    InstalledObject,
+    InstalledObjects,
+    custom_resources,
+    installed_objects,
+)
 from olmctl.questions.left_installations import DEPLOYMENT_RESOURCE, LeftInstallation
 from olmctl.questions.operator_state import is_observed, is_protected, is_terminating, part, text_at
-from olmctl.questions.removal import consequences
+from olmctl.questions.removal import CASCADE, ORPHAN, consequences
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmctl.terminal_output import say
 from olmkit.api import bundledeployments
+from olmkit.api.bundledeployments import KEEP_ADOPTED_ANNOTATION
 from olmkit.api.meta import Object
 from olmkit.api.operators import unprotect_command
+from olmkit.api.ownership import is_adopted
 from olmkit.errors import ApiError
 from olmkit.fbc.schemas import GVK_REQUIRED, PACKAGE_REQUIRED
 from operator_controller.resolve.package.package_content import kind_of
@@ -34,8 +44,6 @@ _HINT = (
     "the deletion continues; if the controller of a finalizer is gone for good, remove the finalizer with `kubectl edit`: what "
     "that controller would have cleaned up stays"
 )
-CASCADE = "Cascade"
-"""The deletionPolicy of a BundleDeployment that names none."""
 
 
 @on_cluster
@@ -50,18 +58,28 @@ async def cleanup(
             raise
         say(str(error), err=True)
         return 0
-    objects = await installed_objects(session, found.deployment)
+    everything = await installed_objects(session, found.deployment)
+    objects, adopted = without_adopted(everything)
     counts = await custom_resources(session, objects.objects, [found.deployment])
     policy = str(part(found.deployment, "spec", "deletionPolicy") or CASCADE)
     is_in_use = policy == CASCADE and (any(each.count != 0 for each in counts) or bool(objects.problems))
     runs = " ".join(filter(None, (found.package, text_at(found.deployment, "status", "installed", "version"))))
     say(f"BundleDeployment {found.name} ({clean(runs) or 'no package'}) will be deleted.", err=not dry_run)
-    for line in (*consequences(objects, counts, policy), *_protection(found, is_in_use), *left(found, objects)):
+    returned = adopted if policy != ORPHAN else ()
+    for line in (
+        *consequences(objects, counts, policy),
+        *_protection(found, is_in_use),
+        *map(_returned, returned),
+        *left(found, objects),
+    ):
         say(line, err=not dry_run)
     if dry_run:
         return 0
     if is_in_use and not is_confirmed:
         confirm_deletion(session, found.name)
+    if adopted:
+        metadata = {"uid": found.deployment["metadata"]["uid"], "annotations": {KEEP_ADOPTED_ANNOTATION: "true"}}
+        await session.client.patch(bundledeployments.KIND, found.name, {"metadata": metadata})
     if not is_terminating(found.deployment):
         await session.client.delete(bundledeployments.KIND, found.name, uid=found.deployment["metadata"]["uid"])
     await _wait(session, found.name, seconds)
@@ -100,6 +118,19 @@ def what_is_late(found: Object, problem: str) -> str:
         late = problem or "it has not reported on the deletion yet"
         return f", but {late}: the BundleDeployment is deleted when rukpak runs (olm suite status)"
     return f"\n{_HINT}"
+
+
+def without_adopted(found: InstalledObjects) -> tuple[InstalledObjects, tuple[InstalledObject, ...]]:
+    """Divide objects into those that were installed, and those that were there before; the Namespaces of these stay too."""
+    adopted = tuple(each for each in found.objects if is_adopted(each.obj))
+    own = tuple(each for each in found.objects if each not in adopted)
+    kept = {each.namespace for each in adopted}
+    return replace(found, objects=own, deleted_namespaces=found.deleted_namespaces - kept), adopted
+
+
+def _returned(each: InstalledObject) -> str:
+    place = f"{each.namespace}/{each.name}" if each.namespace else each.name
+    return f"  {clean(f'{each.kind.kind} {place}')} will stay: it was there before, and was taken over"
 
 
 def _protection(found: LeftInstallation, is_in_use: bool) -> Iterator[str]:

@@ -10,7 +10,10 @@ import click
 
 from olmctl.commands import FAILED, REFUSED, CommandError
 from olmctl.operators.field_options import requested_safety
+from olmctl.questions.left_installations import OPTIONS
+from olmctl.questions.operator_state import part
 from olmkit.api.impersonation import Account
+from olmkit.api.meta import Object
 from olmkit.api.names import dns1123_subdomain_errors, is_dns1123_label
 from olmkit.gocompat import documents
 from olmkit.gocompat.parse_errors import ParseError
@@ -22,11 +25,10 @@ from rukpak.render.install_modes import ALL, MODES, MULTI, OWN, SINGLE
 _COUNTS = {ALL: "no target namespace", OWN: "no target namespace", SINGLE: "exactly one target namespace"}
 """Mode -> the number of namespaces that follow it; MULTI takes one or more."""
 
-_OPTIONS = {
-    "adoptionPolicy": "--adoption-policy IfUnowned, which sets adoptionPolicy",
-    "crdUpgradeSafety.ignoredRules": "--ignore-crd-rule RULE for each of the rules, which sets crdUpgradeSafety.ignoredRules",
+_EXPLAINED = {
+    "adoptionPolicy": ", which sets adoptionPolicy",
+    "crdUpgradeSafety.ignoredRules": " for each of the rules, which sets crdUpgradeSafety.ignoredRules",
 }
-"""A field of spec that permits what was refused -> the option that sets it."""
 
 
 def config_of(file: str) -> Mapping[str, Any]:
@@ -90,7 +92,8 @@ def safety_settings(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**({"adoptionPolicy": policy} if policy else {}), **({"crdUpgradeSafety": safety} if safety else {})}
 
 
-def options_for(message: str) -> list[str]:
-    """Sentences with the options for the fields of spec that a message of the cluster names."""
-    named = [option for field, option in _OPTIONS.items() if field in message]
-    return [f"if you want that, run the command again with {option}" for option in named]
+def options_for(found: Object | None) -> list[str]:
+    """Sentences with the options that permit what is refused of a BundleDeployment."""
+    fields = part(found or {}, "status", "permittedBy") or ()
+    named = [f"{OPTIONS[each]}{_EXPLAINED[each]}" for each in fields if each in OPTIONS]
+    return [f"if you want that, run the command again with {each}" for each in named]

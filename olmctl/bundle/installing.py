@@ -19,12 +19,14 @@ from olmctl.bundle.source import BundleSource
 from olmctl.bundle.upload import sent
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError, fail, warn
 from olmctl.operators.follow import follow, objects_of
+from olmctl.operators.operator_conditions import override_hold
 from olmctl.questions.controller_state import RUKPAK, not_running
 from olmctl.questions.left_installations import (
     DEPLOYMENT_RESOURCE,
     LeftInstallation,
     controlling_owner,
     left_installations,
+    way_back,
 )
 from olmctl.questions.operator_state import condition, is_observed, is_terminating, is_true, part, text_at
 from olmctl.questions.packages import installed_packages
@@ -32,13 +34,16 @@ from olmctl.questions.session import FIELD_MANAGER, Session
 from olmctl.terminal import clean
 from olmctl.terminal_output import ProgressLine, say
 from olmkit.api import bundledeployments, bundles, operators
-from olmkit.api.bundledeployments import OWNER_NAME_LABEL
+from olmkit.api.bundledeployments import OWNER_NAME_LABEL, Reason
 from olmkit.api.content import Phase
 from olmkit.api.meta import Object
 from olmkit.api.provisioner_classes import PLAIN
 from olmkit.errors import ApiError, Conflict, Forbidden, NotFound
 
 NOT_SEEN = "waiting for rukpak"
+REFUSED_PODS_SECONDS = 20
+"""The time after which the wait ends because the API server refuses pods. It may end by itself, as a quota that others use does,
+but a PriorityClass that does not exist needs a person."""
 _OTHER_NAME = "choose another name with --name"
 _FORCE = ", or use --force"
 
@@ -95,6 +100,8 @@ async def install(session: Session, request: Request) -> Object:
         warn(move)
     if existing is None and request.source.package and not request.is_forced:
         await _check_package(session, request)
+    if request.is_forced:
+        await override_hold(session, existing, "olm bundle --force")
     applied = await _apply(session, request, existing)
     try:
         return await _finish(session, request, applied, deadline)
@@ -108,26 +115,26 @@ async def install(session: Session, request: Request) -> Object:
     except _Changed:
         raise
     except CommandError as error:
-        hint = ways(request.name, request.source, existing, await _unchanged(session, applied))
+        found = await _unchanged(session, applied)
+        hint = ways(request.name, request.source, existing, found)
         is_unseen = error.status == TIMED_OUT and str(error).endswith(NOT_SEEN)
         problem = await not_running(session, RUKPAK) if is_unseen else ""
-        lines = (f"{error}{f', but {problem}' if problem else ''} ({hint})", *options_for(str(error)))
+        lines = (f"{error}{f', but {problem}' if problem else ''} ({hint})", *options_for(found))
         raise CommandError(error.status, "\n".join(lines)) from error
 
 
 def ways(name: str, source: BundleSource, existing: Object | None, found: Object | None) -> str:
-    """The commands for an installation that failed or was interrupted. The removal of what ran before is not advised."""
-    before = part(existing or {}, "status", "installed")
-    if before is None or part(before, "spec", "source") == part(source.template(), "spec", "source"):
+    """The commands for an installation that failed or was interrupted. The removal of what ran before is not advised.
+    `existing`: the BundleDeployment before it; `found`: as it is, None if that is not known."""
+    asked = part(source.template(), "spec", "source")
+    back, before = way_back(found, asked), way_back(existing, asked)
+    if back is None and before is not None:
+        back = replace(before, is_replaced=before.is_replaced or part(found or {}, "status", "installed") is not None)
+    if back is None:
         return f"olm why {name} explains it, olm bundle cleanup {name} removes the BundleDeployment"
-    earlier = text_at(before, "name") or "the earlier bundle"
-    image = text_at(before, "spec", "source", "image", "ref")
-    now, is_whole = part(found or {}, "status", "installed", "bundle"), part(found or {}, "status", "appliedDigest")
-    is_replaced = now is not None and now != part(before, "bundle")
-    forced = " --force" if is_replaced else ""  # what is installed has no upgrade to it
-    back = f"olm bundle upgrade {image or 'DIRECTORY'} --name {name}{forced} returns to {earlier}"
-    running = f"{earlier} continues to run, " if is_whole and not is_replaced else ""
-    return clean(f"{running}olm why {name} explains it, {back}")
+    is_whole = part(found or {}, "status", "appliedDigest") and not back.is_replaced
+    running = f"{back.name} continues to run, " if is_whole else ""
+    return clean(f"{running}olm why {name} explains it, {back.command(name)} returns to {back.name}")
 
 
 async def _unchanged(session: Session, applied: Object) -> Object | None:
@@ -283,9 +290,10 @@ async def _bundle(session: Session, request: Request, deployment: Object, archiv
 
 
 async def _ready(session: Session, request: Request, applied: Object, deadline: float) -> Object:
-    """The BundleDeployment when it is Ready. Raises CommandError."""
+    """The BundleDeployment when it is Ready. Raises CommandError; also if the API server refuses its pods for some time."""
     last: Object = {}
     generation = part(applied, "metadata", "generation")
+    patience = asyncio.timeout(None)
 
     def message(found: Object | None) -> str | None:
         nonlocal last
@@ -296,13 +304,35 @@ async def _ready(session: Session, request: Request, applied: Object, deadline: 
             return NOT_SEEN
         last = found
         ready = text_at(condition(found, "Ready"), "message")
+        if is_held(found) and not request.is_forced:
+            raise CommandError(REFUSED, f"{request.name}: {clean(ready)}: --force writes this override")
         if is_true(found, "Stalled") or is_missing_image(request.source, ready):
             raise CommandError(FAILED, f"{request.name}: {clean(ready)}")
+        if not has_refused_pods(found):
+            patience.reschedule(None)
+        elif patience.when() is None:
+            patience.reschedule(asyncio.get_running_loop().time() + REFUSED_PODS_SECONDS)
         return None if is_true(found, "Ready") else ready
 
     late = f"not within {request.seconds:g} seconds: {{}}"
-    await follow(session, bundledeployments.KIND, request.name, deadline, message, late)
+    try:
+        async with patience:
+            await follow(session, bundledeployments.KIND, request.name, deadline, message, late)
+    except TimeoutError:
+        ready = text_at(condition(last, "Ready"), "message")
+        rest = "the API server refuses its pods, which waiting does not change; the installation continues"
+        raise CommandError(FAILED, f"{request.name}: {clean(ready)}; {rest}") from None
     return last
+
+
+def has_refused_pods(found: Object) -> bool:
+    """Report whether the API server refuses to create pods of the bundle."""
+    return bool(part(found, "status", "refusedPods"))
+
+
+def is_held(found: Object) -> bool:
+    """Report whether the OperatorCondition of the installed bundle permits no upgrade: a person has to act."""
+    return text_at(condition(found, "Ready"), "reason") == Reason.OPERATOR_CONDITION_NOT_UPGRADEABLE
 
 
 def is_missing_image(source: BundleSource, message: str) -> bool:

@@ -153,7 +153,8 @@ _pull_secret_option = click.option(
 @click.option(
     "--force",
     is_flag=True,
-    help="Also if requirements are missing, the image is not found, or others manage the same package or fields.",
+    help="Also if requirements are missing, the image is not found, an OperatorCondition holds the upgrade, or others manage "
+    "the same package or fields.",
 )
 @timeout_option("How long to wait until it is installed, such as 90s or 10m.  [default: 5m]")
 @image_options
@@ -185,7 +186,8 @@ def run(**given: Any) -> int:
 @click.option(
     "--force",
     is_flag=True,
-    help="Also if the bundle is no upgrade, the image is not found, requirements are missing, or others manage the same fields.",
+    help="Also if the bundle is no upgrade, the image is not found, requirements are missing, an OperatorCondition holds the "
+    "upgrade, or others manage the same fields.",
 )
 @timeout_option("How long to wait until it is installed, such as 90s or 10m.  [default: 5m]")
 @image_options

@@ -13,6 +13,7 @@ from olmctl.operators.install import TAKEN_OVER, apply_operator
 from olmctl.operators.list import RESOURCE
 from olmctl.operators.operator_conditions import override_hold
 from olmctl.operators.session import on_cluster
+from olmctl.questions.installed_objects import bundle_deployment_of
 from olmctl.questions.operator_state import (
     available_version,
     awaits_approval,
@@ -28,7 +29,6 @@ from olmctl.terminal import clean
 from olmctl.terminal_output import say
 from olmkit.api import operators
 from olmkit.api.meta import Object
-from olmkit.api.operator_condition_names import GROUP, PLURAL, UPGRADEABLE
 from olmkit.api.ownership import is_dependency
 
 _ASKED = ("version", "channel", "adoption_policy", "crd_policy", "crd_rules")
@@ -46,9 +46,9 @@ async def upgrade(session: Session, operator: str, force: bool, **options: Any) 
     if any(changes.values()) and not force:
         await check_changes(session, found, changes)
     version = ""
-    overridden = await override_hold(session, found) if force else ""
-    if overridden:
-        say(f"{PLURAL}.{GROUP}/{clean(overridden)} overridden: {UPGRADEABLE}")
+    overridden = force and await override_hold(
+        session, await bundle_deployment_of(session, found), "olm upgrade --force"
+    )
     if changes or settings:
         await _change(session, found, changes, settings, is_forced=force)
         texts = [_change_text(found, key, value) for key, value in changes.items()]

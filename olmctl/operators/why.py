@@ -63,6 +63,7 @@ def _facts(found: Why) -> Iterator[tuple[str, str]]:
     yield "Installed", found.installed or "nothing"
     yield "Available", f"{found.available}{': ' if reason else ''}{reason}{hint}" if found.available else ""
     yield "Resolution", found.resolution
+    yield "Next", f"`{found.permission}` permits what is refused" if found.permission else ""
     for each in found.requires:
         yield "Requires", each
     names = ", ".join(found.required_by)

@@ -8,14 +8,16 @@ over or removes it. Changes nothing. To a user who may not read BundleDeployment
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from olmctl.questions.errors import NothingFound
 from olmctl.questions.operator_state import is_terminating, is_true, part, text_at
+from olmctl.questions.packages import package_objects
 from olmctl.questions.session import FIELD_MANAGER, Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments, operators
-from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, ConditionType
+from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, ConditionType, RevisionOutcome
 from olmkit.api.meta import Object
 from olmkit.api.ownership import OPERATOR_CONTROLLER, has_applied
 from olmkit.errors import ApiError, NotFound
@@ -24,11 +26,59 @@ DEPLOYMENT_RESOURCE = f"{bundledeployments.KIND.plural}.{bundledeployments.KIND.
 """The name of BundleDeployments for kubectl."""
 
 
+OPTIONS = {
+    "adoptionPolicy": "--adoption-policy IfUnowned",
+    "crdUpgradeSafety.ignoredRules": "--ignore-crd-rule RULE",
+}
+"""A field of spec that would permit what is refused -> the option of `olm` that sets it."""
+
+
+def permitting_options(deployment: Object | None) -> str:
+    """The options that permit what is refused of a BundleDeployment; "" if none do."""
+    fields = part(deployment or {}, "status", "permittedBy") or ()
+    return " ".join(OPTIONS[each] for each in fields if each in OPTIONS)
+
+
+@dataclass(frozen=True)
+class WayBack:
+    """An earlier bundle of a BundleDeployment, and how to return to it."""
+
+    name: str
+    image: str
+    """Empty for what was uploaded from a directory."""
+    is_replaced: bool = False
+    """True if another bundle was installed after it, of which it is no upgrade."""
+
+    def command(self, deployment: str) -> str:
+        """The command that returns to it."""
+        forced = " --force" if self.is_replaced else ""
+        return f"olm bundle upgrade {self.image or 'DIRECTORY'} --name {deployment}{forced}"
+
+
+def way_back(deployment: Object | None, asked: Any) -> WayBack | None:
+    """The way back from a bundle with the source `asked`: what is installed if that is another one, else the last revision that
+    had succeeded with another one. None if there is none."""
+    installed = part(deployment or {}, "status", "installed")
+    if installed is not None and part(installed, "spec", "source") != asked:
+        return _way_back(installed, is_replaced=False)
+    for each in part(deployment or {}, "status", "history") or ():
+        if text_at(each, "outcome") == RevisionOutcome.SUCCEEDED and part(each, "spec", "source") != asked:
+            return _way_back(each, is_replaced=installed is not None)
+    return None
+
+
+def _way_back(record: Object, *, is_replaced: bool) -> WayBack:
+    image = text_at(record, "spec", "source", "image", "ref")
+    return WayBack(text_at(record, "name") or "the earlier bundle", image, is_replaced)
+
+
 @dataclass(frozen=True)
 class LeftInstallation:
     """A BundleDeployment that nothing owns, of a package or of none."""
 
     deployment: Object
+    is_offered: bool = True
+    """False if no catalog has the package: an Operator of it could install nothing."""
 
     @property
     def name(self) -> str:
@@ -62,18 +112,20 @@ class LeftInstallation:
         return f"olm install {self.package}{name}{'' if self.is_taken_over else ' --adopt'}"
 
     @property
-    def return_command(self) -> str:
-        """The command that brings back the bundle that is installed, while another one is asked for and not Ready; "" if there is
-        none. What runs, with its data, is then not to be removed."""
-        installed = part(self.deployment, "status", "installed", "spec", "source")
-        is_other = installed is not None and installed != part(self.deployment, "spec", "template", "spec", "source")
-        if not (self.is_run and is_other) or is_true(self.deployment, "Ready"):
-            return ""
-        return f"olm bundle upgrade {text_at(installed, 'image', 'ref') or 'DIRECTORY'} --name {self.name}"
+    def _return(self) -> str:
+        """The command that brings back an earlier bundle, for a sentence, while the one that is asked for is not Ready; "" if
+        there is none. What runs, with its data, is then not to be removed."""
+        asked = part(self.deployment, "spec", "template", "spec", "source")
+        is_pending = self.is_run and not is_true(self.deployment, "Ready")
+        back = way_back(self.deployment, asked) if is_pending else None
+        return f"`{back.command(self.name)}` returns to {back.name}" if back is not None else ""
 
     @property
-    def _earlier(self) -> str:
-        return text_at(self.deployment, "status", "installed", "name") or "the installed bundle"
+    def _permission(self) -> str:
+        """The command that permits what is refused; "" if there is none."""
+        options = permitting_options(self.deployment)
+        image = text_at(self.deployment, "spec", "template", "spec", "source", "image", "ref")
+        return f"olm bundle upgrade {image or 'DIRECTORY'} --name {self.name} {options}" if options else ""
 
     @property
     def sentence(self) -> str:
@@ -82,8 +134,8 @@ class LeftInstallation:
         what = " ".join(filter(None, ("package" * bool(self.package), self.package, version)))
         state = f"keeps {what} installed without an Operator" if version else f"of {what} has no Operator"
         removal = [f"`olm bundle cleanup {self.name}` removes it"] * self.is_run
-        ways = [f"`{self.return_command}` returns to {self._earlier}"] if self.return_command else removal
-        ways += [f"`{self.command}` takes it over"] * bool(self.package)
+        ways = [self._return] if self._return else removal
+        ways += [f"`{self.command}` takes it over"] * (bool(self.package) and self.is_offered)
         if is_terminating(self.deployment):
             ways = ["it is being deleted"]
         text = ": ".join(filter(None, (state if self.package else "has no Operator", ", and ".join(ways))))
@@ -95,8 +147,10 @@ class LeftInstallation:
         is none that removes what runs; and an Operator of a bundle that is refused would help as little."""
         if is_terminating(self.deployment) or not (self.is_run and is_true(self.deployment, ConditionType.STALLED)):
             return self.sentence.partition(": ")[2]
-        if self.return_command:
-            return clean(f"`{self.return_command}` returns to {self._earlier}")
+        steps = [f"`{self._permission}` permits what is refused"] * bool(self._permission)
+        if steps or self._return:
+            steps += [self._return] if self._return else [f"`olm bundle cleanup {self.name}` removes it"]
+            return clean(", and ".join(steps))
         again = "`olm bundle run` with another bundle or other options changes it"
         return clean(f"{again}, and `olm bundle cleanup {self.name}` removes it")
 
@@ -130,10 +184,20 @@ async def unowned_installations(session: Session) -> list[LeftInstallation]:
 async def unowned_installation(session: Session, name: str) -> LeftInstallation | None:
     """The one of that name, also of no package; None if there is none, or if the user may not read it."""
     try:
-        found = await session.client.get(bundledeployments.KIND, name)
+        found = LeftInstallation(await session.client.get(bundledeployments.KIND, name))
     except ApiError:
         return None
-    return LeftInstallation(found) if controlling_owner(found) is None else None
+    if controlling_owner(found.deployment) is not None:
+        return None
+    return replace(found, is_offered=await _is_offered(session, found)) if found.is_run else found
+
+
+async def _is_offered(session: Session, found: LeftInstallation) -> bool:
+    """Report whether a catalog has its package; True if that is not known."""
+    try:
+        return bool(await package_objects(session, found.package))
+    except ApiError:
+        return True
 
 
 def with_left(operators: Mapping[str, Sequence[Object]], left: Iterable[LeftInstallation]) -> dict[str, list[Object]]:

@@ -165,6 +165,8 @@ def progress(obj: Object, wanted: str = "") -> Progress:
         name = text_at(obj, "metadata", "name")
         text = "the OperatorCondition of the installed version permits no upgrade"
         return Progress(f"version {available_version(obj)} waits: {text} (olm why {name})", is_held=True)
+    if text_at(ready, "reason") == Reason.OPERATOR_CONDITION_NOT_UPGRADEABLE and not is_true(obj, ConditionType.READY):
+        return Progress(f"{message} (olm why {text_at(obj, 'metadata', 'name')})", is_held=True)
     if text_at(obj, "status", "available", "reason") == Reason.PAUSED:
         return Progress(f"version {available_version(obj)} waits: the Operator is paused (spec.paused)", is_held=True)
     if is_approved(obj):

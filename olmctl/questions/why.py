@@ -8,7 +8,8 @@ from urllib.parse import quote
 from olmctl.questions import port_forward
 from olmctl.questions.controller_state import out_of_date
 from olmctl.questions.errors import after
-from olmctl.questions.left_installations import LeftInstallation, unowned_installation
+from olmctl.questions.installed_objects import bundle_deployment_of
+from olmctl.questions.left_installations import LeftInstallation, permitting_options, unowned_installation
 from olmctl.questions.operator_state import (
     available_version,
     awaits_approval,
@@ -16,6 +17,7 @@ from olmctl.questions.operator_state import (
     conditions,
     dependencies,
     installed,
+    is_true,
     part,
     state,
     text_at,
@@ -26,7 +28,7 @@ from olmkit.api import operators
 from olmkit.api.meta import Object
 from olmkit.api.operators import RequiredPackage
 from olmkit.api.ownership import is_dependency
-from olmkit.errors import Forbidden, NotFound
+from olmkit.errors import ApiError, Forbidden, NotFound
 
 _ASKED = {"packageName": "package", "version": "version", "channel": "channel"}
 _EXPLAINING = ("resolution", "available", "conditions")
@@ -67,6 +69,8 @@ class Why:
     """True if it was installed because another one requires it."""
     requires: tuple[str, ...] = ()
     """A sentence about each requirement of its bundle."""
+    permission: str = ""
+    """The command that permits what is refused of its bundle."""
     required_by: tuple[str, ...] = ()
     """The names of the Operators that require it."""
 
@@ -108,8 +112,19 @@ async def why(session: Session, name: str, *, with_requirements: bool = True) ->
         warnings=warnings,
         is_dependency=is_dependency(found),
         requires=requires,
+        permission=await _permission(session, found),
         required_by=required_by,
     )
+
+
+async def _permission(session: Session, operator: Object) -> str:
+    if is_true(operator, "Ready"):
+        return ""
+    try:
+        options = permitting_options(await bundle_deployment_of(session, operator))
+    except ApiError:
+        return ""
+    return f"olm upgrade {text_at(operator, 'metadata', 'name')} {options}" if options else ""
 
 
 def condition_rows(found: Object) -> tuple[ConditionRow, ...]:

@@ -36,6 +36,12 @@ KEEP_ANNOTATION = "core.rukpak.io/keep"
 RELEASED_ANNOTATION = "core.rukpak.io/released"
 """The annotation of a CRD or Namespace that is no longer in its bundle and was kept because it was in use; the value is the
 BundleDeployment that had it. A BundleDeployment with such a CRD in its bundle takes it over."""
+ADOPTED_ANNOTATION = "core.rukpak.io/adopted"
+"""The annotation of an object that was there before its BundleDeployment, which has taken it over with adoptionPolicy IfUnowned;
+the value is the BundleDeployment."""
+KEEP_ADOPTED_ANNOTATION = "core.rukpak.io/keep-adopted"
+"""The annotation of a BundleDeployment whose deletion keeps what was there before it took it over: these objects, the custom
+resources of such a CRD, and their Namespaces; the value is "true". `olm bundle cleanup` sets it."""
 INVENTORY_ANNOTATION = "core.rukpak.io/contains-group-kinds"
 """The annotation of a BundleDeployment that lists `Kind.group` of everything it may have installed, sorted, comma-separated.
 
@@ -344,6 +350,10 @@ class Revision(BundleRecord):
     )
 
 
+PermittingField = Literal["adoptionPolicy", "crdUpgradeSafety.ignoredRules"]
+"""A field of spec by which a person permits what is refused otherwise."""
+
+
 class UpgradeHold(Model):
     """An OperatorCondition that permits no upgrade."""
 
@@ -502,6 +512,19 @@ class BundleDeploymentStatus(ConditionedStatus):
         description=(
             "The permissions that the account of spec.serviceAccount lacks to install the bundle, or to remove what is installed,"
             " all at once. Nothing is applied or deleted before it has them."
+        ),
+    )
+    refused_pods: list[ObjectReference] | None = Field(
+        default=None,
+        description=(
+            "Workloads whose pods the API server refuses to create, such as for a PriorityClass that does not exist, a quota or"
+            f" the security level of the namespace. At most {MAX_REFERENCES}, sorted."
+        ),
+    )
+    permitted_by: Annotated[list[PermittingField], Field(max_length=2)] | None = Field(
+        default=None,
+        description=(
+            "The fields of spec that would permit what is refused. Absent if nothing is refused, or if it takes more than that."
         ),
     )
     custom_resources: list[CustomResourceCount] | None = Field(

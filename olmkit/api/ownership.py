@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from olmkit.api.bundledeployments import OWNER_UID_LABEL
+from olmkit.api.bundledeployments import ADOPTED_ANNOTATION, OWNER_UID_LABEL
 from olmkit.api.operators import INSTALLED_FOR_LABEL
 
 MANAGER_PREFIX = "rukpak:"
@@ -85,6 +85,21 @@ def has_applied_since(obj: Mapping[str, Any], manager: str, since: str) -> bool:
     own = (each for each in metadata.get("managedFields") or () if _is_apply(each) and each.get("manager") == manager)
     times = (each.get("time") or "" for each in own if not _is_older(metadata, each))
     return bool(since) and any(time > since for time in times)
+
+
+def is_adopted(obj: Mapping[str, Any]) -> bool:
+    """Report whether a BundleDeployment has applied that the object was there before it: an annotation of others is a copy."""
+    path = "f:metadata", "f:annotations", f"f:{ADOPTED_ANNOTATION}"
+    is_annotated = bool((obj["metadata"].get("annotations") or {}).get(ADOPTED_ANNOTATION))
+    return is_annotated and any(_owns(entry, *path) for entry in apply_entries(obj))
+
+
+def without_manager(obj: Mapping[str, Any], manager: str) -> list[dict[str, Any]]:
+    """The entries of managedFields of an object as they are when this field manager has given up its fields, which nobody owns
+    then and which keep their values. If no other entry is left, it is one without anything: the API server takes an empty list
+    for a client that does not know the field."""
+    entries = obj["metadata"].get("managedFields") or ()
+    return [dict(each) for each in entries if each.get("manager") != manager] or [{}]
 
 
 def former_managers(obj: Mapping[str, Any], manager: str) -> list[str]:

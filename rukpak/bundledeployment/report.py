@@ -10,7 +10,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from olmkit.api.bundledeployments import MAX_REFERENCES, BundleDeploymentStatus, ConditionType, Reason, RejectedBundle
+from olmkit.api.bundledeployments import (
+    MAX_REFERENCES,
+    BundleDeploymentStatus,
+    ConditionType,
+    PermittingField,
+    Reason,
+    RejectedBundle,
+)
 from olmkit.api.conditions import (
     Cause,
     DesiredCondition,
@@ -64,7 +71,7 @@ from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.revisions.history import next_history
 from rukpak.bundledeployment.revisions.rollback import with_rollback
 from rukpak.bundledeployment.upgrade_hold import upgrade_hold
-from rukpak.bundledeployment.world import CRD, NAMESPACE, ApplyRejected, BriefWait, DeletedWorld, World
+from rukpak.bundledeployment.world import CRD, NAMESPACE, ApplyRejected, BriefWait, DeletedWorld, Refused, World
 from rukpak.format.objects import ObjectKey
 from rukpak.permissions.missing import missing_rules
 
@@ -143,7 +150,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         installed=world.record(active),
         applied_digest=reported(world, outcome),
         **next_history(world, outcome, wanted).fields(),
-        **_refusals(world, outcome, active),
+        **_refusals(world, evaluation, outcome, active),
         install_namespace=_install_namespace(world, active),
         created_namespaces=created_namespaces.reported(world, outcome),
         **_left_out(world),
@@ -346,11 +353,24 @@ def _install_namespace(world: World, active: str | None) -> str | None:
     return content.namespace if isinstance(content, RenderedBundle) else world.deployment.status.install_namespace
 
 
-def _refusals(world: World, outcome: Outcome, active: str | None) -> dict[str, Any]:
-    """refused, missingPermissions, and upgradeHold, which is not known yet for a bundle that has just become active."""
-    hold = upgrade_hold(world) if active == world.active_bundle else None
-    missing = _missing_permissions(world, outcome)
-    return {"refused": _refused(world), "missing_permissions": missing, "upgrade_hold": hold}
+def _refusals(world: World, evaluation: Evaluation, outcome: Outcome, active: str | None) -> dict[str, Any]:
+    """refused, refusedPods, missingPermissions, permittedBy, and upgradeHold, which is not known yet for a bundle that has just
+    become active."""
+    pods = sorted(key for key, each in world.owned.items() if each.has_refused_pods)
+    return {
+        "refused": _refused(world),
+        "refused_pods": _references(pods)[0],
+        "missing_permissions": _missing_permissions(world, outcome),
+        "permitted_by": _permitted_by(world, _reported_outcome(world, evaluation, outcome, active)),
+        "upgrade_hold": upgrade_hold(world) if active == world.active_bundle else None,
+    }
+
+
+def _permitted_by(world: World, outcome: Outcome) -> list[PermittingField] | None:
+    """permittedBy of a refusal; as reported while a request fails."""
+    if isinstance(outcome, ApplyRejected | Refused):
+        return sorted(outcome.permitted_by) or None
+    return world.deployment.status.permitted_by if isinstance(outcome, ApiError) else None
 
 
 def _refused(world: World) -> RejectedBundle | None:

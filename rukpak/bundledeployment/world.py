@@ -16,8 +16,10 @@ from olmkit.api import customresourcedefinitions
 from olmkit.api.bundledeployments import (
     ABANDON_ANNOTATION,
     DELETION_HOLD_ANNOTATION,
+    KEEP_ADOPTED_ANNOTATION,
     BundleDeployment,
     BundleRecord,
+    PermittingField,
     Revision,
 )
 from olmkit.api.bundles import BundleSpec
@@ -29,7 +31,7 @@ from olmkit.api.ownership import manager_name
 from olmkit.api.provisioner_classes import HELM
 from olmkit.crd_safety.evidence import Evidence, Form
 from olmkit.crd_safety.problem import Problem
-from olmkit.errors import ApiError, Waiting
+from olmkit.errors import ApiError, Blocked, Waiting
 from olmkit.gocompat.text import parse_duration
 from olmkit.sources.spec_source import InputReference
 from rukpak.bundledeployment.bundle_info import BundleInfo, record_of
@@ -64,7 +66,8 @@ class ConflictingObject:
 class ApplyRejected(Waiting):
     """A rejected apply that requires user action. It is retried after `after`, when one of the `conflicting_objects` changes, or
     when something changes that may have refused the `refused` objects. `applied`: the objects that the same pass has applied
-    before. `missing`: the rights that the account lacks, before anything is applied or removed."""
+    before. `missing`: the rights that the account lacks, before anything is applied or removed. `permitted_by`: the fields of
+    spec that would permit it, and nothing else is needed."""
 
     def __init__(  # noqa: PLR0913 all but three have defaults
         self,
@@ -76,17 +79,29 @@ class ApplyRejected(Waiting):
         conflicting_objects: frozenset[ConflictingObject] = frozenset(),
         refused: frozenset[ObjectKey] = frozenset(),
         missing: frozenset[Right] = frozenset(),
+        permitted_by: frozenset[PermittingField] = frozenset(),
     ) -> None:
         super().__init__(reason, message, after, subject)
         self.applied = applied
         self.conflicting_objects = conflicting_objects
         self.refused = refused
         self.missing = missing
+        self.permitted_by = permitted_by
 
     @property
     def refused_in(self) -> frozenset[str]:
         """The namespaces of the refused objects; "" for objects without a namespace."""
         return frozenset(key.namespace for key in self.refused)
+
+
+class Refused(Blocked):
+    """A refusal that fields of spec may permit."""
+
+    def __init__(
+        self, reason: str, message: str, subject: Iterable[str], permitted_by: frozenset[PermittingField]
+    ) -> None:
+        super().__init__(reason, message, subject)
+        self.permitted_by = permitted_by
 
 
 class BriefWait(Waiting):
@@ -114,6 +129,10 @@ class LabeledObject:
     health: Health | None = None
     is_kept: bool = False
     """True if an annotation of Helm asks to keep it when its chart is removed."""
+    is_adopted: bool = False
+    """True if it was there before the BundleDeployment, which has taken it over."""
+    has_refused_pods: bool = False
+    """True if it is a workload whose pods the API server refuses to create."""
     pod_selector: str = ""
     """The label selector of the pods of a workload that is not healthy; empty for other objects."""
     operator_condition: ConditionState | None = None
@@ -482,9 +501,16 @@ class World:
         return {key: member for key, member in self.labeled.items() if manager in member.applied_fields}
 
     def is_kept(self, entry: LabeledObject) -> bool:
-        """Report whether an object of a chart stays, without an owner, when it is no longer in the chart or the chart is removed.
-        In bundles of other formats the annotation means nothing."""
+        """Report whether an object stays, without an owner, when it is no longer in the bundle or the bundle is removed."""
+        return self.is_kept_by_chart(entry) or self.is_returned(entry)
+
+    def is_kept_by_chart(self, entry: LabeledObject) -> bool:
+        """Report whether its chart keeps an object. In bundles of other formats the annotation means nothing."""
         return entry.is_kept and self.deployment.spec.template.spec.provisioner_class_name == HELM
+
+    def is_returned(self, entry: LabeledObject) -> bool:
+        """Report whether an object that was there before stays as nobody's."""
+        return entry.is_adopted and self.deployment.metadata.annotations.get(KEEP_ADOPTED_ANNOTATION) == "true"
 
     def is_deleting(self, key: ObjectKey) -> bool:
         """Report whether the object is being deleted."""

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL, RELEASED_ANNOTATION, Reason
 from olmkit.api.meta import Kind, unchanged_precondition
-from olmkit.api.ownership import has_applied_since, is_applied_by, manager_name
+from olmkit.api.ownership import has_applied_since, is_adopted, is_applied_by, manager_name
 from olmkit.errors import NotFound, Waiting
 from olmkit.gocompat.text import list_names
 from olmkit.runtime.client import Client
@@ -41,6 +41,15 @@ WITH_RESOURCES = " with its custom resources"
 Object = Mapping[str, Any]
 
 
+class Takeover(NamedTuple):
+    """The way in which an object is taken over."""
+
+    precondition: dict[str, str]
+    """That it is as it was found."""
+    is_adopted: bool = False
+    """True if it was there before the BundleDeployment."""
+
+
 @dataclass(frozen=True)
 class Adoption:
     """Decides for the objects of one BundleDeployment."""
@@ -56,9 +65,9 @@ class Adoption:
     own: Client | None = None
     """Reads BundleDeployments, if `client` may not."""
 
-    async def precondition(self, uid: str, kind: Kind, body: Object) -> dict[str, str]:
-        """The precondition with which the object that has this key is taken over as it was found; empty if it is the one that was
-        observed. Raises the error if it is not taken over."""
+    async def takeover(self, uid: str, kind: Kind, body: Object) -> Takeover | None:
+        """The way in which the object that has this key is taken over; None if it is the one that was observed. Raises the error
+        if it is not taken over."""
         key = key_of(kind, body)
         try:
             live = await self.client.get(kind, key.name, key.namespace or None)
@@ -66,7 +75,7 @@ class Adoption:
             raise BriefWait(Reason.RETRYING, f"{key} was deleted", CHANGED_RETRY_DELAY) from None
         metadata = live["metadata"]
         if body["metadata"].get("uid") == metadata["uid"]:
-            return {}
+            return None
         holder = (metadata.get("labels") or {}).get(OWNER_UID_LABEL, "")
         is_released = key[:2] == CRD and not holder and RELEASED_ANNOTATION in (metadata.get("annotations") or {})
         is_ours = is_applied_by(live, uid, self.holder(uid))
@@ -80,14 +89,21 @@ class Adoption:
             # Observed as released, it is compared with that of the bundle before it is replaced.
             raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)
         is_own = self._has_lost_label(uid, key, live, found) or (not found.owner and self._was_kept(uid, key, live))
-        if found.is_left or (self.adopts and not found.owner) or is_own:
-            return unchanged_precondition(live)
+        if found.is_left or is_own:
+            return Takeover(unchanged_precondition(live), is_own and is_adopted(live))
+        if self.adopts and not found.owner:
+            return Takeover(unchanged_precondition(live), is_adopted=True)
         claim, by = next((item for item in found.claims.items() if item[0].tool == found.owner), (None, None))
         conflicting = {ConflictingObject(kind, key.namespace, key.name), *((by,) if by is not None else ())}
         text = f"{key} already exists and {self._ownership(key, metadata, found, claim, by)}"
         subject = [f"{key} of {found.owner}"]
         raise ApplyRejected(
-            Reason.BLOCKED, text, CONFLICT_RETRY_DELAY, subject, conflicting_objects=frozenset(conflicting)
+            Reason.BLOCKED,
+            text,
+            CONFLICT_RETRY_DELAY,
+            subject,
+            conflicting_objects=frozenset(conflicting),
+            permitted_by=frozenset() if found.owner or self.adopts else frozenset({"adoptionPolicy"}),
         )
 
     def _has_lost_label(self, uid: str, key: ObjectKey, live: Object, found: Ownership) -> bool:

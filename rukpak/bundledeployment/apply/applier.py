@@ -17,14 +17,14 @@ from typing import Any
 import orjson
 
 from olmkit.api import bundledeployments, bundles
-from olmkit.api.bundledeployments import FINALIZER, INVENTORY_ANNOTATION, OWNER_UID_LABEL, Reason
+from olmkit.api.bundledeployments import ADOPTED_ANNOTATION, FINALIZER, INVENTORY_ANNOTATION, OWNER_UID_LABEL, Reason
 from olmkit.api.meta import Kind, Object, apply_precondition
 from olmkit.api.ownership import former_managers, manager_name
 from olmkit.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, OlmError, Waiting
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.apply.adoption import Adoption
 from rukpak.bundledeployment.apply.apply_errors import ApplyErrors, combine
-from rukpak.bundledeployment.apply.kept_templates import DEPLOYMENT, taken_over, with_kept
+from rukpak.bundledeployment.apply.kept_templates import DEPLOYMENT, take_over, with_kept
 from rukpak.bundledeployment.apply.kept_values import NOTHING_KEPT, KeptValues
 from rukpak.bundledeployment.apply.shared_namespaces import namespace_body
 from rukpak.bundledeployment.cluster import inventory, transforms
@@ -234,19 +234,19 @@ class Applier:
             created = world.deployment.metadata.creation_timestamp
             adopts = world.adopts and not is_found
             errors = ApplyErrors(Adoption(client, self.name_of, adopts, created, self.identities.own))
-            adopted = await errors.explain(world.uid, kind, body, error)
-            if not adopted:
+            takeover = await errors.explain(world.uid, kind, body, error)
+            if takeover is None:
                 raise
         log.info(
             "%s %s: it exists, and nobody manages it",
             "would take over" if dry_run else "takes over",
             body["metadata"]["name"],
         )
-        body = {**body, "metadata": {**body["metadata"], **adopted}}
-        if (
-            kind.group_kind == DEPLOYMENT and world.takes_templates
-        ):  # the precondition makes sure that it is still this one
-            body = taken_over(body, await client.get(kind, body["metadata"]["name"], body["metadata"]["namespace"]))
+        body = {**body, "metadata": {**body["metadata"], **takeover.precondition}}
+        if takeover.is_adopted:
+            _mark_adopted(world, body["metadata"])
+        if kind.group_kind == DEPLOYMENT and world.takes_templates:
+            body = await take_over(client, kind, body, dry_run=dry_run)
         return await self._send(client, world, kind, body, dry_run, is_found=True)
 
     def _record_write(self, kind: Kind, result: Object) -> None:
@@ -268,6 +268,10 @@ async def _forget_former(client: Client, kind: Kind, applied: Object, manager: s
         except (Invalid, Forbidden, Conflict) as error:
             log.info("what %s has applied to %s stays: %s", former, metadata["name"], error.message)
     return applied
+
+
+def _mark_adopted(world: World, metadata: Object) -> None:
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), ADOPTED_ANNOTATION: world.name}
 
 
 def _log_change(
@@ -328,6 +332,8 @@ def _body(current: _ApplyPass, item: RenderedObject) -> Object:
     crd = world.crds.get(item.key.name) if item.key[:2] == CRD else None
     precondition = apply_precondition(member.uid if member is not None else None)
     if member is not None:
+        if member.is_adopted:
+            _mark_adopted(world, metadata)
         if member.is_scaled_by_others and "replicas" in (body.get("spec") or {}):
             del body["spec"]["replicas"]
     elif crd is not None and crd.released_by and not crd.owner_uid:

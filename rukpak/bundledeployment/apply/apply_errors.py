@@ -19,7 +19,7 @@ from olmkit.api.meta import Kind, apply_precondition
 from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, OlmError, Unavailable, Waiting
 from olmkit.gocompat.text import truncate
-from rukpak.bundledeployment.apply.adoption import Adoption, key_of
+from rukpak.bundledeployment.apply.adoption import Adoption, Takeover, key_of
 from rukpak.bundledeployment.cluster.namespace_blockers import blockers_of
 from rukpak.bundledeployment.cluster.rest_mapper import NAMESPACES
 from rukpak.bundledeployment.delays import CHANGED_RETRY_DELAY, NOT_FOUND_RETRY_DELAY, with_blockers
@@ -56,25 +56,25 @@ class ApplyErrors:
 
     adoption: Adoption
 
-    async def explain(self, uid: str, kind: Kind, body: Object, error: ApiError) -> dict[str, str]:
+    async def explain(self, uid: str, kind: Kind, body: Object, error: ApiError) -> Takeover | None:
         """Raise what the failed apply of `body` means for the BundleDeployment of that uid.
 
-        Returns the precondition with which the object is taken over as it was found; empty if the same apply is to be retried.
+        Returns how the object is taken over; None if the same apply is to be retried.
         """
         key = key_of(kind, body)
         if isinstance(error, Conflict) or (isinstance(error, Invalid) and "uid" in body["metadata"]):
-            adopted = await self.adoption.precondition(uid, kind, body)
-            if adopted:
-                return adopted
+            takeover = await self.adoption.takeover(uid, kind, body)
+            if takeover is not None:
+                return takeover
         if isinstance(error, Conflict):
-            return {}
+            return None
         if isinstance(error, NotFound) and kind.group_kind in BINDINGS:  # the API server has not read its new role yet
             raise BriefWait(Reason.RETRYING, f"{key}: {error.message}", CHANGED_RETRY_DELAY, [str(key)]) from error
         if isinstance(error, NotFound):
             raise Waiting(Reason.RETRYING, f"{key}: {error.message}", NOT_FOUND_RETRY_DELAY, [str(key)]) from error
         # The API server answers 500 without a reason when fields do not fit the kind's schema.
         if isinstance(error, Unavailable) and not (error.status == 500 and not error.reason):
-            return {}
+            return None
         await self._explain_namespace(key)
         advice = await self._advise_deletion(uid, kind, body, error)
         cause = truncate(error.message.rstrip(), MAX_CAUSE_BYTES) if advice else error.message
@@ -127,7 +127,18 @@ def combine(failed: Mapping[ObjectKey, Exception], applied: frozenset[ObjectKey]
         refused = frozenset(key for error in rejected for key in error.refused)
         after = min(error.after for error in rejected)
         subject = [name for error in rejected for name in error.subject]
-        return ApplyRejected(rejected[0].reason, "; ".join(sentences), after, subject, applied, conflicting, refused)
+        permitted_by = frozenset(field for error in rejected for field in error.permitted_by)
+        is_permissible = all(error.permitted_by for error in rejected)
+        return ApplyRejected(
+            rejected[0].reason,
+            "; ".join(sentences),
+            after,
+            subject,
+            applied,
+            conflicting,
+            refused,
+            permitted_by=permitted_by if is_permissible else frozenset(),
+        )
     waiting = [error for error in ordered if isinstance(error, OlmError)]
     return (waiting or ordered)[0]
 

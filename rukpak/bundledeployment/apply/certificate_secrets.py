@@ -120,12 +120,12 @@ class CertificateSecrets:
         except ApiError as error:
             since = world.deployment.metadata.creation_timestamp
             errors = ApplyErrors(Adoption(client, self.name_of, adopts, since, self.identities.own))
-            adopted = await errors.explain(world.uid, SECRETS, body, error)
-            if not adopted:
+            takeover = await errors.explain(world.uid, SECRETS, body, error)
+            if takeover is None:
                 raise
         async with self.limit:
             found = await client.get(SECRETS, key.name, key.namespace)
-        if unchanged_precondition(found) != adopted:
+        if unchanged_precondition(found) != takeover.precondition:
             raise BriefWait(Reason.RETRYING, f"{key} changed", CHANGED_RETRY_DELAY)
         if write.step is Step.ISSUE and secrets.is_kept(found, write.endpoint.host_names, datetime.now(UTC)):
             write = replace(write, step=Step.DROP)

@@ -21,7 +21,7 @@ import orjson
 
 from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION, Reason
 from olmkit.api.meta import Kind, Object, unchanged_precondition
-from olmkit.api.ownership import MANAGER_PREFIX
+from olmkit.api.ownership import MANAGER_PREFIX, UNKNOWN_MANAGER
 from olmkit.errors import Conflict, NotFound
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.delays import CHANGED_RETRY_DELAY
@@ -31,10 +31,48 @@ DEPLOYMENT = ("apps", "Deployment")
 _TEMPLATE, _REPLICAS, _SPEC = "f:template", "f:replicas", "f:spec"
 
 
+async def take_over(client: Client, kind: Kind, body: Object, *, dry_run: bool) -> Object:
+    """The body with which a Deployment is taken over. The precondition in it is that nobody has changed the object: if a part of
+    its template belongs to a BundleDeployment, it is given to nobody first. Raises BriefWait."""
+    metadata = body["metadata"]
+    live = await client.get(kind, metadata["name"], metadata["namespace"])
+    kept = taken_over(body, live)
+    entries = forgotten_template(live["metadata"].get("managedFields") or ())
+    if kept is body or entries is None:
+        return kept
+    if dry_run:
+        return body
+    change = {**{name: metadata[name] for name in ("uid", "resourceVersion")}, "managedFields": entries}
+    try:
+        changed = await client.patch(kind, metadata["name"], {"metadata": change}, metadata["namespace"])
+    except (Conflict, NotFound):
+        raise _changed(kind, metadata) from None
+    return {**kept, "metadata": {**kept["metadata"], **unchanged_precondition(changed)}}
+
+
 def taken_over(body: Object, live: Mapping[str, Any]) -> Object:
     """The body with which a Deployment is taken over, which others have prepared with the annotation, or not."""
     is_kept = KEEP_TEMPLATE_ANNOTATION in (live["metadata"].get("annotations") or {})
     return _without_template(body, digest(body)) if is_kept else body
+
+
+def forgotten_template(entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
+    """The entries of managedFields in which the template that BundleDeployments have applied belongs to a writer that nobody
+    knows: an apply without the template would remove it, and it can be handed over later. None if they have applied none."""
+    kept: list[dict[str, Any]] = []
+    unknown: dict[str, Any] = {}
+    for each in entries:
+        entry = dict(each)
+        spec = (entry.get("fieldsV1") or {}).get(_SPEC) or {}
+        is_ours = entry.get("manager", "").startswith(MANAGER_PREFIX) and not entry.get("subresource")
+        if is_ours and _TEMPLATE in spec:
+            template = _union((unknown.get("fieldsV1") or {}).get(_SPEC, {}).get(_TEMPLATE) or {}, spec[_TEMPLATE])
+            fields = {_SPEC: {_TEMPLATE: template}}
+            unknown = {**entry, "manager": UNKNOWN_MANAGER, "operation": "Update", "fieldsV1": fields}
+            rest = {field: value for field, value in spec.items() if field not in (_TEMPLATE, _REPLICAS)}
+            entry["fieldsV1"] = {**entry["fieldsV1"], _SPEC: rest}
+        kept.append(entry)
+    return [*kept, unknown] if unknown else None
 
 
 async def with_kept(client: Client, kind: Kind, body: Object, noted: str, manager: str, *, dry_run: bool) -> Object:
@@ -72,7 +110,12 @@ async def _hand_over(client: Client, kind: Kind, metadata: Mapping[str, Any], ma
         }
         await client.patch(kind, name, {"metadata": change}, namespace)
     except (Conflict, NotFound):
-        raise BriefWait(Reason.RETRYING, f"{kind.kind} {namespace}/{name} changed", CHANGED_RETRY_DELAY) from None
+        raise _changed(kind, metadata) from None
+
+
+def _changed(kind: Kind, metadata: Mapping[str, Any]) -> BriefWait:
+    text = f"{kind.kind} {metadata.get('namespace')}/{metadata['name']} changed"
+    return BriefWait(Reason.RETRYING, text, CHANGED_RETRY_DELAY)
 
 
 def handed_over(entries: Iterable[Mapping[str, Any]], manager: str) -> list[dict[str, Any]]:

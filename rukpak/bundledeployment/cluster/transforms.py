@@ -19,12 +19,12 @@ from olmkit.api.conditions import find_condition
 from olmkit.api.content import SourceType
 from olmkit.api.customresourcedefinitions import definition_of
 from olmkit.api.meta import Object
-from olmkit.api.ownership import MANAGER_PREFIX, apply_entries
+from olmkit.api.ownership import MANAGER_PREFIX, apply_entries, is_adopted
 from rukpak.bundledeployment.bundle_info import BundleInfo, UnpackState
 from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.health.health import has_health, health
 from rukpak.bundledeployment.health.health_result import HEALTHY
-from rukpak.bundledeployment.health.workload_health import WORKLOAD_RULES
+from rukpak.bundledeployment.health.workload_health import WORKLOAD_RULES, replica_failure
 from rukpak.bundledeployment.operator_condition import condition_state
 from rukpak.bundledeployment.world import CustomResource, LabeledObject
 from rukpak.format.objects import ObjectKey, group_of
@@ -89,6 +89,8 @@ def labeled_object(obj: Object) -> Object:
         is_scaled_by_others=_is_scaled(obj),
         health=state,
         is_kept=_is_kept(metadata),
+        is_adopted=is_adopted(obj),
+        has_refused_pods=key[:2] in WORKLOAD_RULES and bool(replica_failure(obj.get("status") or {})),
         pod_selector=_pod_selector(obj) if key[:2] in WORKLOAD_RULES and state not in (None, HEALTHY) else "",
         operator_condition=condition_state(obj) if key[:2] == operator_condition_names.GROUP_KIND else None,
         kept_template=_kept_template(obj) if key[:2] == ("apps", "Deployment") else None,

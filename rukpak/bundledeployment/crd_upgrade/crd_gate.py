@@ -10,21 +10,21 @@ from __future__ import annotations
 import hashlib
 from datetime import timedelta
 
-from olmkit.api.bundledeployments import ConditionType, Reason
+from olmkit.api.bundledeployments import ConditionType, PermittingField, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.crd_safety.evidence import Form
 from olmkit.crd_safety.forms import wanted_forms
-from olmkit.crd_safety.problem import Problem, ignored_rules, is_enforced
+from olmkit.crd_safety.problem import NOT_PERMITTED, Problem, ignored_rules, is_enforced
 from olmkit.crd_safety.verdict import Verdict, judge, noticed
-from olmkit.errors import ApiError, Blocked, OlmError, Waiting
+from olmkit.errors import ApiError, OlmError, Waiting
 from olmkit.gocompat.text import list_names
 from olmkit.stored_times import has_passed
 from rukpak.bundledeployment.delays import UNREACHABLE_RETRY_DELAY
 from rukpak.bundledeployment.drift import is_up_to_date
 from rukpak.bundledeployment.plan import CheckExistingObjects
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle, RenderedObject
-from rukpak.bundledeployment.world import CRD, ApplyRejected, ExistingObjects, World
+from rukpak.bundledeployment.world import CRD, ApplyRejected, ExistingObjects, Refused, World
 
 CHECK_AGAIN_AFTER = timedelta(minutes=2)
 """The time after which custom resources that are not valid are read again: they are not watched."""
@@ -79,7 +79,8 @@ def blocker(world: World) -> OlmError | None:
     forms = wanted_forms(problems, settings)
     if not forms:
         refused = judge(problems, {}, settings)
-        return Blocked(Reason.BLOCKED, refused.refusal, refused.subject) if refused.refusal else None
+        text, subject = refused.refusal, refused.subject
+        return Refused(Reason.BLOCKED, text, subject, _permitted_by(refused)) if text else None
     definitions = {form.definition for form in forms}
     names = list_names(definitions)
     state = _current_check(world, forms)
@@ -88,11 +89,23 @@ def blocker(world: World) -> OlmError | None:
         return Waiting(Reason.RETRYING, text, RUNNING_DELAY, definitions)
     verdict = judge(problems, state.evidence, settings)
     if not state.error and verdict.refusal:
-        return ApplyRejected(Reason.BLOCKED, verdict.refusal, CHECK_AGAIN_AFTER, verdict.subject)
+        return ApplyRejected(
+            Reason.BLOCKED,
+            verdict.refusal,
+            CHECK_AGAIN_AFTER,
+            verdict.subject,
+            permitted_by=_permitted_by(verdict),
+        )
     if state.error:
         text = f"the custom resources of {names} cannot be checked against the new schemas: {state.error}"
         return Waiting(Reason.RETRYING, text, CHECK_AGAIN_AFTER, definitions)
     return Waiting(Reason.RETRYING, verdict.failure, CHECK_AGAIN_AFTER, definitions) if verdict.failure else None
+
+
+def _permitted_by(verdict: Verdict) -> frozenset[PermittingField]:
+    """The field that names the rules to ignore; none if the API server has one of them too."""
+    broken = {each.rule for found in verdict.refused.values() for each in found}
+    return frozenset() if broken & NOT_PERMITTED else frozenset({"crdUpgradeSafety.ignoredRules"})
 
 
 def next_check(world: World) -> CheckExistingObjects | None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from olmkit.api import bundledeployments, bundles
 from olmkit.api.bundledeployments import (
+    ADOPTED_ANNOTATION,
     FINALIZER,
     MEMBER_LABEL_PREFIX,
     OWNER_UID_LABEL,
@@ -25,7 +26,7 @@ from olmkit.api.bundledeployments import (
     Reason,
 )
 from olmkit.api.meta import Kind
-from olmkit.api.ownership import manager_name
+from olmkit.api.ownership import manager_name, without_manager
 from olmkit.errors import ApiError, Conflict, Invalid, NotFound, Waiting
 from olmkit.gocompat.text import list_names
 from olmkit.runtime.client import Client
@@ -169,13 +170,31 @@ class Deleter:
 
     async def _release_entry(self, entry: LabeledObject, world: World) -> None:
         """Remove the label. Another BundleDeployment may take over a CRD that has the annotation, and one of this name an object
-        of a chart."""
-        metadata: dict[str, Any] = {"labels": {OWNER_UID_LABEL: None}}
-        if entry.key[:2] == CRDS.group_kind or world.is_kept(entry):
-            metadata["annotations"] = {RELEASED_ANNOTATION: world.name}
+        of a chart; of everything else, and of what was there before, the field manager is given up."""
+        annotations: dict[str, str | None] = {ADOPTED_ANNOTATION: None} if entry.is_adopted else {}
+        metadata: dict[str, Any] = {"labels": {OWNER_UID_LABEL: None}, "annotations": annotations}
         kind = self.rest_mapper.storage_kind(entry.key[:2])
-        if kind is not None:
-            await self._release(world, kind, entry.key, entry.resource_version, metadata)
+        if kind is None:
+            return
+        is_of_others = world.is_returned(entry)
+        if not is_of_others and (entry.key[:2] == CRDS.group_kind or world.is_kept(entry)):
+            annotations[RELEASED_ANNOTATION] = world.name
+        elif (entries := await self._given_up(world, kind, entry)) is not None:
+            metadata["managedFields"] = entries
+        else:
+            return
+        await self._release(world, kind, entry.key, entry.resource_version, metadata)
+
+    async def _given_up(self, world: World, kind: Kind, entry: LabeledObject) -> list[dict[str, Any]] | None:
+        """The entries of managedFields without those of the BundleDeployment; None if the object has changed since it was
+        observed: the next pass observes it."""
+        with suppress(NotFound):
+            async with self.limit:
+                client = self.identities.own
+                live = await client.get(kind, entry.key.name, entry.key.namespace or None)
+            if live["metadata"]["resourceVersion"] == entry.resource_version:
+                return without_manager(live, manager_name(world.name))
+        return None
 
     async def _release(
         self, world: World, kind: Kind, key: ObjectKey, resource_version: str, metadata: Mapping[str, Any]

@@ -141,7 +141,7 @@ class Desk:
             for package, name in zip(packages, operators, strict=True)
         ]
 
-    def bundle_deployment(self, operator: str, *kinds: str) -> str:
+    def bundle_deployment(self, operator: str, *kinds: str, status: Object | None = None) -> str:
         """Create the BundleDeployment of an Operator, with objects of these kinds; returns its uid."""
         metadata = {
             "name": operator,
@@ -151,7 +151,7 @@ class Desk:
         source = {"type": "image", "image": {"ref": "example.com/a@sha256:" + "0" * 64}}
         template = {"spec": {"provisionerClassName": "core-rukpak-io-registry", "source": source}}
         body = {"apiVersion": "core.rukpak.io/v1alpha1", "kind": "BundleDeployment", "metadata": metadata}
-        self.apply({**body, "spec": {"provisionerClassName": "core-rukpak-io-plain", "template": template}})
+        self.apply({**body, "spec": {"provisionerClassName": "core-rukpak-io-plain", "template": template}}, status)
         uid = str(self.get("bundledeployments.core.rukpak.io", operator)["metadata"]["uid"])
         self._owners[uid] = operator
         return uid

@@ -228,7 +228,15 @@ async def test_an_object_that_exists_is_taken_over_on_request(workshop: Workshop
     deployment = await at.client.get(bundledeployments.KIND, name)
     assert deployment["spec"]["adoptionPolicy"] == "IfUnowned"
     assert deployment["spec"]["crdUpgradeSafety"] == {"policy": "Enforce", "ignoredRules": ["enum-added"]}
-    await at.remove()
+    status, out, err = await workshop.olm("cleanup", name, "--timeout", "30s")
+    assert status == 0, err
+    assert f"  ConfigMap {name}/log will stay: it was there before, and was taken over" in err.splitlines()
+    left = await at.client.get(CONFIG_MAPS, "log", name)
+    assert (left["data"], left["metadata"].get("labels"), left["metadata"].get("annotations")) == (
+        {"v": "2"},
+        None,
+        None,
+    )
 
 
 async def test_a_finalizer_that_nobody_removes(workshop: Workshop) -> None:

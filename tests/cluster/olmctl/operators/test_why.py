@@ -39,6 +39,14 @@ def test_a_message_of_several_conditions_is_printed_once(desk: Desk) -> None:
     assert [each["message"] for each in stored] == [blocked, blocked, "", "", blocked]
 
 
+def test_the_option_that_permits_what_is_refused(desk: Desk) -> None:
+    name = desk.operator("a", {"conditions": [condition("Ready", "False", "Blocked", "a CRD exists")]})
+    assert "Next:" not in desk.olm("why", name)[1]
+    desk.bundle_deployment(name, status={"permittedBy": ["adoptionPolicy"]})
+    text = f"Next:        `olm upgrade {name} --adoption-policy IfUnowned` permits what is refused\n"
+    assert text in desk.olm("why", name)[1]
+
+
 def test_json_escapes_what_is_not_printable(desk: Desk) -> None:
     name = desk.operator("a", {"resolution": HOSTILE})
     out = desk.olm("why", name, "-o", "json")[1]
@@ -80,9 +88,10 @@ def test_a_bundle_deployment_without_an_operator(desk: Desk) -> None:
 
 
 def test_what_olm_bundle_run_has_made(desk: Desk) -> None:
-    name = desk.left_installation("run", "p", manager="olm")
-    out = desk.olm("why", name)[1]
-    assert (
-        f"Next:        `olm bundle cleanup {name}` removes it, and `olm install p --name {name} --adopt` takes it over\n"
-        in out
-    )
+    package = f"{desk.prefix}-p"
+    name = desk.left_installation("run", package, manager="olm")
+    removal = f"Next:        `olm bundle cleanup {name}` removes it"
+    assert f"{removal}\n" in desk.olm("why", name)[1], "no catalog has the package"
+    desk.package("p", "stable")
+    adoption = f"`olm install {package} --name {name} --adopt` takes it over"
+    assert f"{removal}, and {adoption}\n" in desk.olm("why", name)[1]

@@ -6,12 +6,15 @@ import json
 
 import pytest
 
-from olmctl.bundle.cleanup import left, what_is_late
+from olmctl.bundle.cleanup import left, what_is_late, without_adopted
 from olmctl.questions.installed_objects import NAMESPACE, InstalledObject, InstalledObjects
 from olmctl.questions.left_installations import LeftInstallation
+from olmkit.api.bundledeployments import ADOPTED_ANNOTATION
+from olmkit.api.meta import Kind
 from tests.unit.olmctl.bundle.installations import deployment
 
 KIND = {"group": "tools.example.com", "version": "v1", "kind": "Tool"}
+MAPS = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
 PROPERTIES = [
     {"type": "olm.gvk.required", "value": KIND},
     {"type": "olm.package.required", "value": {"packageName": "tools", "versionRange": ">=1.0.0"}},
@@ -30,6 +33,24 @@ def test_what_stays_is_named() -> None:
         "  tools.example.com/v1 Tool will stay: the bundle requires this kind, and has not brought it",
         "  package tools will stay: the bundle requires it, and has not brought it",
     ]
+
+
+def test_what_was_taken_over_stays_with_its_namespace() -> None:
+    def found(name: str, *, is_adopted: bool, applied_by: str = "rukpak:w") -> InstalledObject:
+        annotations = {ADOPTED_ANNOTATION: "w"} if is_adopted else {}
+        owned: dict[str, object] = {f"f:{key}": {} for key in annotations}
+        fields = {"f:metadata": {"f:annotations": owned}}
+        entries = [{"manager": applied_by, "operation": "Apply", "fieldsV1": fields}]
+        metadata = {"name": name, "namespace": name, "annotations": annotations, "managedFields": entries}
+        return InstalledObject(MAPS, {"metadata": metadata}, "Healthy", "")
+
+    objects = (
+        found("a", is_adopted=True),
+        found("b", is_adopted=False),
+        found("c", is_adopted=True, applied_by="somebody"),
+    )
+    own, adopted = without_adopted(InstalledObjects(objects, (), frozenset("abc")))
+    assert (own, adopted) == (InstalledObjects(objects[1:], (), frozenset("bc")), objects[:1])
 
 
 @pytest.mark.parametrize(

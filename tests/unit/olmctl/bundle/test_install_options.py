@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 import pytest
 
@@ -83,17 +85,19 @@ def test_a_service_account_without_a_namespace() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "options"),
+    ("status", "options"),
     [
-        pytest.param("a exists: set adoptionPolicy to IfUnowned to take it over", ["--adoption-policy"], id="adoption"),
+        pytest.param({"permittedBy": ["adoptionPolicy"]}, ["--adoption-policy"], id="adoption"),
         pytest.param(
-            "if this is safe, name these rules in crdUpgradeSafety.ignoredRules: enum-added",
-            ["--ignore-crd-rule"],
-            id="rules about definitions",
+            {"permittedBy": ["adoptionPolicy", "crdUpgradeSafety.ignoredRules"]},
+            ["--adoption-policy", "--ignore-crd-rule"],
+            id="rules about definitions too",
         ),
-        pytest.param("the API server does not permit this (scope-changed): choose another version", [], id="neither"),
+        pytest.param({"permittedBy": ["somethingNewer"]}, [], id="a field that is not known"),
+        pytest.param({}, [], id="neither"),
+        pytest.param(None, [], id="the BundleDeployment is not known"),
     ],
 )
-def test_the_options_for_fields_that_a_message_names(message: str, options: list[str]) -> None:
-    found = options_for(message)
+def test_the_options_for_fields_that_permit_what_is_refused(status: Any, options: list[str]) -> None:
+    found = options_for(None if status is None else {"status": status})
     assert [each.removeprefix("if you want that, run the command again with ").split()[0] for each in found] == options

@@ -108,6 +108,18 @@ def ran(source: Object, bundle: str = "widgets-1", *, whole: bool = True) -> Obj
     return {"status": {"installed": record, **({"appliedDigest": "sha256:0"} if whole else {})}}
 
 
+def revision(source: Object, outcome: str, name: str) -> Object:
+    return {"name": name, "outcome": outcome, "spec": {"source": source}}
+
+
+HISTORY = [
+    revision(OTHER, "Failed", "widgets.v2"),
+    revision(UPLOAD, "RolledBack", "widgets.v2-rc"),
+    revision(IMAGE, "Succeeded", "widgets.v1"),
+    revision(UPLOAD, "Succeeded", "widgets.v0"),
+]
+
+
 @pytest.mark.parametrize(
     ("existing", "found", "text"),
     [
@@ -117,6 +129,18 @@ def ran(source: Object, bundle: str = "widgets-1", *, whole: bool = True) -> Obj
         pytest.param(ran(IMAGE), ran(IMAGE), f"widgets.v1 continues to run, {RETURN}", id="refused as a whole"),
         pytest.param(ran(IMAGE), ran(IMAGE, whole=False), RETURN, id="refused halfway"),
         pytest.param(ran(IMAGE), ran(OTHER, "widgets-2"), FORCE, id="installed, and not healthy"),
+        pytest.param(
+            ran(OTHER, "widgets-2"),
+            {"status": {**ran(OTHER, "widgets-2")["status"], "history": HISTORY}},
+            FORCE,
+            id="the same bundle again, of which an earlier one had succeeded",
+        ),
+        pytest.param(
+            ran(UPLOAD, "widgets-2"),
+            {"status": {**ran(OTHER, "widgets-3")["status"], "history": HISTORY}},
+            FORCE,
+            id="after another one that had not succeeded",
+        ),
         pytest.param(ran(IMAGE), None, RETURN, id="it is not known what runs"),
         pytest.param(ran(UPLOAD), None, RETURN.replace(IMAGE["image"]["ref"], "DIRECTORY"), id="after a directory"),
     ],

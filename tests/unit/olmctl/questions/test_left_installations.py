@@ -78,3 +78,48 @@ def test_the_next_steps(installed: dict[str, Any] | None, is_stalled: bool, text
     others = deployment("w", manager="operator-controller")
     others["status"] = found["status"]
     assert LeftInstallation(others).next_steps == "`olm install widgets --name w` takes it over"
+
+
+@pytest.mark.parametrize("is_stalled", [True, False])
+def test_after_an_upgrade_that_is_not_healthy_the_last_bundle_that_was_is_named(is_stalled: bool) -> None:
+    found = deployment("w", installed={"name": "widgets.v2", "spec": NEW})
+    found["spec"]["template"]["spec"] = NEW
+    found["status"]["conditions"] = [{"type": "Stalled", "status": "True"}] if is_stalled else []
+    found["status"]["history"] = [
+        {"name": "widgets.v2", "outcome": "Failed", "spec": NEW},
+        {"name": "widgets.v1", "outcome": "Succeeded", "spec": OLD},
+    ]
+    back = "`olm bundle upgrade registry.example.com/widgets:v1 --name w --force` returns to widgets.v1"
+    taken = "" if is_stalled else ", and `olm install widgets --name w --adopt` takes it over"
+    assert LeftInstallation(found).next_steps == f"{back}{taken}"
+    assert LeftInstallation(found, is_offered=False).next_steps == back
+    assert "olm install" not in LeftInstallation(found, is_offered=False).sentence
+    found["status"]["history"].pop()
+    assert LeftInstallation(found, is_offered=False).next_steps.endswith("`olm bundle cleanup w` removes it")
+
+
+@pytest.mark.parametrize(
+    ("fields", "installed", "text"),
+    [
+        pytest.param(
+            ["adoptionPolicy"],
+            None,
+            "`olm bundle upgrade registry.example.com/widgets:v2 --name w --adoption-policy IfUnowned` permits what is refused, "
+            "and `olm bundle cleanup w` removes it",
+            id="an object that exists",
+        ),
+        pytest.param(
+            ["adoptionPolicy", "crdUpgradeSafety.ignoredRules"],
+            {"name": "widgets.v1", "spec": OLD},
+            "`olm bundle upgrade registry.example.com/widgets:v2 --name w --adoption-policy IfUnowned --ignore-crd-rule RULE` "
+            "permits what is refused, and `olm bundle upgrade registry.example.com/widgets:v1 --name w` returns to widgets.v1",
+            id="also a rule about definitions, in an upgrade",
+        ),
+        pytest.param(["another"], None, AGAIN, id="a field that is not known"),
+    ],
+)
+def test_options_that_permit_what_is_refused_are_named(fields: list[str], installed: Any, text: str) -> None:
+    found = deployment("w", installed=installed)
+    found["spec"]["template"]["spec"] = NEW
+    found["status"] |= {"conditions": [{"type": "Stalled", "status": "True"}], "permittedBy": fields}
+    assert LeftInstallation(found).next_steps == text

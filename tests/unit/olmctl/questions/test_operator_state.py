@@ -66,6 +66,14 @@ def test_an_operator_condition_holds_a_version(installed: str, wanted: str, expe
     assert not found.is_held or found.message == text
 
 
+def test_a_hold_that_began_after_the_version_was_requested_needs_a_person_too() -> None:
+    ready = {"type": "Ready", "status": "False", "reason": "OperatorConditionNotUpgradeable", "message": "1.1.0 waits"}
+    reconciling = {**ready, "type": "Reconciling", "status": "True"}
+    status = {"observedGeneration": 1, "conditions": [ready, reconciling], "installed": {"version": "1.0.0"}}
+    found = progress({"metadata": {"name": "alpha", "generation": 1}, "status": status}, "1.1.0")
+    assert (found.is_held, found.message) == (True, "1.1.0 waits (olm why alpha)")
+
+
 @pytest.mark.parametrize(
     ("stalled", "expected"),
     [pytest.param("True", "Blocked", id="stalled"), pytest.param("False", "Upgrading", id="in progress")],

@@ -5,9 +5,9 @@ import uuid
 import pytest
 
 from olmkit.api import bundledeployments, bundles
-from olmkit.api.bundledeployments import RELEASED_ANNOTATION
+from olmkit.api.bundledeployments import ADOPTED_ANNOTATION, KEEP_ADOPTED_ANNOTATION, RELEASED_ANNOTATION
 from olmkit.api.meta import Kind
-from olmkit.api.ownership import manager_name
+from olmkit.api.ownership import MANAGER_PREFIX, manager_name
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES
 from tests.cluster.rukpak.harness import (
@@ -147,6 +147,54 @@ async def test_only_what_nobody_manages_is_taken_over(at: Harness, running: Clie
     await at.client.delete(CONFIG_MAPS, "book", at.name)
     await at.until(READY)
     assert data(await at.find(CONFIG_MAPS, "log", at.name)) == {"whose": "bundle", "color": "red"}
+
+
+@pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "not kept"])
+async def test_what_was_there_before_it_was_taken_over_is(at: Harness, running: Client, is_kept: bool) -> None:
+    boats, crd = kind_of(at.group), definition(at.group)
+    for kind, body in (
+        (NAMESPACES, namespace(at.name)),
+        (CRDS, crd),
+        (CONFIG_MAPS, config_map("log", at.name, old="1")),
+    ):
+        await at.create(kind, body)
+    await at.when(CRDS, crd["metadata"]["name"], "", is_established)
+    await at.create(boats, thing(boats, "dinghy", at.name))
+    await install_with(at, at.push(plain(*fleet(at), config_map("new", at.name))), adoptionPolicy="IfUnowned")
+    await at.until(READY)
+    for kind, name, inside, adopted in (
+        (CRDS, f"boats.{at.group}", "", True),
+        (CONFIG_MAPS, "log", at.name, True),
+        (CONFIG_MAPS, "new", at.name, False),
+    ):
+        found = await at.find(kind, name, inside)
+        assert is_ours(found)
+        assert ((found or {})["metadata"].get("annotations") or {}).get(ADOPTED_ANNOTATION) == (
+            at.name if adopted else None
+        )
+    if is_kept:
+        keep = {"metadata": {"annotations": {KEEP_ADOPTED_ANNOTATION: "true"}}}
+        await at.client.patch(bundledeployments.KIND, at.name, keep)
+    await at.remove()
+    await at.until(gone)
+    for kind, name in ((DEPLOYMENTS, "engine"), (CONFIG_MAPS, "new")):
+        assert await at.find(kind, name, at.name) is None
+    if not is_kept:
+        assert await at.find(CRDS, f"boats.{at.group}") is None
+        assert await at.find(CONFIG_MAPS, "log", at.name) is None
+        return
+    for kind, name, inside in (
+        (CRDS, f"boats.{at.group}", ""),
+        (CONFIG_MAPS, "log", at.name),
+        (boats, "dinghy", at.name),
+    ):
+        found = await at.find(kind, name, inside)
+        assert not is_ours(found)
+        assert not (found or {})["metadata"].get("annotations")
+        assert all(
+            not each["manager"].startswith(MANAGER_PREFIX) for each in (found or {})["metadata"]["managedFields"]
+        )
+    assert data(await at.find(CONFIG_MAPS, "log", at.name))["old"] == "1"
 
 
 @pytest.mark.parametrize("propagation", ["Foreground", "Background", "Orphan"])

@@ -4,11 +4,32 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from olmkit.api.bundledeployments import Reason
+import pytest
+
+from olmkit.api.bundledeployments import PermittingField, Reason
 from olmkit.errors import Waiting
 from rukpak.bundledeployment.apply.apply_errors import combine
 from rukpak.bundledeployment.world import ApplyRejected
 from rukpak.format.objects import ObjectKey
+
+
+@pytest.mark.parametrize(
+    ("fields", "permitted"),
+    [
+        pytest.param([{"adoptionPolicy"}, {"adoptionPolicy"}], {"adoptionPolicy"}, id="all of them by a field"),
+        pytest.param([{"adoptionPolicy"}, set()], set(), id="one of them not"),
+    ],
+)
+def test_several_objects_are_permitted_by(fields: list[set[PermittingField]], permitted: set[str]) -> None:
+    failed: dict[ObjectKey, Exception] = {
+        ObjectKey("", "Secret", "a", str(number)): ApplyRejected(
+            Reason.BLOCKED, "exists", timedelta(minutes=1), permitted_by=frozenset(each)
+        )
+        for number, each in enumerate(fields)
+    }
+    error = combine(failed, frozenset())
+    assert isinstance(error, ApplyRejected)
+    assert error.permitted_by == permitted
 
 
 def test_the_error_of_several_objects_is_about_all_that_are_rejected() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION, OWNER_UID_LABEL
-from rukpak.bundledeployment.apply.kept_templates import digest, handed_over, taken_over
+from olmkit.api.ownership import UNKNOWN_MANAGER
+from rukpak.bundledeployment.apply.kept_templates import digest, forgotten_template, handed_over, taken_over
 from rukpak.bundledeployment.cluster.transforms import labeled_object
 from rukpak.bundledeployment.world import World
 from tests.unit.rukpak.bundledeployment import worlds
@@ -27,11 +28,27 @@ def live(**annotations: str) -> Object:
 
 
 def test_a_deployment_with_the_annotation_is_taken_over_without_its_template() -> None:
-    kept = taken_over(BODY, {"metadata": {"annotations": {KEEP_TEMPLATE_ANNOTATION: "x"}}})
+    kept = taken_over(BODY, live(**{KEEP_TEMPLATE_ANNOTATION: "x"}))
     assert kept["spec"] == {"selector": {}}
     assert kept["metadata"]["annotations"] == {"a": "b", KEEP_TEMPLATE_ANNOTATION: digest(BODY)}
     assert BODY["metadata"]["annotations"] == {"a": "b"}
     assert taken_over(BODY, live()) is BODY
+
+
+def test_a_template_that_earlier_ones_have_applied_is_nobodys_before_it_is_left_out() -> None:
+    entries = [
+        entry(OWNER, {"f:spec": {"f:replicas": {}, "f:template": TEMPLATE}}, "Apply"),
+        entry("kubectl", {"f:spec": {"f:template": MORE}}),
+        entry("rukpak:other", {"f:spec": {"f:template": MORE}}, "Apply"),
+    ]
+    found = forgotten_template(entries)
+    assert found is not None
+    assert [each["fieldsV1"]["f:spec"].get("f:template") for each in found[:3]] == [None, MORE, None]
+    assert found[0]["fieldsV1"] == {"f:spec": {}}
+    both: Object = {".": {}, "f:env": {}, "f:image": {}}
+    containers = {"f:containers": {'k:{"name":"lamp"}': both}, "f:volumes": {}}
+    assert found[3] == entry(UNKNOWN_MANAGER, {"f:spec": {"f:template": {"f:spec": containers}}})
+    assert forgotten_template(entries[1:2]) is None
 
 
 def test_another_template_has_another_digest() -> None:

@@ -15,7 +15,7 @@ from olmkit.crd_safety.problem import InvalidObject, Problem
 from olmkit.errors import Blocked, Unavailable, Waiting
 from rukpak.bundledeployment.crd_upgrade.crd_gate import CHECK_AGAIN_AFTER, candidates
 from rukpak.bundledeployment.plan import Apply, BeginRevision, CheckExistingObjects, Done
-from rukpak.bundledeployment.world import CRD, ApplyRejected, ExistingObjects, World
+from rukpak.bundledeployment.world import CRD, ApplyRejected, ExistingObjects, Refused, World
 from tests.conditions import triple
 from tests.unit.rukpak.bundledeployment.worlds import (
     DEFINITION,
@@ -98,8 +98,11 @@ def test_a_definition_is_compared_when_the_template_is_reverted_during_an_upgrad
 
 
 def test_a_broken_rule_stops_the_upgrade_before_its_first_write() -> None:
-    with pytest.raises(Blocked, match=r'^validating upgrade for CRD "boats.example.com": v1: spec.size: type-changed'):
+    with pytest.raises(
+        Refused, match=r'^validating upgrade for CRD "boats.example.com": v1: spec.size: type-changed'
+    ) as refusal:
         plan_of(refused())
+    assert refusal.value.permitted_by == {"crdUpgradeSafety.ignoredRules"}
 
 
 def test_the_status_of_a_refused_upgrade_is_stalled_and_what_is_installed_stays() -> None:
@@ -186,8 +189,11 @@ INVALID = Evidence(7, invalid=(DINGHY,), invalid_count=1)
 
 @pytest.mark.parametrize("settings", [IGNORED, IF_USED], ids=["an ignored rule", "the default policy"])
 def test_custom_resources_that_are_not_valid_stop_the_upgrade_with(settings: dict[str, Any]) -> None:
-    with pytest.raises(ApplyRejected, match=r"^1 custom resource is not valid .* harbour/dinghy: spec.size: type;"):
+    with pytest.raises(
+        ApplyRejected, match=r"^1 custom resource is not valid .* harbour/dinghy: spec.size: type;"
+    ) as refusal:
         plan_of(checked(settings, INVALID))
+    assert refusal.value.permitted_by == {"crdUpgradeSafety.ignoredRules"}
 
 
 def test_a_loss_that_is_permitted_is_said_when_the_upgrade_begins_and_while_it_goes_on() -> None:
@@ -217,8 +223,11 @@ def test_a_check_that_runs_long_is_not_started_again() -> None:
 
 def test_what_the_api_server_refuses_anyway_is_refused_without_a_check() -> None:
     scope = Problem("", "", Rule.SCOPE_CHANGED, "Namespaced -> Cluster")
-    with pytest.raises(Blocked, match=r"scope-changed: Namespaced -> Cluster; the API server does not permit this"):
+    with pytest.raises(
+        Refused, match=r"scope-changed: Namespaced -> Cluster; the API server does not permit this"
+    ) as refusal:
         plan_of(refused(None, SIZE, scope, **IF_USED))
+    assert not refusal.value.permitted_by
 
 
 def test_a_default_that_changes_needs_no_check_and_is_said() -> None:

@@ -1,0 +1,95 @@
+"""The end of the wait of `olm bundle run` and `olm bundle upgrade` when waiting does not help: an OperatorCondition permits no
+upgrade, which --force overrides, or the API server refuses the pods."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+
+import pytest
+import yaml
+
+from olmkit.api.operator_conditions import KIND
+from olmkit.errors import ApiError
+from tests.cluster.olmctl.bundle.conftest import Workshop
+from tests.cluster.rukpak.bundledeployment.test_operator_condition import Definition, definition, say, upgradeable
+from tests.cluster.rukpak.harness import Harness, deployment, namespace
+from tests.unit.rukpak.builders import csv, files
+from tests.unit.rukpak.builders import deployment as csv_deployment
+
+__all__ = ["definition"]
+
+WRITERS = 3
+"""Of one condition: most patches of a fourth one that names a resourceVersion fail."""
+
+
+def save(workshop: Workshop, version: str) -> None:
+    """Write a registry+v1 bundle of one Deployment without pods, which is an upgrade of all others."""
+    shutil.rmtree(workshop.directory)
+    workload = csv_deployment("captain", containers=[{"name": "main", "image": "registry.example.com/x:v1"}])
+    workload["spec"]["replicas"] = 0
+    annotations = {"operatorframework.io/suggested-namespace": workshop.name, "olm.skipRange": "<9.0.0"}
+    found = csv(
+        f"{workshop.name}.{version}", annotations=annotations, install={"deployments": [workload]}, version=version
+    )
+    for path, data in files(found, package=workshop.name).items():
+        file = workshop.directory / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+
+
+async def storm(at: Harness, name: str) -> None:
+    number = 0
+    while True:
+        number += 1
+        try:
+            await at.client.patch(KIND, name, {"metadata": {"annotations": {"n": f"{number}"}}}, at.name)
+        except ApiError:  # the object is gone after the upgrade
+            return
+
+
+async def test_an_operator_condition_ends_an_upgrade_at_once(workshop: Workshop, definition: Definition) -> None:
+    at, name, first = workshop.place.at, workshop.name, f"{workshop.name}.1.0.0"
+    await definition.appear()
+    save(workshop, "1.0.0")
+    status, _, err = await workshop.olm("run", str(workshop.directory), "--timeout", "60s")
+    assert status == 0, err
+    await say(at.client, at, "1.0.0", "overrides", {**upgradeable("False", "we have no backup"), "reason": "Freeze"})
+    save(workshop, "1.1.0")
+    begin = time.monotonic()
+    status, _, err = await workshop.olm("upgrade", str(workshop.directory), "--timeout", "60s")
+    assert (status, time.monotonic() - begin < 30) == (5, True), err
+    text = f"OperatorCondition {name}/{first}: The operator is not upgradeable: we have no backup"
+    assert text in err
+    assert "--force writes this override" in err
+    assert f"{first} continues to run" in err
+    writers = [asyncio.create_task(storm(at, first)) for _ in range(WRITERS)]
+    try:
+        status, out, err = await workshop.olm("upgrade", str(workshop.directory), "--force", "--timeout", "60s")
+    finally:
+        for each in writers:
+            each.cancel()
+        await asyncio.wait(writers)
+    assert status == 0, err
+    assert out.splitlines()[0] == f"operatorconditions.operators.coreos.com/{name}/{first} overridden: Upgradeable"
+    await at.remove()
+
+
+async def test_pods_that_the_api_server_refuses_end_the_wait(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, at = workshop.name, workshop.place.at
+    monkeypatch.setattr("olmctl.bundle.installing.REFUSED_PODS_SECONDS", 1)
+    engine = deployment("engine", name)
+    engine["spec"]["template"]["spec"]["priorityClassName"] = f"{name}-absent"
+    (workshop.directory / "manifests" / "all.yaml").write_text(yaml.safe_dump_all([namespace(name), engine]))
+    status, _, err = await workshop.olm("run", str(workshop.directory), "--timeout", "60s")
+    assert status == 1, err
+    assert f"no PriorityClass with name {name}-absent was found" in err
+    assert "refuses its pods, which waiting does not change; the installation continues (olm why" in err
+    reference = {"group": "apps", "kind": "Deployment", "namespace": name, "name": "engine"}
+    found = at.deployments.get(name)
+    assert found is not None
+    assert found["status"]["refusedPods"] == [reference]
+    await at.remove()
