@@ -16,6 +16,7 @@ from olmctl.scorecard.configuration import Stage, TestSpec
 from olmctl.scorecard.pods import (
     CONTAINER,
     CREATED_BY,
+    GATHER,
     RUN_LABEL,
     BundleVolume,
     PodState,
@@ -25,7 +26,7 @@ from olmctl.scorecard.pods import (
     pod_of,
     state_of,
 )
-from olmctl.scorecard.results import Outcome, Result, State, failed, results_of
+from olmctl.scorecard.results import Outcome, Result, State, failed, results_of, with_suggestions
 from olmctl.scorecard.storage import PODS, CopiedFiles, NotCopied, Packer, copy_out
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, NotFound
@@ -38,6 +39,9 @@ MAX_RUN_LOG_BYTES = 64 * 1024**2
 """Bytes of the logs of all tests of a run."""
 MIN_COPY_SECONDS = 60.0
 """The time for the files of one test, if its own time is shorter."""
+MIN_PULL_SECONDS = 10.0
+"""The time for the image that packs files, after the test has ended and if less of its time is left."""
+MAX_NAMED_LINKS = 10
 MAX_PODS = 32
 """Pods that run at a time."""
 _DELAY_SECONDS = 300
@@ -137,21 +141,39 @@ class PodRunner:
         except ApiError as error:
             return failed(spec, error.message, state=State.ERROR, seconds=loop.time() - begin)
         outcome = _outcome(spec, state, log, problem, self.seconds, loop.time() - begin)
-        return await self._with_files(outcome, name, path) if path and state.has_run else outcome
+        if path and state.has_run:
+            return await self._with_files(outcome, name, path, begin + self.seconds)
+        return outcome
 
-    async def _with_files(self, outcome: Outcome, pod: str, path: str) -> Outcome:
+    async def _with_files(self, outcome: Outcome, pod: str, path: str, deadline: float) -> Outcome:
         """The outcome with the files that the test has stored; with an error if they cannot be copied."""
         assert self.storage is not None
         self.progress(f"{outcome.spec.name}: copying the files in {path}")
         files = self.storage.directory / pod
         try:
+            await self._wait_for_packing(pod, deadline)
             async with asyncio.timeout(max(self.seconds, MIN_COPY_SECONDS)):
                 packing, copied = self.storage.packer.packing(path), self.storage.copied
-                await copy_out(self.client, self.run.namespace, pod, packing, files, copied)
+                left_out = await copy_out(self.client, self.run.namespace, pod, packing, files, copied)
         except (NotCopied, TimeoutError) as error:
             text = f"its files in {path} are not copied: {str(error) or 'not in time'}"
             return replace(outcome, results=(*outcome.results, Result(outcome.spec.name, State.ERROR, [text])))
-        return replace(outcome, files=files)
+        return replace(with_suggestions(outcome, _links(path, left_out)), files=files)
+
+    async def _wait_for_packing(self, name: str, deadline: float) -> None:
+        """Wait until the container that packs files runs; its image may still be pulled. Raises NotCopied, with what it waits
+        for."""
+        end = max(deadline, asyncio.get_running_loop().time() + MIN_PULL_SECONDS)
+        try:
+            while True:
+                state = state_of(await self.client.get(PODS, name, self.run.namespace), GATHER)
+                if state.has_run and not state.is_ended:
+                    return
+                if state.is_ended or asyncio.get_running_loop().time() > end:
+                    raise NotCopied(f"the container that packs them does not run: {state.failure or 'it has ended'}")
+                await asyncio.sleep(POLL_SECONDS)
+        except ApiError as error:
+            raise NotCopied(error.message) from error
 
     async def _wait(self, name: str, deadline: float) -> PodState:
         """The state of the pod when it has ended, or when its time is over. Raises ApiError."""
@@ -218,6 +240,13 @@ async def _uninterrupted(work: Awaitable[None]) -> None:
 def _name(found: Object) -> str:
     name: str = found["metadata"]["name"]
     return name
+
+
+def _links(path: str, left_out: Sequence[str]) -> list[str]:
+    """Sentences about links that were not copied, and the number of those that are not named."""
+    named = [f"what it stores in {path} {each}: it is not copied" for each in left_out[:MAX_NAMED_LINKS]]
+    more = len(left_out) - len(named)
+    return [*named, *([f"and {more:,} more links are not copied"] if more else [])]
 
 
 def _outcome(spec: TestSpec, state: PodState, log: str, problem: str, limit: float, seconds: float) -> Outcome:

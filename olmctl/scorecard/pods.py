@@ -203,11 +203,11 @@ class PodState:
     failure: str = ""
 
 
-def state_of(pod: Object) -> PodState:
+def state_of(pod: Object, container: str = CONTAINER) -> PodState:
     """The state of a pod of one test: that of its container, because the one that packs files never ends."""
     status = mapping(pod.get("status"))
     containers = mappings(status.get("containerStatuses"))
-    state = next((mapping(each.get("state")) for each in containers if each.get("name") == CONTAINER), {})
+    state = next((mapping(each.get("state")) for each in containers if each.get("name") == container), {})
     ended = mapping(state.get("terminated"))
     if status.get("phase") == "Succeeded" or (ended and ended.get("exitCode") == 0):
         return PodState(is_ended=True, has_run=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,14 @@ class Outcome:
 def failed(spec: TestSpec, text: str, log: str = "", state: State = State.FAIL, seconds: float = 0.0) -> Outcome:
     """The outcome of a test without results of its own."""
     return Outcome(spec, (Result(spec.name, state, [text], log=log),), seconds)
+
+
+def with_suggestions(outcome: Outcome, texts: Sequence[str]) -> Outcome:
+    """The outcome with more suggestions in its last result."""
+    if not texts:
+        return outcome
+    *others, last = outcome.results
+    return replace(outcome, results=(*others, replace(last, suggestions=[*last.suggestions, *texts])))
 
 
 def results_of(text: str) -> list[Result]:

@@ -1,8 +1,8 @@
 """Copies the files that a test has stored out of its pod: a second container with the same volume packs them, by `exec`.
 
 What comes out of a pod is not trusted: its size and the number of its files are limited, those of one test and those of all
-together. Links become the files that they lead to, and nothing is written outside the directory. Needs the permission for
-pods/exec.
+together. Links become the files that they lead to, others are left out, and nothing is written outside the directory. Needs the
+permission for pods/exec.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from olmkit.errors import ApiError, Forbidden
 from olmkit.runtime.client import HANDSHAKE_FAILED, Client
 from olmkit.sources.content_limits import DIRECTORY_BYTES, ContentLimits
 from olmkit.sources.errors import BadContent, SourceReason
-from olmkit.sources.http import unpack
+from olmkit.sources.http import unpack_whole
 
 PODS = Kind("", "v1", "Pod", "pods", namespaced=True)
 LIMITS = ContentLimits(bytes=256 * 1024**2, files=10_000)
@@ -42,7 +42,7 @@ _MAX_ERROR_BYTES = 4096
 _PACK = """\
 import sys, tarfile
 with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as packed:
-    packed.add(sys.argv[1], ".", filter=lambda each: each if each.isreg() or each.isdir() else None)
+    packed.add(sys.argv[1], ".", filter=lambda each: None if each.isdev() else each)
 """
 _PYTHON = "/app/bin/python"
 
@@ -84,14 +84,15 @@ class CopiedFiles:
         if self.archived > RUN_LIMITS.bytes:
             raise self._excess()
 
-    def unpack(self, pod: str, archive: IO[bytes], into: Path) -> None:
-        """Unpack an archive into the directory, which must not exist; one at a time. Raises NotCopied; no file is left then."""
+    def unpack(self, pod: str, archive: IO[bytes], into: Path) -> list[str]:
+        """Unpack an archive into the directory, which must not exist; one at a time. Returns what is said of links that were left
+        out. Raises NotCopied; no file is left then."""
         with self._lock:
             left = ContentLimits(bytes=RUN_LIMITS.bytes - self.unpacked, files=RUN_LIMITS.files - self.files)
             limits = ContentLimits(bytes=min(LIMITS.bytes, left.bytes), files=min(LIMITS.files, left.files))
             into.mkdir(parents=True)
             try:
-                unpack(pod, archive, into, (), limits, "the container packs its files with tar")
+                left_out = unpack_whole(pod, archive, into, limits, "the container packs its files with tar")
             except BadContent as error:
                 shutil.rmtree(into)
                 is_excess = error.reason == SourceReason.TOO_LARGE and limits != LIMITS
@@ -99,6 +100,7 @@ class CopiedFiles:
             found = [each.lstat() for each in into.rglob("*")]
             self.unpacked += sum(DIRECTORY_BYTES if stat.S_ISDIR(each.st_mode) else each.st_size for each in found)
             self.files += len(found)
+        return left_out
 
     @staticmethod
     def _excess() -> NotCopied:
@@ -110,8 +112,9 @@ class CopiedFiles:
 
 async def copy_out(
     client: Client, namespace: str, pod: str, command: list[str], into: Path, copied: CopiedFiles
-) -> None:
-    """Unpack what the command prints in the pod into the directory, which must not exist. Raises NotCopied."""
+) -> list[str]:
+    """Unpack what the command prints in the pod into the directory, which must not exist. Returns what is said of links that were
+    left out. Raises NotCopied."""
     with tempfile.TemporaryFile() as archive:
         try:
             await _run(client, f"{PODS.path(namespace, pod)}/exec", command, archive, copied)
@@ -121,8 +124,9 @@ async def copy_out(
             text = f"the permission to get and create pods/exec in namespace {namespace} is missing"
             raise NotCopied(text) from error
         except ApiError as error:
-            raise NotCopied(error.message) from error
-        await asyncio.to_thread(copied.unpack, pod, archive, into)
+            is_refused = error.reason == HANDSHAKE_FAILED
+            raise NotCopied(f"{'no command can be run in its pod: ' if is_refused else ''}{error.message}") from error
+        return await asyncio.to_thread(copied.unpack, pod, archive, into)
 
 
 async def _run(client: Client, path: str, command: list[str], output: IO[bytes], copied: CopiedFiles) -> None:

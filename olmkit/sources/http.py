@@ -109,8 +109,26 @@ def unpack(
     try:
         return _unpack(archive, into, only, limits, advice)
     except TreeError as error:
-        reason = SourceReason.UNSUPPORTED_CONTENT if error.reason == SourceReason.UNSUPPORTED else error.reason
-        raise BadContent(reason, f"archive {named} {error.detail}", named) from error
+        raise _bad_content(named, error) from error
+
+
+def unpack_whole(named: str, archive: IO[bytes], into: Path, limits: ContentLimits, advice: str) -> list[str]:
+    """Write all files of an archive below `into`, as `unpack` does. Links that lead to none of them are left out.
+
+    Returns what is said of these links, after the name of the archive. Raises BadContent.
+    """
+    left_out: list[str] = []
+    tree = Tree(into, ("",), limits, layer=1, noun="archive", left_out=left_out)
+    try:
+        _fill(tree, archive, _members(archive, advice))
+    except TreeError as error:
+        raise _bad_content(named, error) from error
+    return left_out
+
+
+def _bad_content(named: str, error: TreeError) -> BadContent:
+    reason = SourceReason.UNSUPPORTED_CONTENT if error.reason == SourceReason.UNSUPPORTED else error.reason
+    return BadContent(reason, f"archive {named} {error.detail}", named)
 
 
 async def _saved(
@@ -166,23 +184,36 @@ def _unpack(
     archive: IO[bytes], into: Path | TreeStorage, only: Sequence[str], limits: ContentLimits, advice: str
 ) -> str:
     """Raises TreeError with a detail that follows "archive X "."""
-    archive.seek(0)
-    start = archive.read(512)
-    _refuse_others(start, advice)
-    unpack_members = zip_archive.unpack if start.startswith(zip_archive.MAGICS) else layers.unpack
+    unpack_members = _members(archive, advice)
     root = _root(archive, unpack_members, into, only, limits) if only else ""
     selected = tuple(f"{root}/{path}" if root else path for path in only) or ("",)
     tree = Tree(into, selected, limits, layer=1, noun="archive")
-    unpack_members(archive, tree, layers.Budget(limits.bytes, limits.files, tree.noun))
-    tree.finish()
+    _fill(tree, archive, unpack_members)
     if words := tree.missing_content():
         raise TreeError(SourceReason.MISSING_CONTENT, words)
     return root
 
 
+_Members = Callable[[IO[bytes], Tree, layers.Budget], None]
+"""Fills a tree with the members of an archive."""
+
+
+def _members(archive: IO[bytes], advice: str) -> _Members:
+    """The reader of the members, by the first bytes. Raises TreeError for what is no archive."""
+    archive.seek(0)
+    start = archive.read(512)
+    _refuse_others(start, advice)
+    return zip_archive.unpack if start.startswith(zip_archive.MAGICS) else layers.unpack
+
+
+def _fill(tree: Tree, archive: IO[bytes], unpack_members: _Members) -> None:
+    unpack_members(archive, tree, layers.Budget(tree.limits.bytes, tree.limits.files, tree.noun))
+    tree.finish()
+
+
 def _root(
     archive: IO[bytes],
-    unpack_members: Callable[[IO[bytes], Tree, layers.Budget], None],
+    unpack_members: _Members,
     into: Path | TreeStorage,
     only: Sequence[str],
     limits: ContentLimits,

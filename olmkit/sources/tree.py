@@ -77,6 +77,8 @@ class Tree:
     """Directories that were made, including those that were removed again."""
     noun: str = "image"
     """The name of the content in messages."""
+    left_out: list[str] | None = None
+    """If it is a list, links that lead to no file of the content are left out, and a sentence about each is added to it."""
     _root: TreeNode = field(default_factory=lambda: TreeNode(0, {}))
     _whiteouts_seen: set[tuple[int, str]] = field(default_factory=set)
     _link_parts: int = 0
@@ -152,7 +154,13 @@ class Tree:
             (path, node) for path, node in self._walk(self._root, "") if node.target is not None and self.selects(path)
         ]
         for path, node in links:
-            source_path, source = self._resolve(path, node)
+            try:
+                source_path, source = self._resolve(path, node)
+            except TreeError as error:
+                if self.left_out is None or error.reason != SourceReason.UNSAFE:
+                    raise
+                self.left_out.append(error.detail)
+                continue
             self._storage.link(path, source_path)
             self.files += 1
             self._count_bytes(source.size)

@@ -18,10 +18,10 @@ from devcluster.cluster import Cluster
 from devcluster.demo.sample_catalog import SAMPLES
 from olmctl.main import main
 from olmctl.scorecard import cluster as cluster_module
-from olmctl.scorecard.cluster import CONFIG_MAPS, PodRunner, new_run
+from olmctl.scorecard.cluster import CONFIG_MAPS, PodRunner, StorageCopy, new_run
 from olmctl.scorecard.configuration import Stage, TestSpec
-from olmctl.scorecard.pods import RUN_LABEL, bundle_volume, is_left, pod_of
-from olmctl.scorecard.storage import PODS
+from olmctl.scorecard.pods import CONTAINER, GATHER, RUN_LABEL, bundle_volume, is_left, pod_of
+from olmctl.scorecard.storage import PODS, Packer
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
@@ -58,6 +58,24 @@ class Room:
                         "PATCH",
                         path,
                         body={"status": {"phase": "Succeeded"}},
+                        content_type="application/merge-patch+json",
+                    )
+            await asyncio.sleep(0.1)
+
+    async def report(self, states: dict[str, Object]) -> None:
+        """Give the containers of the pods that run these states, as a kubelet would."""
+        found = [
+            {"name": name, "image": "i", "imageID": "i", "ready": False, "restartCount": 0, "state": state}
+            for name, state in states.items()
+        ]
+        while True:
+            for pod in await self.pods():
+                if pod["status"].get("phase") == "Running" and pod["status"]["containerStatuses"][0]["image"] != "i":
+                    path = f"{PODS.path(self.namespace, pod['metadata']['name'])}/status"
+                    await self.client.request(
+                        "PATCH",
+                        path,
+                        body={"status": {"containerStatuses": found}},
                         content_type="application/merge-patch+json",
                     )
             await asyncio.sleep(0.1)
@@ -225,3 +243,38 @@ async def test_files_that_cannot_be_copied_are_an_error_of_their_test(
     assert not_copied["errors"][0].startswith("its files in /files are not copied: ")
     assert list((tmp_path / "test-output").iterdir()) == [], "nothing is left of what was tried"
     assert await room.left() == []
+
+
+@pytest.mark.parametrize(
+    ("waiting", "words"),
+    [
+        pytest.param(
+            {"waiting": {"reason": "ImagePullBackOff", "message": "tools:v1: not found"}},
+            "the container that packs them does not run: its container waits: ImagePullBackOff: tools:v1: not found",
+            id="its image cannot be pulled",
+        ),
+        pytest.param(
+            {"terminated": {"exitCode": 127, "reason": "Error"}},
+            "the container that packs them does not run: its container ended with exit code 127 (Error)",
+            id="its image has no shell",
+        ),
+        pytest.param(
+            {"running": {}},
+            "no command can be run in its pod: the API server answered ",
+            id="it is on a simulated node",
+        ),
+    ],
+)
+async def test_why_files_are_not_copied(
+    waiting: Object, words: str, room: Room, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_module, "MIN_PULL_SECONDS", 0.1)
+    ended = {"terminated": {"exitCode": 0, "reason": "Completed"}}
+    reporting = asyncio.create_task(room.report({CONTAINER: ended, GATHER: waiting}))
+    storage = StorageCopy(Packer("tools:v1"), tmp_path, "/files")
+    run = new_run(room.namespace, "default", restricted=False)
+    async with PodRunner(room.client, run, FILES, 2, storage=storage) as runner:
+        (outcome,) = await runner.outcomes(Stage((TestSpec("endless:v1"),)), lambda spec: None)
+    reporting.cancel()
+    assert outcome.results[-1].state == "error"
+    assert outcome.results[-1].errors[0].startswith(f"its files in /files are not copied: {words}")
