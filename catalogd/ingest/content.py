@@ -29,7 +29,7 @@ from catalogd.ingest.catalog_summary import CatalogSummary
 from catalogd.ingest.package_objects import ObjectFingerprint
 from olmkit.fbc.schemas import PACKAGE
 
-CONTENT_FORMAT = 5
+CONTENT_FORMAT = 6
 """The version of all these files. Content of another format is loaded again."""
 BLOBS_FILE, INDEX_FILE, PACKAGES_FILE, RESOLUTION_FILE, METADATA_FILE = (
     "all.jsonl",

@@ -12,12 +12,16 @@ from urllib.parse import quote
 
 from olmkit.fbc import bundle_objects, catalog
 from olmkit.fbc.catalog import Bundle, Channel, Deprecations, Package
+from olmkit.fbc.csv_metadata import date_of
+from olmkit.fbc.schemas import GVK, GVK_REQUIRED
 
 MAX_DESCRIPTION_LENGTH = 200
 MAX_TEXT_LENGTH = 100
 """The longest name, provider, category or keyword."""
 MAX_LIST_ITEMS = 20
 """The most categories, and the most keywords."""
+MAX_KINDS = 50
+"""The most kinds that are provided, and the most that are required."""
 _CSV_METADATA_TYPE, _BUNDLE_OBJECT_TYPE = "olm.csv.metadata", "olm.bundle.object"
 
 
@@ -85,7 +89,31 @@ def _csv_fields(bundle: Bundle) -> dict[str, Any]:
         "categories": _texts(_text(annotations.get("categories"), 1000).split(",")),
         "keywords": _texts(spec.get("keywords")),
         "capability": _text(annotations.get("capabilities")),
+        "createdOn": date_of(annotations),
+        "installModes": _install_modes(spec.get("installModes")),
+        "minKubeVersion": _text(spec.get("minKubeVersion")),
+        "nativeAPIs": _kinds(spec.get("nativeAPIs")),
+        "kinds": _kinds(each.value for each in bundle.properties if each.type == GVK),
+        "requiredKinds": _kinds(each.value for each in bundle.properties if each.type == GVK_REQUIRED),
     }
+
+
+def _install_modes(values: Any) -> list[str]:
+    """The names of the supported install modes."""
+    listed = values[:MAX_LIST_ITEMS] if isinstance(values, list) else []
+    return [name for each in listed if _mapping(each).get("supported") is True and (name := _text(each.get("type")))]
+
+
+def _kinds(values: Any) -> list[str]:
+    """Kinds as `<group>/<version>/<kind>`, each once."""
+    found: dict[str, None] = {}
+    for each in values if isinstance(values, Iterable) and not isinstance(values, str) else ():
+        kind = _text(_mapping(each).get("kind"))
+        if kind:
+            found["/".join((_text(each.get("group")), _text(each.get("version")), kind))] = None
+        if len(found) == MAX_KINDS:
+            break
+    return list(found)
 
 
 def bundle_description(bundle: Bundle) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 
 from console.page import Answer, BadInput, Page, PageRequest
+from console.pages.cluster import read_cluster
 from console.pages.setup_help import on_suite
 from console.routes import Route, Watch
 from console.views import catalog as view
@@ -32,7 +33,9 @@ def read_query(request: PageRequest) -> CatalogQuery:
         raise BadInput("q", f"it has more than {view.MAX_QUERY_LENGTH} characters")
     chosen = {key: tuple(dict.fromkeys(filter(None, query.all(key)))) for key in view.FACETS}
     for key, allowed in {
+        "works": (view.WORKS, view.LACKS),
         "type": (view.OPERATORS, view.INSTANCES),
+        "modes": (view.EVERYWHERE, view.SOME),
         "state": (view.INSTALLED, view.WAITS, view.FAILED, view.DEPRECATED),
     }.items():
         for value in chosen[key]:
@@ -53,11 +56,15 @@ async def show(request: PageRequest) -> Answer:
     """The page."""
     query = read_query(request)
     session = request.session
-    (entries, problems), installed, left, found = await asyncio.gather(
-        all_packages(session), installed_packages(session), left_installations(session), _catalogs(request)
+    (entries, problems), installed, left, found, (cluster, discovery) = await asyncio.gather(
+        all_packages(session),
+        installed_packages(session),
+        left_installations(session),
+        _catalogs(request),
+        read_cluster(request),
     )
     all_operators = [each for group in installed.values() for each in group]
-    types = await instance_types(request, all_operators)
+    types = instance_types(request, all_operators, discovery)
     nothing = "" if entries else await no_packages_text(session)
     notes = [
         *_notes(found, query.ns),
@@ -65,7 +72,7 @@ async def show(request: PageRequest) -> Answer:
     ]
     matched = matching(entries, query.q)
     hint = suggestion(query.q, {each.name for each in entries}) if query.q and not matched else ""
-    value = catalog_view(query, entries, with_left(installed, left), types, notes, nothing, matched, hint)
+    value = catalog_view(query, entries, with_left(installed, left), types, notes, nothing, matched, hint, cluster)
     return Page("catalog.html", value, "Catalog", "Catalog", scripts=("grid.js",))
 
 
@@ -85,13 +92,12 @@ async def _catalogs(request: PageRequest) -> Sequence[Object]:
     return found
 
 
-async def instance_types(request: PageRequest, found: Sequence[Object]) -> list[InstanceType]:
+def instance_types(request: PageRequest, found: Sequence[Object], discovery: Discovery | None) -> list[InstanceType]:
     """The kinds that these Operators provide and that the cluster serves, in the namespace of the page."""
     ns = request.namespace or ""
     usable = [each for each in found if is_in(each, ns) and part(each, "status", "installed", "apis")]
-    if not usable:
+    if not usable or discovery is None:
         return []
-    discovery = await request.session.client.discover()
     made = {each.kind.group_kind: each for operator in usable for each in _types(operator, discovery)}
     return sorted(made.values(), key=lambda each: (each.title.casefold(), each.kind.group))
 

@@ -10,11 +10,11 @@ from markupsafe import Markup
 from console.access import Ask
 from console.markdown import MAX_TEXT_LENGTH, render
 from console.page import Answer, NotThere, Page, PageRequest
+from console.pages.cluster import read_cluster
 from console.pages.setup_help import on_suite
 from console.routes import Handler, Route, Watch
 from console.views.description import Description, description
 from console.views.package import (
-    Cluster,
     NoSuchVersion,
     PackageInput,
     PermissionRow,
@@ -82,7 +82,7 @@ async def _page(request: PageRequest, name: str) -> Answer:
             document,
             described,
             own,
-            await _cluster(request, frozenset(installed)),
+            (await read_cluster(request, set(installed)))[0],
             [each.catalog for each in everywhere if each.catalog != catalog],
             name,
             channel,
@@ -141,22 +141,6 @@ async def _permissions(
 async def _about(described: Description, entry: PackageEntry) -> Markup:
     text = described.text or text_at(entry.obj, "spec", "description") or entry.description
     return await asyncio.to_thread(_rendered, text[: MAX_TEXT_LENGTH + 1])
-
-
-async def _cluster(request: PageRequest, packages: frozenset[str]) -> Cluster:
-    """The kinds that the cluster serves, as far as it may be read."""
-    try:
-        discovery = await request.session.client.discover()
-    except ApiError:
-        return Cluster(packages=packages, is_known=False)
-    return Cluster(await _version(request), frozenset(discovery.kinds), frozenset(discovery.served), packages)
-
-
-async def _version(request: PageRequest) -> str:
-    try:
-        return text_at(await request.session.client.request("GET", "/version"), "gitVersion")
-    except ApiError:
-        return ""
 
 
 _WATCHES = (Watch(operators.KIND),)

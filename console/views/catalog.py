@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from console.links import page_url
+from console.views.fit import Cluster, kinds_in, scope, shortcomings
 from console.views.inputs import PackageEntry
-from console.views.parts import Badge, Note, Pager, Tile, paged, plural, tile
+from console.views.parts import Badge, Note, Pager, Tile, joined, paged, plural, tile
 from olmctl.questions.operator_state import available_version, installed, part, state, text_at
 from olmkit.api.meta import Kind, Object
 
@@ -21,10 +22,24 @@ MAX_FACET_VALUES = 40
 MAX_QUERY_LENGTH = 200
 OPERATORS, INSTANCES = "operators", "instances"
 INSTALLED, WAITS, FAILED, DEPRECATED = "installed", "upgrade", "attention", "deprecated"
-FACETS = ("type", "state", "category", "capability", "provider", "catalog")
-SORTS = {"": "Best match", "name": "Name", "provider": "Provider"}
-_TITLES = {"type": "Type", "state": "State", "category": "Category", "capability": "Capability", "provider": "Provider"}
+WORKS, LACKS = "yes", "no"
+EVERYWHERE, SOME = "all", "some"
+FACETS = ("works", "type", "state", "modes", "category", "capability", "provider", "catalog")
+SORTS = {"": "Best match", "name": "Name", "provider": "Provider", "created": "Newest version"}
+_TITLES = {
+    "works": "This cluster",
+    "type": "Type",
+    "state": "State",
+    "modes": "Namespaces",
+    "category": "Category",
+    "capability": "Capability",
+    "provider": "Provider",
+}
 _LABELS = {
+    ("works", WORKS): "Works on this cluster",
+    ("works", LACKS): "Something is missing",
+    ("modes", EVERYWHERE): "Works in all namespaces",
+    ("modes", SOME): "Can be limited to some",
     ("type", OPERATORS): "Operators",
     ("type", INSTANCES): "Instance types",
     ("state", INSTALLED): "Installed",
@@ -95,8 +110,13 @@ class Card:
     tile: Tile
     badges: tuple[Badge, ...] = ()
     scope: str = ""
+    missing: str = ""
+    """The requirements that the cluster does not meet."""
+    created: str = field(default="", repr=False)
     facets: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     words: str = field(default="", repr=False)
+    provided: frozenset[str] = field(default=frozenset(), repr=False)
+    """The names of the kinds that a package provides, in small letters."""
     rank: int = field(default=0, repr=False)
 
 
@@ -130,6 +150,9 @@ class InstanceType:
     description: str = ""
 
 
+UNKNOWN = Cluster(is_known=False)
+
+
 def catalog_view(  # noqa: PLR0913 what the page is made from
     query: CatalogQuery,
     entries: Sequence[PackageEntry],
@@ -139,10 +162,12 @@ def catalog_view(  # noqa: PLR0913 what the page is made from
     nothing: str = "",
     matched: Sequence[PackageEntry] = (),
     hint: str = "",
+    cluster: Cluster = UNKNOWN,
 ) -> CatalogView:
     """The page. `operators` are by package; `nothing` says why there are no packages at all. `matched` are the entries that the
     words of the search find, the best first, and `hint` what to search for instead."""
-    packages = [package_card(each, operators.get(each.name, ()), query.ns) for each in entries]
+    offering = cluster.with_offers(each.summary for each in entries)
+    packages = [package_card(each, operators.get(each.name, ()), query.ns, offering) for each in entries]
     cards = [*packages, *(instance_card(each, query.ns) for each in types)]
     found = _matching(cards, matched, query.q)
     wanted = [each for each in found if _has_all(each, query.chosen)]
@@ -168,7 +193,7 @@ def _place(ns: str) -> str:
     return f" in namespace {ns}" if ns else ""
 
 
-def package_card(entry: PackageEntry, operators: Sequence[Object], ns: str = "") -> Card:
+def package_card(entry: PackageEntry, operators: Sequence[Object], ns: str = "", cluster: Cluster = UNKNOWN) -> Card:
     """The card of a package of one catalog."""
     own = [each for each in operators if text_at(each, "status", "installed", "catalog") in ("", entry.catalog)]
     badges, states = _state_badges(own)
@@ -177,6 +202,9 @@ def package_card(entry: PackageEntry, operators: Sequence[Object], ns: str = "")
     title = text_at(entry.summary, "displayName") or entry.name
     provider = text_at(entry.summary, "provider")
     capability = text_at(entry.summary, "capability")
+    modes, missing = entry.texts("installModes"), shortcomings(entry.summary, cluster)
+    if missing:
+        badges = [*badges, Badge("warn", "Does not work here", "alert")]
     return Card(
         id=f"{entry.catalog}-{entry.name}",
         href=page_url("catalog", entry.catalog, entry.name, ns=ns),
@@ -186,16 +214,38 @@ def package_card(entry: PackageEntry, operators: Sequence[Object], ns: str = "")
         version=entry.latest,
         tile=tile(entry.name, catalog=entry.catalog, package=entry.name, has_icon=bool(entry.summary.get("icon"))),
         badges=tuple(badges),
+        scope=scope(modes),
+        missing=_missing(missing or ()),
+        created=text_at(entry.summary, "createdOn"),
         facets={
+            "works": () if missing is None else (LACKS if missing else WORKS,),
             "type": (OPERATORS,),
             "state": tuple(states),
+            "modes": tuple(_modes(modes)),
             "category": tuple(entry.texts("categories")),
             "capability": (capability,) if capability else (),
             "provider": (provider,) if provider else (),
             "catalog": (entry.catalog,),
         },
-        words=" ".join((entry.name, title, *entry.texts("keywords"))),
+        words=" ".join((entry.name, title, *entry.texts("keywords"), *_provided(entry))),
+        provided=frozenset(each.casefold() for each in _provided(entry)),
     )
+
+
+def _provided(entry: PackageEntry) -> list[str]:
+    """The names of the kinds that it provides."""
+    return [kind for _, _, kind in kinds_in(entry.summary, "kinds")]
+
+
+def _modes(modes: Sequence[str]) -> Iterable[str]:
+    if "AllNamespaces" in modes:
+        yield EVERYWHERE
+    if set(modes) - {"AllNamespaces"}:
+        yield SOME
+
+
+def _missing(texts: Sequence[str]) -> str:
+    return f"This cluster lacks {joined(texts, 3)}." if texts else ""
 
 
 def _state_badges(own: Sequence[Object]) -> tuple[list[Badge], list[str]]:
@@ -242,13 +292,14 @@ def instance_card(each: InstanceType, ns: str = "") -> Card:
         tile=tile(each.package, catalog=each.catalog, package=each.package, has_icon=bool(each.catalog)),
         badges=(Badge("type", "Instance type", "cube"),),
         scope="" if each.is_global else "one namespace",
-        facets={"type": (INSTANCES,), "catalog": (each.catalog,) if each.catalog else ()},
+        facets={"works": (WORKS,), "type": (INSTANCES,), "catalog": (each.catalog,) if each.catalog else ()},
         words=f"{kind.kind} {each.title} {kind.group} {kind.plural}",
     )
 
 
 def _matching(cards: Sequence[Card], matched: Sequence[PackageEntry], word: str) -> list[Card]:
-    """The cards that the words of the search find, the best first: packages as `olm search`, and kinds by their name.
+    """The cards that the words of the search find, the best first: packages as `olm search`, and by the kinds that they
+    provide, and kinds by their name.
 
     If nothing has the word, what differs from it by one letter.
     """
@@ -258,6 +309,7 @@ def _matching(cards: Sequence[Card], matched: Sequence[PackageEntry], word: str)
     low = word.casefold()
     kinds = [each for each in cards if INSTANCES in each.facets["type"] and low in each.words.casefold()]
     found = sorted((each for each in cards if each.id in ids), key=lambda each: ids[each.id])
+    found += [each for each in cards if each.id not in ids and any(low in kind for kind in each.provided)]
     if found or kinds:
         return [
             *(each for each in kinds if low == each.title.casefold()),
@@ -300,6 +352,8 @@ def _has_all(card: Card, chosen: Mapping[str, tuple[str, ...]], without: str = "
 def _sorted(cards: list[Card], order: str) -> list[Card]:
     if order == "name":
         return sorted(cards, key=lambda each: each.title.casefold())
+    if order == "created":
+        return sorted(cards, key=lambda each: each.created, reverse=True)
     if order == "provider":
         return sorted(cards, key=lambda each: (each.by.casefold(), each.title.casefold()))
     return cards

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from console.links import page_url
 from console.views.catalog import package_card
 from console.views.description import Description, ProvidedKind
+from console.views.fit import Cluster, available_in, is_at_least
 from console.views.inputs import PackageEntry
 from console.views.parts import Badge, Button, Note, Tab, Tile, joined
 from olmctl.diff.risks import RiskGroup
@@ -19,12 +20,6 @@ from olmkit.api.meta import Object
 from olmkit.gocompat.versions import BadVersion, Version, parse_version
 
 CAPABILITIES = ("Basic Install", "Seamless Upgrades", "Full Lifecycle", "Deep Insights", "Auto Pilot")
-_MODES = {
-    "AllNamespaces": "all namespaces",
-    "MultiNamespace": "several namespaces",
-    "SingleNamespace": "one other namespace",
-    "OwnNamespace": "the namespace that it is installed into",
-}
 _HINTS = 12
 """Versions that the page names if the one that is asked for is not there."""
 
@@ -43,6 +38,8 @@ class VersionRow:
     is_installed: bool
     href: str
     install: str
+    created: str = ""
+    """The day on which it was made; "" if the catalog does not say."""
 
 
 @dataclass(frozen=True)
@@ -90,19 +87,6 @@ def permission_rows(groups: Iterable[RiskGroup]) -> tuple[PermissionRow, ...]:
         )
         for each in groups
     )
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """The kinds, version and packages of the cluster, as far as packages ask for it."""
-
-    version: str = ""
-    kinds: frozenset[tuple[str, str]] = frozenset()
-    """Group and kind of all that it serves."""
-    versions: frozenset[tuple[str, str, str]] = frozenset()
-    packages: frozenset[str] = frozenset()
-    """The packages that Operators have installed."""
-    is_known: bool = True
 
 
 @dataclass(frozen=True)
@@ -190,7 +174,7 @@ def package_view(given: PackageInput) -> PackageView:
         tab=given.tab,
         version=chosen,
         versions=shown,
-        channels=_marked(channels, default),
+        channels=_marked(channels, default, rows),
         channel=given.channel,
         default_channel=default,
         about=given.about,
@@ -210,10 +194,14 @@ def package_view(given: PackageInput) -> PackageView:
     )
 
 
-def _marked(channels: Sequence[str], default: str) -> tuple[tuple[str, str], ...]:
-    """The names of the channels, the default one first, with what marks it."""
+def _marked(channels: Sequence[str], default: str, rows: Sequence[VersionRow]) -> tuple[tuple[str, str], ...]:
+    """The names of the channels, the default one first, with their heads and what marks the default one."""
+    heads = {name: row.version for row in reversed(rows) for name in row.heads}
     ordered = sorted(channels, key=lambda name: name != default)
-    return tuple((each, " (default)" if each == default else "") for each in ordered)
+    return tuple(
+        (each, (f" {heads[each]}" if each in heads else "") + (" (default)" if each == default else ""))
+        for each in ordered
+    )
 
 
 def _install(given: PackageInput, chosen: VersionRow) -> Button:
@@ -293,6 +281,7 @@ def version_rows(
                 bundle in running,
                 base,
                 page_url("catalog", entry.catalog, entry.name, "install", ns=ns, version=version),
+                text_at(bundles.get(bundle), "createdOn"),
             )
         )
     return tuple(sorted(made, key=lambda row: (_parsed(row.version), row.bundle), reverse=True))
@@ -364,27 +353,11 @@ def _capability(name: str) -> str:
     return name
 
 
-def available_in(modes: Sequence[str]) -> str:
-    """The supported install modes as a sentence; "" if none is known."""
-    known = [_MODES[each] for each in _MODES if each in modes]
-    if not known:
-        return ""
-    if known == [_MODES["AllNamespaces"]]:
-        return "All namespaces. It cannot be limited to some."
-    if "AllNamespaces" not in modes:
-        return f"Only {_or(known)}."
-    return f"All namespaces, or {_or(known[1:])}."
-
-
-def _or(texts: Sequence[str]) -> str:
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}"
-
-
 def requirements(described: Description, bundle: Object, cluster: Cluster) -> Iterable[Requirement]:
     """The requirements of the bundle, and whether the cluster meets them."""
     minimum = described.min_kube_version or text_at(bundle, "minKubeVersion")
     if minimum:
-        is_met = _is_at_least(cluster.version, minimum)
+        is_met = is_at_least(cluster.version, minimum)
         detail = (
             f"this cluster has {cluster.version}" if cluster.version else "the version of this cluster is not known"
         )
@@ -417,15 +390,6 @@ def _property(type_: str, value: Any, cluster: Cluster) -> Iterable[Requirement]
 
 def _absent(is_met: bool | None) -> str:
     return "this cluster does not serve it" if is_met is False else "the kinds of this cluster are not known"
-
-
-def _is_at_least(version: str, minimum: str) -> bool | None:
-    try:
-        return parse_version(version.removeprefix("v").partition("-")[0].partition("+")[0]) >= parse_version(
-            minimum.removeprefix("v")
-        )
-    except BadVersion:
-        return None
 
 
 def _operators(operators: Sequence[Object], ns: str) -> Iterable[InstalledOperator]:

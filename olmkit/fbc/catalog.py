@@ -20,6 +20,7 @@ from msgspec import UNSET, Struct
 
 from olmkit.fbc.csv_metadata import (
     ClusterRequirements,
+    date_of,
     display_names_of_metadata,
     requirements_of_csv,
     requirements_of_metadata,
@@ -154,6 +155,11 @@ class Bundle:
         """
         metadata = self._csv_metadata()
         return {} if metadata is None else display_names_of_metadata(metadata)
+
+    def created_on(self) -> str:
+        """The day on which its olm.csv.metadata says that it was made, such as 2026-01-31; "" without one."""
+        annotations = (self._csv_metadata() or {}).get("annotations")
+        return date_of(annotations) if isinstance(annotations, Mapping) else ""
 
     def _csv_metadata(self) -> Mapping[str, Any] | None:
         values = (each.value for each in self.properties if each.type == _CSV_METADATA)

@@ -6,6 +6,7 @@ Nothing here has been checked before: values of another form are ignored. Pure.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -14,6 +15,10 @@ from olmkit.gocompat.fields import field
 
 MAX_DISPLAY_NAMES, MAX_DISPLAY_NAME_LENGTH = 1_000, 100
 """Names of kinds of one bundle, and characters of each; longer ones are cut."""
+
+
+_MAX_DAY_TEXT = 100
+_DAY = re.compile(r"\s*(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))(?!\d)", re.ASCII)
 
 
 class ClusterRequirements(NamedTuple):
@@ -36,6 +41,13 @@ def requirements_of_csv(values: Iterable[Any]) -> ClusterRequirements:
     if not isinstance(spec, Mapping):
         return ClusterRequirements()
     return ClusterRequirements(_text(spec, "minKubeVersion"), _native_apis(spec))
+
+
+def date_of(annotations: Mapping[str, Any]) -> str:
+    """The day in the annotation createdAt of a CSV, such as 2026-01-31; "" if it does not begin with one."""
+    text = annotations.get("createdAt")
+    found = _DAY.match(text[:_MAX_DAY_TEXT]) if isinstance(text, str) else None
+    return found[1] if found else ""
 
 
 def display_names_of_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:

@@ -1,4 +1,5 @@
-"""The resolution document of a package: one small JSON document with what a resolver needs, and nothing else.
+"""The resolution document of a package: one small JSON document with what a resolver needs, and the names and days that people
+see beside it.
 
 Made by catalogd.ingest.package_index, and by directory_documents.py for a catalog in a directory; catalogd serves it at
 /catalogs/<c>/api/v1/resolution?package=. Documents that differ only in the digest of the catalog have the same digest of their
@@ -68,6 +69,7 @@ def bundle_part(bundle: Bundle, checked: tuple[str, str] | None = None) -> dict[
             {"group": group, "version": version, "kind": kind} for group, version, kind in needed.native_apis
         ],
         "displayNames": bundle.display_names(),
+        "createdOn": bundle.created_on(),
     }
     return {**part, **{key: value for key, value in requirements.items() if value}}
 

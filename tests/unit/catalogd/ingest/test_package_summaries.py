@@ -17,7 +17,15 @@ METADATA = {
     "description": "# Long",
     "provider": {"name": "Example"},
     "keywords": ["a", "b", "a", ""],
-    "annotations": {"categories": "Database, AI,", "capabilities": "Deep Insights", "description": "Does p."},
+    "annotations": {
+        "categories": "Database, AI,",
+        "capabilities": "Deep Insights",
+        "description": "Does p.",
+        "createdAt": "2026-01-31T12:00:00Z",
+    },
+    "minKubeVersion": "1.20.0",
+    "installModes": [{"type": "AllNamespaces", "supported": True}, {"type": "OwnNamespace", "supported": False}],
+    "nativeAPIs": [{"group": "", "version": "v1", "kind": "Pod"}, {"group": "", "version": "v1", "kind": "Pod"}],
 }
 EXPECTED = {
     "displayName": "The P",
@@ -26,6 +34,10 @@ EXPECTED = {
     "categories": ["Database", "AI"],
     "keywords": ["a", "b"],
     "capability": "Deep Insights",
+    "createdOn": "2026-01-31",
+    "minKubeVersion": "1.20.0",
+    "installModes": ["AllNamespaces"],
+    "nativeAPIs": ["/v1/Pod"],
 }
 
 
@@ -69,9 +81,31 @@ CRD = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitio
             id="from objects that are none",
         ),
         pytest.param(
-            of(Property("olm.csv.metadata", {"displayName": 5, "provider": [], "keywords": {}, "annotations": "x"})),
+            of(
+                Property("olm.csv.metadata", {"displayName": 5, "provider": [], "keywords": {}, "annotations": "x"}),
+                Property("olm.gvk", {"group": [], "kind": {}}),
+                Property("olm.gvk.required", "x"),
+            ),
             {"description": "A package for tests."},
             id="from what has other types",
+        ),
+        pytest.param(
+            of(
+                Property(
+                    "olm.csv.metadata",
+                    {"installModes": [1, {"supported": True}], "nativeAPIs": "x", "annotations": {"createdAt": "soon"}},
+                )
+            ),
+            {"description": "A package for tests."},
+            id="from modes, APIs and a day that are none",
+        ),
+        pytest.param(
+            of(
+                Property("olm.gvk", {"group": "a.b", "version": "v1", "kind": "A"}),
+                Property("olm.gvk.required", {"group": "c.d", "version": "v1", "kind": "C"}),
+            ),
+            {"description": "A package for tests.", "kinds": ["a.b/v1/A"], "requiredKinds": ["c.d/v1/C"]},
+            id="with kinds that it provides and requires",
         ),
     ],
 )
@@ -106,9 +140,11 @@ def test_a_package_that_is_deprecated_without_a_message() -> None:
 
 def test_long_texts_and_lists_are_truncated() -> None:
     metadata = {"displayName": "x" * 1000, "keywords": [str(each) for each in range(1000)], "description": "ab " * 500}
-    line = package_summary(PACKAGE, {}, [], of(Property("olm.csv.metadata", metadata)), has_icon=False)
+    kinds = [Property("olm.gvk", {"group": "g" * 1000, "version": "v1", "kind": f"K{each}"}) for each in range(1000)]
+    line = package_summary(PACKAGE, {}, [], of(Property("olm.csv.metadata", metadata), *kinds), has_icon=False)
     assert len(line["displayName"]) == 100
     assert len(line["keywords"]) == 20
+    assert (len(line["kinds"]), len(line["kinds"][0])) == (50, 100 + len("/v1/K0"))
     assert len(line["description"]) <= 200
     assert line["description"].endswith("…")
 

@@ -12,6 +12,7 @@ from console.views.catalog import (
     catalog_view,
     is_one_letter_off,
 )
+from console.views.fit import Cluster
 from olmctl.questions.catalog import matching, suggestion
 from olmctl.questions.packages import PackageEntry
 from olmkit.api.meta import Kind, Object
@@ -108,6 +109,43 @@ def test_a_facet_counts_under_the_other_filters_and_keeps_what_is_chosen() -> No
         ("Database", "/catalog?provider=Gone"),
         ("Gone", "/catalog?category=Database"),
     ]
+
+
+ROUTED = (
+    _entry(
+        "routed", nativeAPIs=["route.openshift.io/v1/Route"], installModes=["AllNamespaces"], createdOn="2026-01-31"
+    ),
+    _entry("plain", installModes=["OwnNamespace"], createdOn="2025-12-01", kinds=["p.io/v1/Plan"]),
+    PackageEntry("unread", "community", {}),
+)
+CLUSTER = Cluster("v1.34.0")
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        pytest.param(CatalogQuery(), ["routed", "plain", "unread"], id="all"),
+        pytest.param(CatalogQuery(chosen={"works": ("yes",)}), ["plain"], id="those that work on the cluster"),
+        pytest.param(CatalogQuery(chosen={"works": ("no",)}), ["routed"], id="those that lack something"),
+        pytest.param(CatalogQuery(chosen={"modes": ("all",)}), ["routed"], id="those that work in all namespaces"),
+        pytest.param(CatalogQuery(chosen={"modes": ("some",)}), ["plain"], id="those that can be limited"),
+        pytest.param(CatalogQuery("plan"), ["plain"], id="by a kind that is provided"),
+        pytest.param(CatalogQuery(sort="created"), ["routed", "plain", "unread"], id="the newest version first"),
+    ],
+)
+def test_what_packages_need_of_the_cluster_is_a_filter(query: CatalogQuery, expected: list[str]) -> None:
+    view = catalog_view(query, ROUTED, {}, (), matched=matching(ROUTED, query.q), cluster=CLUSTER)
+
+    assert _titles(view) == expected
+
+
+def test_a_card_says_what_the_cluster_lacks_and_where_it_works() -> None:
+    routed, plain, unread = catalog_view(CatalogQuery(), ROUTED, {}, (), cluster=CLUSTER).cards
+
+    assert (routed.missing, routed.scope) == ("This cluster lacks Route.", "all namespaces")
+    assert [each.text for each in routed.badges] == ["Does not work here"]
+    assert (plain.missing, plain.scope, plain.badges) == ("", "its own namespace only", ())
+    assert (unread.missing, unread.scope, unread.facets["works"]) == ("", "", ())
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,11 @@ from typing import Any
 import pytest
 
 from console.views.description import Description
+from console.views.fit import Cluster
 from console.views.package import (
-    Cluster,
     NoSuchVersion,
     PackageInput,
     PackageView,
-    available_in,
     package_view,
     permission_rows,
     requirements,
@@ -66,6 +65,19 @@ def _view(**given: Any) -> PackageView:
             }
         )
     )
+
+
+def test_versions_have_the_day_on_which_they_were_made_and_channels_their_heads() -> None:
+    dated = {"name": "etcd.v1.1.0", "version": "1.1.0", "createdOn": "2026-01-31"}
+    others = [{"name": f"etcd.v{version}", "version": version} for version in ("1.0.0", "2.0.0")]
+    view = _view(document={**DOCUMENT, "bundles": [dated, *others]})
+
+    assert [(row.version, row.created) for row in view.versions] == [
+        ("2.0.0", ""),
+        ("1.1.0", "2026-01-31"),
+        ("1.0.0", ""),
+    ]
+    assert view.channels == (("stable", " 1.1.0 (default)"), ("edge", " 2.0.0"))
 
 
 def test_versions_are_newest_first_with_channels_heads_and_edges() -> None:
@@ -132,23 +144,6 @@ def test_without_permission_the_button_says_so_and_shows_the_command() -> None:
     view = _view(refusal="You may not create operators.")
 
     assert (view.install.reason, view.install.commands) == ("You may not create operators.", ("olm install etcd",))
-
-
-@pytest.mark.parametrize(
-    ("modes", "expected"),
-    [
-        ((), ""),
-        (("AllNamespaces",), "All namespaces. It cannot be limited to some."),
-        (("OwnNamespace",), "Only the namespace that it is installed into."),
-        (("OwnNamespace", "SingleNamespace"), "Only one other namespace or the namespace that it is installed into."),
-        (
-            ("AllNamespaces", "MultiNamespace", "OwnNamespace", "Other"),
-            "All namespaces, or several namespaces or the namespace that it is installed into.",
-        ),
-    ],
-)
-def test_install_modes_are_a_sentence(modes: tuple[str, ...], expected: str) -> None:
-    assert available_in(modes) == expected
 
 
 def test_requirements_are_compared_with_the_cluster() -> None:

@@ -133,6 +133,23 @@ def csv_bundle(name: str, **metadata: Any) -> dict[str, Any]:
     return bundle_part(catalog.bundle({**BUNDLE, "name": name, "properties": [BUNDLE["properties"][0], more]}))
 
 
+@pytest.mark.parametrize(
+    ("created", "expected"),
+    [
+        pytest.param("2026-01-31T12:00:00Z", "2026-01-31", id="a time"),
+        pytest.param(" 2026-01-31", "2026-01-31", id="a day"),
+        pytest.param("2026-13-01", None, id="no month"),
+        pytest.param("31.01.2026", None, id="other words"),
+        pytest.param("2026-01-311", None, id="a longer number"),
+        pytest.param(["2026-01-31"], None, id="no text"),
+        pytest.param("\u0662\u0660\u0662\u0666-01-31", None, id="other digits"),
+        pytest.param("x" * 1_000_000, None, id="a long text"),
+    ],
+)
+def test_the_day_on_which_a_bundle_was_made(created: Any, expected: str | None) -> None:
+    assert csv_bundle("p.v1", annotations={"createdAt": created}).get("createdOn") == expected
+
+
 def owned(**names: str) -> dict[str, Any]:
     described = [
         {"name": f"{kind.lower()}s.g", "version": "v1", "kind": kind, "displayName": name}
