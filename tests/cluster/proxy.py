@@ -42,6 +42,8 @@ class Proxy:
         self.port = 0
         self.kubeconfig = Path()
         self.accepted = 0
+        self.held_back = 0
+        """The connections on which bytes for the client wait, because the proxy is silent."""
         self._came = asyncio.Event()
 
     @property
@@ -131,7 +133,11 @@ class Proxy:
         with contextlib.suppress(OSError):
             while chunk := await reader.read(CHUNK):
                 if is_answer:
-                    await self._flows.wait()
+                    self.held_back += 1
+                    try:
+                        await self._flows.wait()
+                    finally:
+                        self.held_back -= 1
                     chunk = self._touch(chunk) if self._touch is not None else chunk
                 writer.write(chunk)
                 await writer.drain()
