@@ -16,6 +16,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterab
 from contextlib import asynccontextmanager
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
+from weakref import WeakSet
 
 import aiohttp
 import orjson
@@ -64,9 +65,25 @@ class _Connection:
     def __init__(self) -> None:
         self.opening = asyncio.Lock()
         self.api: Any = None
+        self.transports: WeakSet[asyncio.BaseTransport] = WeakSet()
+        """Of the connections that have been opened."""
         self.session: aiohttp.ClientSession
         self.credentials: ApiCredentials
         self.base = ""
+
+
+def _remember_transports(session: aiohttp.ClientSession, transports: WeakSet[asyncio.BaseTransport]) -> None:
+    """Add the transport of each connection of the session. Those that are being closed are not known to aiohttp any more."""
+    connector: Any = session.connector
+    connect = connector.connect
+
+    async def remembered(*arguments: Any, **options: Any) -> Any:
+        connection = await connect(*arguments, **options)
+        if connection.transport is not None:
+            transports.add(connection.transport)
+        return connection
+
+    connector.connect = remembered
 
 
 class Client:
@@ -132,6 +149,7 @@ class Client:
             configuration.disable_strict_ssl_verification = True
             self._shared.api = parts.transport(configuration)
             self._shared.session = self._shared.api.pool_manager
+            _remember_transports(self._shared.session, self._shared.transports)
             self._shared.credentials = ApiCredentials(configuration, reload, time.monotonic())
             self._shared.base = configuration.host.rstrip("/")
 
@@ -144,8 +162,13 @@ class Client:
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._shared.api is not None:
-            await self._shared.api.close()
+        if self._shared.api is None:
+            return
+        await self._shared.api.close()
+        # One whose request was broken off waits for the TLS close_notify of its peer, and nobody else waits for it.
+        for transport in (each for each in self._shared.transports if isinstance(each, asyncio.WriteTransport)):
+            transport.abort()
+        await asyncio.sleep(0)
 
     async def __aenter__(self) -> Self:
         return self
