@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from olmctl.commands import warn
 from olmctl.operators.output import print_object
 from olmctl.questions.bundle_contents import WATCHED, PackageContents, package_contents
+from olmctl.questions.bundle_summaries import bundles_of
 from olmctl.questions.catalog_offers import offered_entries
 from olmctl.questions.errors import QuestionError
 from olmctl.questions.package import channels
@@ -27,11 +28,11 @@ async def show_contents(
     its default channel."""
     first = (await offered_entries(session, package, catalog))[0]
     if version is None:
-        entry, problem = await with_summary(session, first)
+        entry, _ = await with_summary(session, first)
         head = next((each.version for each in channels(entry) if each.is_default), "")
         if not head:
-            why = f": {problem}" if problem else ""
-            raise QuestionError(f"the newest version of {package} is not known{why}: give one with --version")
+            await bundles_of(session, package, first.catalog)  # the reason for which its catalog cannot be read
+            raise QuestionError(f"the newest version of {package} is not known: give one with --version")
         version = head
     found = await package_contents(session, first, version)
     if found.note:

@@ -8,6 +8,7 @@ from olmctl.commands import warn
 from olmctl.operators.installation_output import explanation, facts
 from olmctl.operators.output import Column, print_object, print_table
 from olmctl.operators.session import on_cluster
+from olmctl.questions.controller_state import RUKPAK, out_of_date
 from olmctl.questions.left_installations import LeftInstallation
 from olmctl.questions.session import Session
 from olmctl.questions.why import ConditionRow, Why, condition_rows
@@ -27,6 +28,8 @@ async def why(session: Session, operator: str, output: str | None, trace: bool) 
         return 0
     found = await explain(session, operator, with_requirements=not output)
     if isinstance(found, LeftInstallation):
+        for each in await out_of_date(session, [found.deployment], RUKPAK):
+            warn(each)
         _explain(found, output)
         return 0
     for each in found.warnings:

@@ -19,6 +19,7 @@ from olmctl.questions.bundle_summaries import (
     stated_note,
 )
 from olmctl.questions.errors import NothingFound, QuestionError
+from olmctl.questions.offered_versions import without_prefix
 from olmctl.questions.packages import PackageEntry
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
@@ -68,6 +69,7 @@ class PackageContents:
 async def package_contents(session: Session, entry: PackageEntry, version: str) -> PackageContents:
     """The contents of that version in the catalog of `entry`. Raises ApiError, QuestionError, BadBundle."""
     found = [each for each in await bundles_of(session, entry.name, entry.catalog) if each.catalog == entry.catalog]
+    version = without_prefix(version)
     bundle = next((each for each in found if each.version == version), None)
     if bundle is None:
         raise NothingFound(

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import orjson
 
 from olmctl.questions.catalog_offers import offered_entries
-from olmctl.questions.catalogd import CatalogReadError, read_catalog
+from olmctl.questions.catalogd import CatalogReadError, read_catalog, unread_error
 from olmctl.questions.errors import NothingFound, QuestionError
 from olmctl.questions.left_installations import operator_named
 from olmctl.questions.operator_state import text_at
@@ -47,7 +47,7 @@ async def bundles_of(session: Session, package: str, catalog: str = "") -> list[
     """The bundles of a package, those of `catalog` first. Raises NothingFound if there is no such package, ApiError, and
     QuestionError if no catalog can be read."""
     found: list[CatalogBundle] = []
-    problems: list[str] = []
+    problems: list[Exception] = []
     for entry in sorted(
         await offered_entries(session, package), key=lambda each: (each.catalog != catalog, each.catalog)
     ):
@@ -55,13 +55,13 @@ async def bundles_of(session: Session, package: str, catalog: str = "") -> list[
             document = await read_catalog(session, entry.catalog, "api/v1/resolution", {"package": package})
             bundles = read_package(document).bundles
         except (CatalogReadError, InvalidDocument, PackageTooLarge) as error:
-            problems.append(clean(str(error)))
+            problems.append(error)
             continue
         found += [
             CatalogBundle(entry.catalog, package, name, str(each.version), each.image) for name, each in bundles.items()
         ]
     if problems and not found:
-        raise QuestionError("; ".join(problems))
+        raise unread_error(session, problems)
     return found
 
 

@@ -6,11 +6,13 @@ instead (port_forward.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote, urlencode
 
 from olmctl.questions import port_forward
+from olmctl.questions.errors import QuestionError, Refused
 from olmctl.questions.session import Session
+from olmctl.terminal import clean
 from olmkit.api.meta import Object
 from olmkit.errors import ApiError, Forbidden, Unavailable
 from olmkit.tls.service import CATALOG_SERVICE
@@ -25,6 +27,15 @@ loaded."""
 
 class CatalogReadError(Exception):
     """A catalog cannot be read; the message says why."""
+
+
+def unread_error(session: Session, problems: Sequence[Exception]) -> QuestionError:
+    """The error about catalogs that could not be read for these reasons; Refused if the user may not read catalogd."""
+    text = "; ".join(clean(str(each)) for each in problems)
+    if not any(isinstance(each.__cause__, Forbidden) for each in problems):
+        return QuestionError(text)
+    service = f"https:{CATALOG_SERVICE.name}:{PORT_NAME}"
+    return Refused(f"{text}; this needs get on services/proxy of {service} in namespace {session.system_namespace}")
 
 
 async def read_catalog(session: Session, catalog: str, path: str, query: Mapping[str, str] | None = None) -> Object:

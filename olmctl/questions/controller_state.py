@@ -21,17 +21,19 @@ CONTROLLER, RUKPAK = "operator-controller", "rukpak"
 """The controllers of Operators and of BundleDeployments, which are also the names of their Leases."""
 MAX_CLOCK_DIFFERENCE = timedelta(minutes=2)
 """The difference of the clocks of this machine and of the controller, before a Lease that is renewed counts as left."""
+_REPORTED = {CONTROLLER: "Operators", RUKPAK: "BundleDeployments"}
 _HINT = "(olm suite status)"
 
 
-async def out_of_date(session: Session, operators: Sequence[Object]) -> tuple[str, ...]:
-    """A sentence if no controller runs that reports on these Operators, and one about those on which none has reported."""
-    if not operators:
+async def out_of_date(session: Session, objects: Sequence[Object], controller: str = CONTROLLER) -> tuple[str, ...]:
+    """A sentence if no controller runs that reports on these Operators, or BundleDeployments, and one about those on which none
+    has reported."""
+    if not objects:
         return ()
     found = []
-    if problem := await not_running(session):
-        found.append(f"{problem}: what Operators report may be out of date {_HINT}")
-    names = sorted(text_at(each, "metadata", "name") for each in operators if not is_observed(each))
+    if problem := await not_running(session, controller):
+        found.append(f"{problem}: what {_REPORTED[controller]} report may be out of date {_HINT}")
+    names = sorted(text_at(each, "metadata", "name") for each in objects if not is_observed(each))
     if names:
         found.append(f"no controller has reported on {first_names(names)} yet {_HINT}")
     return tuple(found)

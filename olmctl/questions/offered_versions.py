@@ -133,6 +133,11 @@ def pinned_version(version: str) -> Version | None:
     return versions.pinned if versions else None
 
 
+def without_prefix(version: str) -> str:
+    """The version without the v of its tag."""
+    return version[1:] if version.startswith("v") and version[1:2].isdigit() else version
+
+
 def requested_versions(version: str) -> MastermindsRange | None:
     """The versions that spec.version selects; None for an empty text, and for one that the API server refuses."""
     try:

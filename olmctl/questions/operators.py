@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from olmctl.questions.controller_state import out_of_date
+from olmctl.questions.controller_state import RUKPAK, out_of_date
 from olmctl.questions.left_installations import LeftInstallation, unowned_installations
 from olmctl.questions.operator_state import available_version, condition, state, text_at
 from olmctl.questions.session import Session
@@ -63,4 +63,6 @@ async def all_operators(session: Session, *, with_unowned: bool = True) -> Opera
     found, _ = await session.client.list(operators.KIND)
     found.sort(key=lambda each: str(each["metadata"]["name"]))
     unowned = await unowned_installations(session) if with_unowned else []
-    return OperatorList(tuple(found), tuple(unowned), await out_of_date(session, found))
+    warnings = await out_of_date(session, found)
+    warnings += await out_of_date(session, [each.deployment for each in unowned], RUKPAK)
+    return OperatorList(tuple(found), tuple(unowned), warnings)

@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from olmctl.questions.catalog_offers import offered_entries
-from olmctl.questions.catalogd import CatalogReadError, read_catalog
-from olmctl.questions.errors import NothingFound, QuestionError
+from olmctl.questions.catalogd import CatalogReadError, read_catalog, unread_error
+from olmctl.questions.errors import NothingFound
+from olmctl.questions.offered_versions import without_prefix
 from olmctl.questions.operator_state import condition, part, text_at
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
@@ -84,20 +85,21 @@ async def _offered(session: Session, operator: Object, version: str) -> BundleIm
     """From the Catalog that the Operator is installed from, if that has it."""
     package, current = operator["spec"]["packageName"], text_at(operator, "status", "installed", "catalog")
     entries = await offered_entries(session, package)
-    problems: list[str] = []
+    version = without_prefix(version)
+    problems: list[Exception] = []
     for entry in sorted(entries, key=lambda each: (each.catalog != current, each.catalog)):
         try:
             content = read_package(
                 await read_catalog(session, entry.catalog, "api/v1/resolution", {"package": package})
             )
         except (CatalogReadError, InvalidDocument, PackageTooLarge) as error:
-            problems.append(clean(str(error)))
+            problems.append(error)
             continue
         for bundle in content.bundles.values():
             if str(bundle.version) == version:
                 return BundleImage(version, bundle.image)
     if problems:
-        raise QuestionError("; ".join(problems))
+        raise unread_error(session, problems)
     raise NothingFound(f"package {package} has no version {clean(version)}: see olm graph {package}")
 
 

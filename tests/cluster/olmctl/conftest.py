@@ -26,6 +26,7 @@ NO_CONTROLLER = (
     "warning: operator-controller does not run, it has no Lease in namespace no-suite: what Operators report may be out of date "
     "(olm suite status)\n"
 )
+NO_RUKPAK = NO_CONTROLLER.replace("operator-controller", "rukpak").replace("Operators", "BundleDeployments")
 NO_SUITE = "--system-namespace=no-suite"
 """A namespace that does not exist."""
 TIME = "2026-01-01T00:00:00Z"

@@ -7,7 +7,7 @@ import json
 import pytest
 import yaml
 
-from tests.cluster.olmctl.conftest import NO_CONTROLLER, NO_SUITE, OPERATORS, Desk, condition
+from tests.cluster.olmctl.conftest import NO_CONTROLLER, NO_RUKPAK, NO_SUITE, OPERATORS, Desk, condition
 
 INSTALLED = {
     "installed": {"name": "a.v1", "version": "1.0.0", "catalog": "samples", "channel": "stable"},
@@ -75,7 +75,8 @@ def test_bundle_deployments_without_an_operator_have_a_table_of_their_own(desk: 
     owned = desk.operator("owned", INSTALLED)
     desk.left_installation("owned", "a", owner=owned)
     run = desk.left_installation("run", "b", manager="olm")
-    out, err = desk.olm("list", "-o", "wide")[1:]
+    out, err = desk.olm("list", "-o", "wide", NO_SUITE)[1:]
+    assert NO_RUKPAK in err
     table = out[out.index("BUNDLEDEPLOYMENT") :].splitlines()
     assert table[0].split() == [
         "BUNDLEDEPLOYMENT",

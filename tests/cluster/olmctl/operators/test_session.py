@@ -111,7 +111,7 @@ def test_who_may_read_bundle_deployments_alone_is_shown_them(desk: Desk) -> None
         status, out, err = desk.olm("list", "--as", user)
         assert (status, left in out, f'User "{user}" cannot list resource "operators"' in err) == (5, True, True)
         assert desk.olm("list", "-o", "name", "--as", user)[:2] == (5, "")
-        status, out, err = desk.olm("why", left, "--as", user)
+        status, out, err = desk.olm("why", left, "--as", user)  # who may not read the Lease of rukpak
         assert (status, f"Deployment:  {left}" in out, err) == (0, True, "")
     finally:
         for kind in ("clusterrolebindings", "clusterroles"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.cluster.olmctl.conftest import NO_CONTROLLER, NO_SUITE, Desk, condition
+from tests.cluster.olmctl.conftest import NO_CONTROLLER, NO_RUKPAK, NO_SUITE, Desk, condition
 
 HOSTILE = "package 'a' \u202egnp.exe\x1b[31m not found"
 
@@ -77,8 +77,8 @@ def test_what_it_requires_and_what_requires_it(desk: Desk) -> None:
 
 def test_a_bundle_deployment_without_an_operator(desk: Desk) -> None:
     name = desk.left_installation("left", "p")
-    status, out, err = desk.olm("why", name)
-    assert (status, err) == (0, "")
+    status, out, err = desk.olm("why", name, NO_SUITE)
+    assert (status, err) == (0, NO_RUKPAK)
     assert f"Deployment:  {name} (a BundleDeployment without an Operator)\n" in out
     assert "State:       Ready\nInstalled:   nothing\n" in out  # no condition says that it is installed
     assert f"Next:        `olm install p --name {name}` takes it over\n" in out

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from olmctl.questions.offered_versions import package_versions
+from olmctl.questions.offered_versions import package_versions, without_prefix
 from olmctl.questions.session import Session
 from olmkit.api.package_annotations import VERSIONS_ANNOTATION
 from olmkit.errors import Forbidden
@@ -56,3 +56,15 @@ def package(name: str, catalog: str, versions: str) -> Object:
 def test_the_versions_of_all_catalogs(client: Client, versions: list[str] | None) -> None:
     found = asyncio.run(package_versions(cast("Session", Desk(client)), "tools"))
     assert (None if found is None else sorted(map(str, found))) == versions
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        pytest.param("v0.2.0", "0.2.0", id="that of a tag"),
+        pytest.param("0.2.0-v1", "0.2.0-v1", id="a version"),
+        pytest.param("vault", "vault", id="a word"),
+    ],
+)
+def test_a_version_without_the_v_of_its_tag(text: str, version: str) -> None:
+    assert without_prefix(text) == version
