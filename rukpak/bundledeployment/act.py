@@ -54,6 +54,7 @@ from rukpak.bundledeployment.plan import (
     Prune,
     ReadUsage,
     RecordNamespaces,
+    RecordTemplates,
     Release,
     RemoveFinalizer,
     RenderChart,
@@ -231,7 +232,15 @@ class BundleDeploymentActions:
                 | ReadUsage()
             ):
                 return Done(plan, NO_DELAY, left=await self._read(world, plan, memory))
-            case Activate() | Announce() | BeginRevision() | ForgetNotes() | RecordNamespaces() | RollBack():
+            case (
+                Activate()
+                | Announce()
+                | BeginRevision()
+                | ForgetNotes()
+                | RecordNamespaces()
+                | RecordTemplates()
+                | RollBack()
+            ):
                 return Done(plan, NO_DELAY)  # only the status changes
             case Keep():
                 self.existing_objects.forget(world.name)

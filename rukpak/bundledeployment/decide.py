@@ -47,6 +47,7 @@ from rukpak.bundledeployment.plan import (
     Keep,
     Plan,
     RecordNamespaces,
+    RecordTemplates,
     Release,
     RenderChart,
     UpdateInventory,
@@ -262,6 +263,8 @@ def _apply(world: World, content: RenderedBundle, *, dry_run_first: bool) -> Pla
         return BeginRevision()
     if plan is not None and is_outdated(world, content):
         return ForgetNotes()
+    if isinstance(plan, Apply) and world.unrecorded_templates:
+        return RecordTemplates()
     return RecordNamespaces() if isinstance(plan, Apply) and not is_recorded(world, plan) else plan
 
 

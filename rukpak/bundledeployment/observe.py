@@ -16,15 +16,17 @@ depends on and that no informer has. If only a single decision depends on a fact
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import compress
 
 from olmkit.api import operator_condition_names, operators
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, BundleDeployment
 from olmkit.api.customresourcedefinitions import definition_of
 from olmkit.api.impersonation import Account
-from olmkit.api.meta import Object
+from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
 from olmkit.stored_times import time_left
@@ -35,6 +37,7 @@ from rukpak.bundledeployment.apply.certificate_rotation import with_certificates
 from rukpak.bundledeployment.apply.certificate_secrets import CertificateSecrets
 from rukpak.bundledeployment.apply.created_namespaces import observed
 from rukpak.bundledeployment.apply.install import awaited_endpoints
+from rukpak.bundledeployment.apply.kept_templates import DEPLOYMENT, is_prepared
 from rukpak.bundledeployment.apply.notes import restored
 from rukpak.bundledeployment.apply.object_owner import described
 from rukpak.bundledeployment.apply.owner_lookup import observed_definition
@@ -154,7 +157,7 @@ class Observer:
         if deployment.metadata.deleting:
             return await self._with_removal(await self._with_objects(start), memory)
         known = await self._with_objects(await self._with_record(await self._with_bundles(start)))
-        rendered = await self._with_contents(known)
+        rendered = await self._with_templates(await self._with_contents(known))
         return await self._with_state(await self._with_definitions(rendered), memory)
 
     def _as_account(self, world: World) -> Client | None:
@@ -280,6 +283,23 @@ class Observer:
         content = with_held_definitions(world, content)
         known = replace(world, certificates=certificates, content=content, active_content=active)
         return known if known.last_applied else replace(known, last_applied=restored(known))
+
+    async def _with_templates(self, world: World) -> World:
+        """The World with the Deployments that others have prepared to be taken over with their pods."""
+        content = world.content
+        if not world.takes_templates or not isinstance(content, RenderedBundle):
+            return world
+        known = {*world.owned, *world.last_applied}  # what was applied before was taken over before
+        wanted = [item.key for item in content.objects() if item.key[:2] == DEPLOYMENT and item.key not in known]
+        kind = self.rest_mapper.storage_kind(DEPLOYMENT)
+        found = await asyncio.gather(*(self._is_prepared(kind, key) for key in wanted if kind is not None))
+        return replace(world, prepared_templates=frozenset(compress(wanted, found)))
+
+    async def _is_prepared(self, kind: Kind, key: ObjectKey) -> bool:
+        try:
+            return is_prepared(await self.client.get(kind, key.name, key.namespace))
+        except ApiError:  # the apply finds it out
+            return False
 
     async def _with_definitions(self, world: World) -> World:
         """The World with the problems of the CustomResourceDefinitions that are about to be replaced, and the state of their

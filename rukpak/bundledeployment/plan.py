@@ -176,6 +176,11 @@ class RecordNamespaces:
 
 
 @dataclass(frozen=True)
+class RecordTemplates:
+    """Record the Deployments that are about to be taken over with their pods."""
+
+
+@dataclass(frozen=True)
 class Activate:
     """Make the desired Bundle the active one, because all its objects are applied."""
 
@@ -278,6 +283,7 @@ Plan = (
     | RollBack
     | ForgetNotes
     | RecordNamespaces
+    | RecordTemplates
     | Apply
     | WriteCertificates
     | Activate

@@ -60,6 +60,7 @@ from rukpak.bundledeployment.plan import (
     ListForeignObjects,
     ReadUsage,
     RecordNamespaces,
+    RecordTemplates,
     RemoveFinalizer,
     RenderChart,
     RollBack,
@@ -77,7 +78,7 @@ from rukpak.permissions.missing import missing_rules
 
 MAX_SILENT_WAIT = timedelta(seconds=30)
 """A BriefWait is reported only after this long."""
-_REPORTED_FIRST = (Announce, BeginRevision, ForgetNotes, RecordNamespaces, RollBack)
+_REPORTED_FIRST = (Announce, BeginRevision, ForgetNotes, RecordNamespaces, RecordTemplates, RollBack)
 """Plans whose status is written before the writes that depend on it."""
 _KEPT_WHILE_REMOVING = (ConditionType.HAS_VALID_BUNDLE, ConditionType.INSTALLED, ConditionType.HEALTHY)
 _UNREPAIRABLE_REASONS = (
@@ -153,7 +154,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         **_refusals(world, evaluation, outcome, active),
         install_namespace=_install_namespace(world, active),
         created_namespaces=created_namespaces.reported(world, outcome),
-        **_left_out(world),
+        **_left_out(world, outcome),
         released=released,
         released_truncated=released_truncated,
         failed=failed,
@@ -389,9 +390,12 @@ def _missing_permissions(world: World, outcome: Outcome) -> MissingPermissions |
     return world.deployment.status.missing_permissions if isinstance(outcome, ApiError) else None
 
 
-def _left_out(world: World) -> dict[str, Any]:
-    """Everything of the bundle that is not applied: objects, and pod templates."""
-    return {**_left_out_objects(world), "kept_templates": _references(list(world.kept_templates))[0]}
+def _left_out(world: World, outcome: Outcome) -> dict[str, Any]:
+    """Everything of the bundle that is not applied: objects, and pod templates, which are named before they are left out."""
+    is_recorded = isinstance(outcome, Done) and isinstance(outcome.plan, RecordTemplates)
+    waiting = world.prepared_templates if is_recorded else world.prepared_templates & world.named_templates
+    kept = dict.fromkeys([*world.kept_templates, *sorted(waiting)])
+    return {**_left_out_objects(world), "kept_templates": _references(sorted([*kept][:MAX_REFERENCES]))[0]}
 
 
 def _left_out_objects(world: World) -> dict[str, Any]:

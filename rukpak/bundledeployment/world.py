@@ -17,6 +17,7 @@ from olmkit.api.bundledeployments import (
     ABANDON_ANNOTATION,
     DELETION_HOLD_ANNOTATION,
     KEEP_ADOPTED_ANNOTATION,
+    MAX_REFERENCES,
     BundleDeployment,
     BundleRecord,
     PermittingField,
@@ -302,6 +303,8 @@ class World:
     """Custom resources of its CRDs, while the BundleDeployment is being deleted; None when they cannot be listed."""
     list_failure: ListFailure | None = None
     """The reason why the custom resources cannot be listed."""
+    prepared_templates: frozenset[ObjectKey] = frozenset()
+    """The Deployments of the bundle that nobody has taken over yet, and whose pods others have asked to keep then."""
     webhooks_without_endpoints: frozenset[ObjectKey] = frozenset()
     """Its webhook configurations that have no endpoints, while the BundleDeployment is being deleted."""
     uncopied: Mapping[str, str] = field(default_factory=dict)
@@ -404,18 +407,26 @@ class World:
         return self.adopts and not any(one.installed_at for one in history)
 
     @cached_property
-    def kept_templates(self) -> Mapping[ObjectKey, str]:
-        """The Deployments whose pods are as they were before they were taken over, with the digests of the templates that were
-        left out. When the first revision is installed, the status names them: who may write annotations and entries of field
+    def named_templates(self) -> frozenset[ObjectKey]:
+        """The Deployments that the status names, before they are taken over: who may write annotations and entries of field
         managers adds none later."""
         if not self.is_first_installation:
-            return {}
-        named = {(each.namespace, each.name) for each in self.deployment.status.kept_templates or ()}
-        return {
-            key: member.kept_template
-            for key, member in sorted(self.owned.items())
-            if member.kept_template and (self.takes_templates or (key.namespace, key.name) in named)
-        }
+            return frozenset()
+        named = self.deployment.status.kept_templates or ()
+        return frozenset(ObjectKey(each.group, each.kind, each.namespace or "", each.name) for each in named)
+
+    @property
+    def unrecorded_templates(self) -> frozenset[ObjectKey]:
+        """The Deployments that the status has to name before they are taken over, as far as there is room."""
+        is_full = len(self.named_templates) >= MAX_REFERENCES
+        return frozenset() if is_full else self.prepared_templates - self.named_templates
+
+    @cached_property
+    def kept_templates(self) -> Mapping[ObjectKey, str]:
+        """The Deployments whose pods are as they were before they were taken over, with the digests of the templates that were
+        left out."""
+        found = ((key, member.kept_template) for key, member in sorted(self.owned.items()))
+        return {key: noted for key, noted in found if noted and key in self.named_templates}
 
     def is_left(self, key: ObjectKey) -> bool:
         """Report whether a rollback leaves this CustomResourceDefinition as the failed revision has changed it."""

@@ -22,9 +22,9 @@ from olmkit.api.meta import Kind, Object, apply_precondition
 from olmkit.api.ownership import former_managers, manager_name
 from olmkit.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, OlmError, Waiting
 from olmkit.runtime.client import Client
-from rukpak.bundledeployment.apply.adoption import Adoption
+from rukpak.bundledeployment.apply.adoption import Adoption, key_of
 from rukpak.bundledeployment.apply.apply_errors import ApplyErrors, combine
-from rukpak.bundledeployment.apply.kept_templates import DEPLOYMENT, take_over, with_kept
+from rukpak.bundledeployment.apply.kept_templates import take_over, with_kept
 from rukpak.bundledeployment.apply.kept_values import NOTHING_KEPT, KeptValues
 from rukpak.bundledeployment.apply.shared_namespaces import namespace_body
 from rukpak.bundledeployment.cluster import inventory, transforms
@@ -245,7 +245,7 @@ class Applier:
         body = {**body, "metadata": {**body["metadata"], **takeover.precondition}}
         if takeover.is_adopted:
             _mark_adopted(world, body["metadata"])
-        if kind.group_kind == DEPLOYMENT and world.takes_templates:
+        if key_of(kind, body) in world.named_templates:
             body = await take_over(client, kind, body, dry_run=dry_run)
         return await self._send(client, world, kind, body, dry_run, is_found=True)
 

@@ -6,9 +6,9 @@ its number of replicas. The annotation then has the digest of the template that 
 applied (an upgrade, another config, another certificate), the fields of the template that others have written become fields of
 the apply that follows, which removes those that are not in the bundle: the pods are replaced once.
 
-The annotation counts when the Deployment is taken over with adoptionPolicy IfUnowned, before the first revision is installed.
-Afterwards it counts as rukpak has written it, as long as rukpak has not applied the template, and from the end of the first
-installation on only for the Deployments that the status names: entries of field managers can be forged, the status cannot.
+The annotation counts when the Deployment is taken over with adoptionPolicy IfUnowned, before the first revision is installed: the
+status names the Deployment before that. Afterwards it counts as rukpak has written it, as long as rukpak has not applied the
+template, and only for the Deployments that the status names: entries of field managers can be forged, the status cannot.
 """
 
 from __future__ import annotations
@@ -52,8 +52,12 @@ async def take_over(client: Client, kind: Kind, body: Object, *, dry_run: bool) 
 
 def taken_over(body: Object, live: Mapping[str, Any]) -> Object:
     """The body with which a Deployment is taken over, which others have prepared with the annotation, or not."""
-    is_kept = KEEP_TEMPLATE_ANNOTATION in (live["metadata"].get("annotations") or {})
-    return _without_template(body, digest(body)) if is_kept else body
+    return _without_template(body, digest(body)) if is_prepared(live) else body
+
+
+def is_prepared(live: Mapping[str, Any]) -> bool:
+    """Report whether others have asked to keep the pods of a Deployment when it is taken over."""
+    return KEEP_TEMPLATE_ANNOTATION in (live["metadata"].get("annotations") or {})
 
 
 def forgotten_template(entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]] | None:

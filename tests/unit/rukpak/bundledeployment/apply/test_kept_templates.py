@@ -7,13 +7,24 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION, OWNER_UID_LABEL
+from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION, MAX_REFERENCES, OWNER_UID_LABEL
 from olmkit.api.ownership import UNKNOWN_MANAGER
 from rukpak.bundledeployment.apply.kept_templates import digest, forgotten_template, handed_over, taken_over
 from rukpak.bundledeployment.cluster.transforms import labeled_object
+from rukpak.bundledeployment.plan import Apply, Done, RecordTemplates
 from rukpak.bundledeployment.world import World
 from tests.unit.rukpak.bundledeployment import worlds
-from tests.unit.rukpak.bundledeployment.worlds import WORKLOAD, member, raw, revision, unpacked, world
+from tests.unit.rukpak.bundledeployment.worlds import (
+    WORKLOAD,
+    inventoried,
+    member,
+    plan_of,
+    raw,
+    report_of,
+    revision,
+    unpacked,
+    world,
+)
 
 Object = dict[str, Any]
 OWNER = "rukpak:lamp"
@@ -140,7 +151,8 @@ def noted(policy: str = "IfUnowned", installed_at: str | None = None, *named: st
 @pytest.mark.parametrize(
     ("seen", "is_kept"),
     [
-        pytest.param(noted(), True, id="before the first installation has ended"),
+        pytest.param(noted(), False, id="it was not named before the Deployment was taken over"),
+        pytest.param(noted("IfUnowned", None, WORKLOAD.name), True, id="before the first installation has ended"),
         pytest.param(noted("Never"), False, id="nothing of others is taken over"),
         pytest.param(noted("IfUnowned", "2026-01-01T11:00:00Z", WORKLOAD.name), True, id="the status names it"),
         pytest.param(noted("Never", "2026-01-01T11:00:00Z", WORKLOAD.name), True, id="the policy was removed since"),
@@ -148,5 +160,27 @@ def noted(policy: str = "IfUnowned", installed_at: str | None = None, *named: st
         pytest.param(noted("IfUnowned", "2026-01-01T11:00:00Z"), False, id="the status names none"),
     ],
 )
-def test_a_forged_entry_counts_for_nothing_after_the_first_installation(seen: World, *, is_kept: bool) -> None:
+def test_a_forged_entry_counts_for_nothing(seen: World, *, is_kept: bool) -> None:
     assert dict(seen.kept_templates) == ({WORKLOAD: "digest"} if is_kept else {})
+
+
+def test_the_status_names_a_deployment_before_it_is_taken_over_with_its_pods() -> None:
+    seen = inventoried(noted())
+    seen = replace(seen, labeled={}, prepared_templates=frozenset({WORKLOAD}))
+    assert isinstance(plan_of(seen), RecordTemplates)
+    status = report_of(seen, Done(RecordTemplates())).status
+    assert [each.name for each in status.kept_templates or ()] == [WORKLOAD.name]
+    seen = inventoried(noted("IfUnowned", None, WORKLOAD.name))
+    seen = replace(seen, labeled={}, prepared_templates=frozenset({WORKLOAD}))
+    plan = plan_of(seen)
+    assert isinstance(plan, Apply)
+    assert report_of(seen, Done(plan)).status.kept_templates == status.kept_templates
+    seen = replace(seen, prepared_templates=frozenset())
+    assert report_of(seen, Done(plan)).status.kept_templates is None, "others have changed their mind"
+
+
+def test_no_more_deployments_are_recorded_than_the_status_has_room_for() -> None:
+    names = [f"lamp-{number:03}" for number in range(MAX_REFERENCES)]
+    seen = noted("IfUnowned", None, *names)
+    seen = replace(seen, prepared_templates=frozenset({WORKLOAD}))
+    assert not seen.unrecorded_templates
