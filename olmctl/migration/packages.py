@@ -260,6 +260,17 @@ def _operator(subscription: Object, version: Object, group: Object | None, catal
     }
 
 
+def _remedy(found: OlmV0, subscription: Object) -> str:
+    """The end of the sentence about a ClusterServiceVersion that is gone, if an Operator that no migration has created has the
+    package: nothing of OLM v0 is left but the Subscription."""
+    wanted = (text(subscription, "spec", "name"), namespace_of(subscription))
+    for each in found.operators:
+        if (text(each, "spec", "packageName"), text(each, "spec", "install", "namespace")) == wanted:
+            rest = f"delete Subscription {full_name(subscription)}, and run the command again"
+            return f": Operator {name_of(each)} has the package, {rest}"
+    return ""
+
+
 def _problems(found: OlmV0, subscription: Object, version: Object | None) -> Iterator[str]:
     yield from _name_problems(subscription)
     namespace, package = namespace_of(subscription), text(subscription, "spec", "name")
@@ -274,7 +285,7 @@ def _problems(found: OlmV0, subscription: Object, version: Object | None) -> Ite
         yield f"nothing is installed{_reason(subscription)}"
         return
     if version is None:
-        yield f"its ClusterServiceVersion {namespace}/{installed} does not exist"
+        yield f"its ClusterServiceVersion {namespace}/{installed} does not exist{_remedy(found, subscription)}"
         return
     yield from _state_problems(found, subscription, version)
     groups = found.groups_in(namespace)

@@ -112,6 +112,9 @@ def unpacked(kind: str, message: str) -> Object:
     return subscription(status={"conditions": [{"type": kind, "status": "True", "message": message}]})
 
 
+OPERATOR: Object = {"metadata": {"name": "lamp"}, "spec": {"packageName": "lamp", "install": {"namespace": "lamps"}}}
+
+
 @pytest.mark.parametrize(
     ("given", "problems"),
     [
@@ -125,6 +128,14 @@ def unpacked(kind: str, message: str) -> Object:
             {"versions": []},
             ["its ClusterServiceVersion lamps/lamp.v1.0.0 does not exist"],
             id="no ClusterServiceVersion",
+        ),
+        pytest.param(
+            {"versions": [], "operators": [OPERATOR]},
+            [
+                "its ClusterServiceVersion lamps/lamp.v1.0.0 does not exist: Operator lamp has the package, delete Subscription "
+                "lamps/lamp, and run the command again"
+            ],
+            id="no ClusterServiceVersion, and an Operator from git",
         ),
         pytest.param(
             {"versions": [version(labels={"olm.copiedFrom": "a"})]},

@@ -22,7 +22,9 @@ def unread(name: str, cause: ApiError | None) -> Exception:
 @pytest.mark.parametrize(
     ("causes", "status", "text"),
     [
-        pytest.param([Unavailable(503, "", "later"), None], FAILED, "a; b", id="it does not answer, or not as it should"),
+        pytest.param(
+            [Unavailable(503, "", "later"), None], FAILED, "a; b", id="it does not answer, or not as it should"
+        ),
         pytest.param([None, Forbidden(403, "Forbidden", "no")], REFUSED, f"a; b; this {NEEDED}", id="without rights"),
     ],
 )
