@@ -32,6 +32,7 @@ from olmctl.terminal_output import ProgressLine, say, write_document
 from olmctl.validation.file_tree import TooLarge, read_tree
 from olmctl.validation.load_faults import LoadFault
 from olmctl.validation.loaded_bundle import LoadedBundle
+from olmctl.work_limits import LimitReached, limited
 from olmkit.api.meta import Kind
 from olmkit.errors import ApiError, OlmError
 from olmkit.gocompat.label_selectors import BadSelector, Selector
@@ -78,10 +79,12 @@ def scorecard(bundle: str, **given: Any) -> int:
     request = Request(**given, connection=connection)
     with _directory(bundle, request) as root:
         try:
-            loaded = load_bundle(read_tree(root), bundle, str(root))
+            tree = read_tree(root)
+            with limited("its checks"):
+                loaded = load_bundle(tree, bundle, str(root))
         except LoadFault as fault:
             raise CommandError(FAILED, f"{bundle}: {fault}\n{fault.hint}".rstrip()) from None
-        except TooLarge as error:
+        except (TooLarge, LimitReached) as error:
             raise CommandError(FAILED, f"{bundle}: {error}") from None
         chosen = _configuration(loaded, request)
         if not chosen.tests:
@@ -208,7 +211,11 @@ def _is_builtin(spec: TestSpec) -> bool:
 def _own(spec: TestSpec, bundle: LoadedBundle) -> Outcome:
     """The outcome of a built-in test."""
     begin = time.perf_counter()
-    result = run_builtin(spec.builtin, bundle)
+    try:
+        with limited("its checks"):
+            result = run_builtin(spec.builtin, bundle)
+    except LimitReached as error:
+        return failed(spec, str(error), state=State.ERROR, seconds=time.perf_counter() - begin)
     return Outcome(spec, (result,), time.perf_counter() - begin)
 
 

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import os
 import resource
-import signal
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
@@ -28,13 +25,9 @@ from olmctl.validation.file_tree import TooLarge, read_tree
 from olmctl.validation.finding import ERROR, Finding
 from olmctl.validation.output import json, text
 from olmctl.validation.result import Result
+from olmctl.work_limits import MEMORY, LimitReached, limited
 from olmkit.errors import OlmError
 
-SECONDS_PER_BUNDLE = 60
-"""CPU time of the checks of one bundle."""
-MEMORY_PER_PROCESS = 4 * 1024**3
-"""Bytes of address space of a process that checks bundles, and those that one bundle may take in this process."""
-_ADDRESS_SPACE = Path("/proc/self/statm")
 _BUNDLES_PER_PROCESS = 4
 """Fewer bundles are checked sooner in this process than in others."""
 
@@ -48,10 +41,6 @@ class _Job:
     registries_conf: Path | None
     pull_cas_dir: Path | None
     allow_source_cidr: tuple[str, ...]
-
-
-class _TimeIsUp(BaseException):
-    """The checks of a bundle take too long. No code that is interrupted catches it."""
 
 
 def validate(
@@ -144,7 +133,7 @@ def _cores() -> int:
 
 def _limit_memory() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    limit = MEMORY_PER_PROCESS if hard == resource.RLIM_INFINITY else min(MEMORY_PER_PROCESS, hard)
+    limit = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
@@ -163,7 +152,7 @@ def _result(job: _Job) -> Result:
         if os.path.lexists(job.bundle):
             return _checked(Path(job.bundle), job)
         return _pulled(job)
-    except (TooLarge, OlmError) as error:
+    except (TooLarge, LimitReached, OlmError) as error:
         return _failure(job.bundle, str(error))
     except OSError as error:
         return _failure(job.bundle, f"{error.filename or job.bundle}: {error.strerror or error}")
@@ -177,44 +166,8 @@ def _failure(bundle: str, message: str) -> Result:
 
 def _checked(directory: Path, job: _Job) -> Result:
     tree = read_tree(directory)
-    try:
-        with _time_limit(SECONDS_PER_BUNDLE), _memory_limit(MEMORY_PER_PROCESS):
-            return validated(tree, job.bundle, job.options, str(directory))
-    except _TimeIsUp:
-        return _failure(job.bundle, f"its checks take more than {SECONDS_PER_BUNDLE} s of CPU time")
-
-
-@contextmanager
-def _memory_limit(size: int) -> Iterator[None]:
-    """Let the block take only so many bytes more than the process has; no limit where the system does not say what it has."""
-    try:
-        used = int(_ADDRESS_SPACE.read_text().split()[0]) * resource.getpagesize()
-    except OSError:
-        yield
-        return
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    limit = min(each for each in (used + size, *before) if each != resource.RLIM_INFINITY)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
-
-
-@contextmanager
-def _time_limit(seconds: int) -> Iterator[None]:
-    """Raise _TimeIsUp in the block after so much CPU time."""
-
-    def end(number: int, frame: FrameType | None) -> None:
-        raise _TimeIsUp
-
-    before = signal.signal(signal.SIGVTALRM, end)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+    with limited("its checks"):
+        return validated(tree, job.bundle, job.options, str(directory))
 
 
 def _pulled(job: _Job) -> Result:

@@ -29,6 +29,7 @@ from olmctl.terminal_output import say, write_document
 from olmctl.validation.csv_rules import csv_faults
 from olmctl.validation.finding import ERROR, Finding
 from olmctl.validation.loaded_bundle import Document
+from olmctl.work_limits import LimitReached, limited
 from olmkit.gocompat import documents
 from olmkit.gocompat.parse_errors import ParseError
 from olmkit.gocompat.versions import BadVersion, parse_version
@@ -115,12 +116,13 @@ def generate(**given: Any) -> int:
     """Generate the bundle."""
     flags = Flags(**given)
     try:
-        project = read_project(flags.package)
-        if flags.does_manifests:
-            _check(flags)
-        made = _manifests(flags, project) if flags.does_manifests else None
+        with limited("reading the input and making the bundle"):
+            project = read_project(flags.package)
+            if flags.does_manifests:
+                _check(flags)
+            made = _manifests(flags, project) if flags.does_manifests else None
         _write(flags, project, made)
-    except BadInput as error:
+    except (BadInput, LimitReached) as error:
         status = WRONG_USAGE if isinstance(error, WrongUsage) else FAILED
         raise CommandError(status, clean_lines(str(error))) from None
     return 0

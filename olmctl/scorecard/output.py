@@ -15,6 +15,8 @@ from olmctl.scorecard.configuration import API_VERSION, TestSpec
 from olmctl.scorecard.results import Outcome, Result, State
 from olmctl.terminal import REPLACEMENT, clean_lines
 
+MAX_LOG_LINES = 1_000
+"""Lines of one log that are printed as text."""
 _RULE = "-" * 80
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -84,8 +86,17 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         yield ""
         yield from _section("Suggestions", result.suggestions)
         yield from _section("Errors", result.errors)
-        yield from _section("Log", result.log.splitlines())
+        yield from _section("Log", _log_lines(result.log))
     yield ""
+
+
+def _log_lines(log: str) -> list[str]:
+    """The lines of a log, the last ones if they are many: these are what a failed test says."""
+    lines = log.splitlines()
+    left_out = len(lines) - MAX_LOG_LINES
+    if left_out <= 0:
+        return lines
+    return [f"{left_out:,} lines are left out: -o json, and --test-output DIR, have all", *lines[left_out:]]
 
 
 def _section(title: str, texts: Sequence[str]) -> Iterator[str]:

@@ -13,6 +13,8 @@ from olmkit.api.names import pluralize
 
 MAX_CHARACTERS = 1000
 """Characters of a finding that are printed."""
+MAX_FINDINGS = 1000
+"""Findings about one bundle that are printed."""
 _CSV_NAME = re.compile(r"\([^()\s]*\) ")
 _PATTERN = re.compile(r",? *regex used for validation is '[^']*'")
 """The part of Kubernetes' texts about names that follows its examples."""
@@ -23,10 +25,11 @@ def lines(result: Result, *, with_warnings: bool = True) -> Iterator[str]:
     """The findings about one bundle, errors first, and its summary."""
     levels = (ERROR, WARNING) if with_warnings else (ERROR,)
     findings = _unique(result.findings)
-    for level in levels:
-        for finding in findings:
-            if finding.level == level:
-                yield from _finding_lines(result, finding)
+    shown = [finding for level in levels for finding in findings if finding.level == level]
+    for finding in shown[:MAX_FINDINGS]:
+        yield from _finding_lines(result, finding)
+    if len(shown) > MAX_FINDINGS:
+        yield f"{clean(result.bundle)}: {len(shown) - MAX_FINDINGS:,} more findings are left out: -o json lists all"
     verdict = coloured("passed", "green") if result.passed else coloured("failed", "red")
     counts = _counts(findings)
     yield f"{clean(result.bundle)}: {verdict}{f' ({counts})' if counts else ''}"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from devcluster.demo.sample_catalog import SAMPLES
+from olmctl import work_limits
 from olmctl.main import main
+from olmctl.scorecard import bundle_tests
 
 CONFIG = """\
 apiVersion: scorecard.operatorframework.io/v1alpha3
@@ -117,3 +120,16 @@ def test_what_is_no_bundle_is_named(bundle: Path, capsys: pytest.CaptureFixture[
     assert "unable to find a csv in bundle directory" in fault
     assert hint.startswith("Add a file with the ClusterServiceVersion")
     assert "no such directory" in run(capsys, bundle / "none b")[2]
+
+
+def test_checks_without_end_are_an_error_of_their_test(
+    bundle: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work_limits, "SECONDS", 0.2)
+    monkeypatch.setitem(bundle_tests.TESTS, "olm-bundle-validation", lambda _: sum(each * 0 for each in count()))
+    status, out, _ = run(capsys, bundle, "-l", "suite=olm", "-o", "json")
+    ((result,),) = (item["status"]["results"] for item in json.loads(out)["items"])
+    assert (status, result["state"]) == (1, "error")
+    assert result["errors"] == ["its checks take more than 0.2 s of CPU time"]
+    monkeypatch.setattr("olmctl.bundle.scorecard.load_bundle", lambda *_: sum(each * 0 for each in count()))
+    assert run(capsys, bundle) == (1, "", f"{bundle}: its checks take more than 0.2 s of CPU time\n")

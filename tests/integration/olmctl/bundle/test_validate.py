@@ -105,7 +105,7 @@ def test_a_bundle_that_needs_too_much_memory_fails(
 
     bundle, before = write(tmp_path / "b", files(CSV)), resource.getrlimit(resource.RLIMIT_AS)
     monkeypatch.setattr("olmctl.bundle.validate.validated", greedy)
-    monkeypatch.setattr("olmctl.bundle.validate.MEMORY_PER_PROCESS", 64 * 1024**2)
+    monkeypatch.setattr("olmctl.work_limits.MEMORY", 64 * 1024**2)
     (found,) = outputs(capsys, bundle)
     assert [each["message"] for each in found["outputs"]] == ["its checks need too much memory"]
     assert resource.getrlimit(resource.RLIMIT_AS) == before

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import fromstring
 import pytest
 
 from olmctl.scorecard.configuration import TestSpec
-from olmctl.scorecard.output import as_json, as_text, as_xunit
+from olmctl.scorecard.output import MAX_LOG_LINES, as_json, as_text, as_xunit
 from olmctl.scorecard.results import Outcome, Result, State, results_of
 
 SPEC = TestSpec("i:v1", ("scorecard-test", "a"), {"test": "a-test", "suite": "olm"})
@@ -64,6 +64,19 @@ def test_xunit_is_xml_whatever_a_test_prints() -> None:
     assert failure is not None
     assert (case.get("time"), failure.get("message")) == ("1.500", "one\ntwo\nlines\ndo this")
     assert case.findtext("system-out") == "log \ufffd[0m"
+
+
+def test_a_long_log_ends_with_its_last_lines() -> None:
+    log = "".join(f"line {number}\n" for number in range(MAX_LOG_LINES + 2))
+    outcome = Outcome(TestSpec("i"), (Result("a", log=log),))
+    printed = as_text([outcome]).splitlines()
+    begin = printed.index("\tLog:") + 1
+    assert printed[begin : begin + 2] == [
+        "\t\t2 lines are left out: -o json, and --test-output DIR, have all",
+        "\t\tline 2",
+    ]
+    assert printed[-1] == f"\t\tline {MAX_LOG_LINES + 1}"
+    assert json.loads(as_json([outcome]))["items"][0]["status"]["results"][0]["log"] == log
 
 
 def test_results_that_a_test_prints() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from olmctl.validation.finding import WARNING, Finding
-from olmctl.validation.output.text import lines, summary
+from olmctl.validation.output.text import MAX_FINDINGS, lines, summary
 from olmctl.validation.result import Result
 
 FIRST = Finding(
@@ -13,6 +13,13 @@ FIRST = Finding(
 )
 SAME = replace(FIRST, validator="good-practices", hint="Make it new.")
 OTHER = replace(FIRST, line=4)
+
+
+def test_many_findings_are_counted() -> None:
+    found = tuple(replace(FIRST, line=line, hint="") for line in range(1, MAX_FINDINGS + 3))
+    printed = list(lines(Result("b", found)))
+    assert len(printed) == MAX_FINDINGS + 2
+    assert printed[-2:] == ["b: 2 more findings are left out: -o json lists all", "b: passed (1002 warnings)"]
 
 
 def test_what_two_validators_find_in_the_same_words_is_printed_once() -> None:
