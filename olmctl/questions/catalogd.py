@@ -20,6 +20,8 @@ from olmkit.tls.service import CATALOG_SERVICE
 UNAUTHORIZED = 401
 PORT_NAME = "https"
 """The name of the port of catalogd's Service."""
+ACCEPT = "application/json, application/jsonl"
+"""An object of a catalog is one line of its documents."""
 MAX_REPLICAS_ASKED = 3
 """The API server picks a replica for each request. Waiting as Retry-After says would stop a command for a catalog that cannot be
 loaded."""
@@ -54,13 +56,14 @@ async def read_catalog(session: Session, catalog: str, path: str, query: Mapping
 
 async def _through_proxy(session: Session, target: str) -> Object:
     """The answer of any replica. One that does not serve the catalog says so with Retry-After; another one may serve it."""
+    path = f"{proxy_path(session.system_namespace)}{target}"
     for _ in range(MAX_REPLICAS_ASKED - 1):
         try:
-            return await session.client.request("GET", f"{proxy_path(session.system_namespace)}{target}")
+            return await session.client.request("GET", path, accept=ACCEPT)
         except Unavailable as error:
             if error.retry_after is None:
                 raise
-    return await session.client.request("GET", f"{proxy_path(session.system_namespace)}{target}")
+    return await session.client.request("GET", path, accept=ACCEPT)
 
 
 def proxy_path(namespace: str) -> str:

@@ -81,7 +81,7 @@ async def request(  # noqa: PLR0913 a request
         raise Unavailable(0, "NoToken", text)
     headers = [
         f"Host: {server.service.host(session.system_namespace)}",
-        "Accept: application/json",
+        "Accept: application/json, application/jsonl",
         "Connection: close",
     ]
     headers += [f"Authorization: Bearer {token}"] if token else []

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Opened, picture
-
-axe = pytest.importorskip(
-    "axe_playwright_python.async_playwright", reason="axe is not installed: `make setup` installs it"
-)
+from tests.chromium import LOOKS, OVERHANG, Opened, broken_rules, visit
 
 PAGES = {
     "catalog": "/catalog",
@@ -26,27 +21,15 @@ PAGES = {
     "catalog-detail": "/catalogs/shop",
     "suite": "/suite",
 }
-LOOKS: dict[str, dict[str, Any]] = {
-    "light": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
-    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
-    "narrow": {"viewport": {"width": 320, "height": 700}, "color_scheme": "light"},
-}
-OVERHANG = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
 @pytest.mark.parametrize("look", LOOKS)
 async def test_pages_follow_the_rules_of_accessibility_and_fit_the_screen(opened: Opened, look: str) -> None:
     async with opened("/", **LOOKS[look]) as page:
         for name, path in PAGES.items():
-            await page.goto(path)
-            found = await axe.Axe().run(page)
-            broken = [
-                (each["id"], [node["html"][:200] for node in each["nodes"][:2]])
-                for each in found.response["violations"]
-            ]
-            assert (name, broken) == (name, [])
+            await visit(page, path)
+            assert (name, await broken_rules(page)) == (name, [])
             assert (name, await page.evaluate(OVERHANG)) == (name, 0)
-            await picture(page, f"{name}-{look}")
 
 
 async def test_a_package_is_found_and_opened_with_the_keyboard_alone(opened: Opened) -> None:
@@ -98,5 +81,5 @@ async def test_pages_are_complete_without_javascript(opened: Opened) -> None:
     async with opened("/catalog", java_script_enabled=False, **LOOKS["light"]) as page:
         assert await page.locator(".card").count() == 30
         for path in PAGES.values():
-            await page.goto(path)
+            await visit(page, path)
             assert await page.locator("h1").count() == 1
