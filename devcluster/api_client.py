@@ -23,7 +23,10 @@ from devcluster.processes import start_logged, with_parent_death_signal
 
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
 """Media types of a PATCH."""
+_JSON = "application/json"
 _TIMEOUT_SECONDS = 5.0
 _REQUEST_SECONDS = 30.0
 _START_SECONDS = 60.0
@@ -67,14 +70,13 @@ class ApiProxy:
             time.sleep(_POLL_SECONDS)
 
     def request(
-        self, method: str, path: str, body: Any = None, content_type: str = "application/json"
+        self, method: str, path: str, body: Any = None, content_type: str = _JSON, accept: str = "*/*"
     ) -> tuple[int, Any]:
         """Return the HTTP status and the parsed response (None if it is not JSON); 0 or 502 if the server does not answer."""
-        return _answer(
-            _UnixConnection(self._socket, _REQUEST_SECONDS), method, path, body, {"Content-Type": content_type}
-        )
+        headers = {"Content-Type": content_type, "Accept": accept}
+        return _answer(_UnixConnection(self._socket, _REQUEST_SECONDS), method, path, body, headers)
 
-    def call(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Any:
+    def call(self, method: str, path: str, body: Any = None, content_type: str = _JSON) -> Any:
         """The parsed response. Raises DevclusterError with the message of the API server if it refuses the request."""
         status, answer = self.request(method, path, body, content_type)
         if not http.client.OK <= status < http.client.MULTIPLE_CHOICES:
@@ -158,7 +160,7 @@ def _answer(
 ) -> tuple[int, Any]:
     sent = None if body is None else json.dumps(body)
     try:
-        connection.request(method, path, sent, {"Content-Type": "application/json", **headers})
+        connection.request(method, path, sent, {"Content-Type": _JSON, **headers})
         answer = connection.getresponse()
         return answer.status, _parsed(answer.read())
     except (OSError, http.client.HTTPException):

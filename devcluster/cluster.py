@@ -20,6 +20,7 @@ from typing import Any, Self
 
 from devcluster import kubeconfig, programs, state
 from devcluster.api_client import ApiProxy
+from devcluster.commands import Commands
 from devcluster.control_plane import write_private
 from devcluster.errors import DevclusterError
 from devcluster.nodes import real_node, sandbox
@@ -68,6 +69,7 @@ class Cluster:
         self._supervisor = supervisor
         self._kubectl = kubectl
         self._proxy: ApiProxy | None = None
+        self._commands: Commands | None = None
         self._proxy_lock = threading.Lock()
         self.state = started
         self.is_managed = is_managed
@@ -80,11 +82,26 @@ class Cluster:
     def api(self) -> ApiProxy:
         """Requests to the API server as the cluster's admin, at a tenth of what a process of kubectl costs."""
         with self._proxy_lock:
-            if self._proxy is None:
-                self._proxy = ApiProxy(self._kubectl, self.kubeconfig)
-            return self._proxy
+            return self._started_proxy()
+
+    def _started_proxy(self) -> ApiProxy:
+        self._proxy = self._proxy or ApiProxy(self._kubectl, self.kubeconfig)
+        return self._proxy
 
     def kubectl(self, *arguments: str, input: str | None = None) -> str:
+        """Do what kubectl does with these arguments, as the cluster's admin, and return what it prints.
+
+        Most commands are requests of this process (commands.py), on a cluster whose default namespace is known. Raises
+        DevclusterError with the error message of kubectl.
+        """
+        if not self.is_managed:
+            return self.run_kubectl(*arguments, input=input)
+        with self._proxy_lock:
+            commands = self._commands = self._commands or Commands(self._started_proxy())
+        printed = commands.run(arguments, input)
+        return self.run_kubectl(*arguments, input=input) if printed is None else printed
+
+    def run_kubectl(self, *arguments: str, input: str | None = None) -> str:
         """Run kubectl as the cluster's admin and return its output. Raises DevclusterError with its error message."""
         command = [str(self._kubectl), f"--kubeconfig={self.kubeconfig}", *arguments]
         # kubectl caches the discovery of a server by its address, and addresses are reused.

@@ -57,7 +57,7 @@ def work(cluster: Cluster, suite: Suite, *names: str) -> Work:
     for name in names or COMPONENTS:
         for labels, value in _samples(metrics(suite, name), "rest_client_request_duration_seconds_count"):
             sent[labels["verb"]] += int(value)
-    served = list(_samples(cluster.kubectl("get", "--raw", "/metrics"), "apiserver_request_total"))
+    served = list(_samples(cluster.run_kubectl("get", "--raw", "/metrics"), "apiserver_request_total"))
     return Work(
         requests=sum(count for verb, count in sent.items() if verb not in _NOT_COUNTED),
         writes=sum(sent[verb] for verb in _WRITES),

@@ -68,10 +68,10 @@ def _invocation(item: BundleObject) -> str:
 def _apply(cluster: Cluster, objects: list[BundleObject]) -> None:
     items = [dict(item.body) for item in objects]
     document = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-    cluster.kubectl("apply", "--server-side", "--validate=false", "-f", "-", input=document)
+    cluster.run_kubectl("apply", "--server-side", "--validate=false", "-f", "-", input=document)
 
 
 def _wait_for_crds(cluster: Cluster) -> None:
     """Until all are served. `kubectl wait` asks for one after the other, which takes minutes."""
-    while {*cluster.kubectl("get", "crds", "-o", f"go-template={_ESTABLISHED}").split()} != {"True"}:
+    while {*cluster.run_kubectl("get", "crds", "-o", f"go-template={_ESTABLISHED}").split()} != {"True"}:
         time.sleep(0.5)

@@ -41,10 +41,10 @@ def rows(cluster: Cluster, directory: Path, reference: float) -> Iterator[Figure
                 yield from serving_rows.rows(suite, NAME)
             if kind == "JSON" or "objects" in kind:
                 yield _restart_figure(suite, kind, pushed)
-            cluster.kubectl("delete", RESOURCE, NAME)
+            cluster.run_kubectl("delete", RESOURCE, NAME)
         with _catalogd(cluster, f"catalogd-{number}-memory") as suite:
             yield _memory_figure(cluster, suite, pushed, kind)
-            cluster.kubectl("delete", RESOURCE, NAME)
+            cluster.run_kubectl("delete", RESOURCE, NAME)
 
 
 def _inputs(cluster: Cluster, directory: Path) -> Iterator[tuple[str, tuple[float, float], Pushed]]:

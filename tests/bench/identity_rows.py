@@ -42,13 +42,15 @@ def _milliseconds(seconds: list[float]) -> str:
 
 
 def _prepare(cluster: Cluster) -> None:
-    cluster.kubectl("create", "namespace", ACCOUNT.namespace)
-    cluster.kubectl("create", "serviceaccount", ACCOUNT.name, f"--namespace={ACCOUNT.namespace}")
+    cluster.run_kubectl("create", "namespace", ACCOUNT.namespace)
+    cluster.run_kubectl("create", "serviceaccount", ACCOUNT.name, f"--namespace={ACCOUNT.namespace}")
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": ACCOUNT.name}}
     rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]}]
-    cluster.kubectl("apply", f"--namespace={ACCOUNT.namespace}", "-f", "-", input=json.dumps({**role, "rules": rules}))
+    cluster.run_kubectl(
+        "apply", f"--namespace={ACCOUNT.namespace}", "-f", "-", input=json.dumps({**role, "rules": rules})
+    )
     subject = f"--serviceaccount={ACCOUNT.namespace}:{ACCOUNT.name}"
-    cluster.kubectl(
+    cluster.run_kubectl(
         "create", "rolebinding", ACCOUNT.name, f"--role={ACCOUNT.name}", subject, f"--namespace={ACCOUNT.namespace}"
     )
 

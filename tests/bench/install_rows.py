@@ -93,8 +93,10 @@ def _install(cluster: Cluster, image: str, packages: list[str]) -> tuple[dict[st
         "metadata": {"name": "corpus"},
         "spec": {"source": {"type": "image", "image": {"ref": image}}},
     }
-    cluster.kubectl("create", "-f", "-", input=json.dumps(catalog))
-    cluster.kubectl("wait", "--for=condition=Ready", "--timeout=300s", "catalog.catalogd.operatorframework.io/corpus")
+    cluster.run_kubectl("create", "-f", "-", input=json.dumps(catalog))
+    cluster.run_kubectl(
+        "wait", "--for=condition=Ready", "--timeout=300s", "catalog.catalogd.operatorframework.io/corpus"
+    )
     operators = [
         {
             "apiVersion": "operators.operatorframework.io/v1alpha1",
@@ -107,13 +109,13 @@ def _install(cluster: Cluster, image: str, packages: list[str]) -> tuple[dict[st
     started = time.perf_counter()
     # An Operator may be there already, as the dependency of one before it.
     items = json.dumps({"apiVersion": "v1", "kind": "List", "items": operators})
-    cluster.kubectl("apply", "--server-side", "-f", "-", input=items)
+    cluster.run_kubectl("apply", "--server-side", "-f", "-", input=items)
     last = time.perf_counter()
     seen: dict[str, dict[str, float]] = {"Installed": {}, "Ready": {}}
     while (now := time.perf_counter()) - started < TIMEOUT_SECONDS and not (
         seen["Ready"] and now - last >= SETTLED_SECONDS
     ):
-        for item in json.loads(cluster.kubectl("get", OPERATORS, "-o", "json"))["items"]:
+        for item in json.loads(cluster.run_kubectl("get", OPERATORS, "-o", "json"))["items"]:
             for kind, times in seen.items():
                 if item["metadata"]["name"] not in times and _is_true(item, kind):
                     last = time.perf_counter()
@@ -128,17 +130,17 @@ def _is_true(item: dict[str, Any], kind: str) -> bool:
 
 def _remove_unready(cluster: Cluster) -> None:
     """Delete the Operators that cannot be installed or whose workload cannot run on a pretended node: they are retried."""
-    items = json.loads(cluster.kubectl("get", OPERATORS, "-o", "json"))["items"]
+    items = json.loads(cluster.run_kubectl("get", OPERATORS, "-o", "json"))["items"]
     names = [
         item["metadata"]["name"] for item in items if not (_is_true(item, "Installed") and _is_true(item, "Ready"))
     ]
     if names:
-        cluster.kubectl("delete", OPERATORS, "--timeout=300s", *names)
+        cluster.run_kubectl("delete", OPERATORS, "--timeout=300s", *names)
 
 
 def _installed_bundles(cluster: Cluster, content: images.Content) -> list[Path]:
     """The directories of the bundles that run."""
-    operators = json.loads(cluster.kubectl("get", OPERATORS, "-o", "json"))["items"]
+    operators = json.loads(cluster.run_kubectl("get", OPERATORS, "-o", "json"))["items"]
     installed = {
         (item["spec"]["packageName"], item["status"]["installed"]["name"])
         for item in operators
@@ -165,12 +167,12 @@ def _steady(cluster: Cluster, suite: Suite, pids: list[int]) -> Figure:
 
 def _drift(cluster: Cluster, suite: Suite) -> Figure:
     """The repair of ClusterRoles whose rules somebody removes, one after the other."""
-    names = cluster.kubectl("get", "clusterroles", "-l", OWNER_UID_LABEL, "-o", "name").split()[:DRIFTED_OBJECTS]
+    names = cluster.run_kubectl("get", "clusterroles", "-l", OWNER_UID_LABEL, "-o", "name").split()[:DRIFTED_OBJECTS]
     before, times = work(cluster, suite), []
     for name in names:
-        cluster.kubectl("patch", name, "--type=merge", "-p", '{"rules": []}')
+        cluster.run_kubectl("patch", name, "--type=merge", "-p", '{"rules": []}')
         started = time.perf_counter()
-        while not json.loads(cluster.kubectl("get", name, "-o", "json"))["rules"]:
+        while not json.loads(cluster.run_kubectl("get", name, "-o", "json"))["rules"]:
             if time.perf_counter() - started > TIMEOUT_SECONDS:
                 raise AssertionError(f"{name} is not repaired")
         times.append(time.perf_counter() - started)

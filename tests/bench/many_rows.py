@@ -49,7 +49,7 @@ def rows(cluster: Cluster, directory: Path) -> Iterator[Figure]:
             f"{what}: one poll of {CATALOG_COUNT} unchanged tags",
             f"{busy:.1f} s of CPU, {busy / CATALOG_COUNT * 1000:.1f} ms each",
         )
-        cluster.kubectl("delete", RESOURCE, "--all", "--wait=false")
+        cluster.run_kubectl("delete", RESOURCE, "--all", "--wait=false")
 
 
 def _push(cluster: Cluster, directory: Path) -> list[str]:
@@ -84,9 +84,9 @@ def _catalog(number: int, ref: str) -> dict[str, Any]:
 def _until_all(cluster: Cluster, objects: list[dict[str, Any]]) -> float:
     """Seconds until all are Ready."""
     started = time.perf_counter()
-    cluster.kubectl("create", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    cluster.run_kubectl("create", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     while (now := time.perf_counter()) - started < TIMEOUT_SECONDS:
-        ready = cluster.kubectl(
+        ready = cluster.run_kubectl(
             "get", RESOURCE, "-o", 'jsonpath={.items[*].status.conditions[?(@.type=="Ready")].status}'
         ).split()
         if ready.count("True") == len(objects):
