@@ -9,7 +9,7 @@ from olmctl.bundle.example import Example, first_example, own_examples
 from olmctl.bundle.facts import BundleFacts
 from olmctl.bundle.source import BundleSource
 from olmctl.object_text import as_yaml
-from olmctl.questions.installed_objects import InstalledObjects, installed_objects
+from olmctl.questions.installed_objects import NAMESPACE, InstalledObjects, installed_objects
 from olmctl.questions.operator_state import is_terminating, part, text_at
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
@@ -64,7 +64,13 @@ def summary(facts: BundleFacts | None, namespace: str, watched: tuple[str, ...],
     name = " ".join(filter(None, (facts.package, facts.version))) if facts else ""
     places = {(): "", ("",): ", watches all namespaces"}
     watching = places.get(watched, f", watches {', '.join(watched)}")
-    counts = Counter(each.kind.kind for each in found.objects if not is_terminating(each.obj))
+    is_registry = facts is not None and facts.registry is not None
+    # Such a bundle has no other Namespace: one that it has left is deleted after it is Ready in the new one.
+    counts = Counter(
+        each.kind.kind
+        for each in found.objects
+        if not is_terminating(each.obj) and not (is_registry and each.kind == NAMESPACE and each.name != namespace)
+    )
     objects = [pluralize(number, kind) for kind, number in sorted(counts.items())]
     if found.problems:
         objects.append(f"{pluralize(len(found.problems), 'kind')} cannot be listed")

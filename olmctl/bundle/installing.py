@@ -115,12 +115,19 @@ async def install(session: Session, request: Request) -> Object:
     except _Changed:
         raise
     except CommandError as error:
-        found = await _unchanged(session, applied)
-        hint = ways(request.name, request.source, existing, found)
-        is_unseen = error.status == TIMED_OUT and str(error).endswith(NOT_SEEN)
-        problem = await not_running(session, RUKPAK) if is_unseen else ""
-        lines = (f"{error}{f', but {problem}' if problem else ''} ({hint})", *options_for(found))
-        raise CommandError(error.status, "\n".join(lines)) from error
+        text = await _failure(session, request, error, existing, await _unchanged(session, applied))
+        raise CommandError(error.status, text) from error
+
+
+async def _failure(
+    session: Session, request: Request, error: CommandError, existing: Object | None, found: Object | None
+) -> str:
+    """The error with the commands that help. `existing`: the BundleDeployment before the run; `found`: as it is."""
+    again = f"olm why {request.name} explains it, the next save is tried"
+    hint = again if request.is_watched else ways(request.name, request.source, existing, found)
+    is_unseen = error.status == TIMED_OUT and str(error).endswith(NOT_SEEN)
+    problem = await not_running(session, RUKPAK) if is_unseen else ""
+    return "\n".join((f"{error}{f', but {problem}' if problem else ''} ({hint})", *options_for(found)))
 
 
 def ways(name: str, source: BundleSource, existing: Object | None, found: Object | None) -> str:

@@ -93,3 +93,16 @@ async def test_pods_that_the_api_server_refuses_end_the_wait(
     assert found is not None
     assert found["status"]["refusedPods"] == [reference]
     await at.remove()
+
+
+async def test_a_move_counts_the_namespace_that_it_leads_to(workshop: Workshop) -> None:
+    save(workshop, "1.0.0")
+    status, out, err = await workshop.olm("run", str(workshop.directory), "--timeout", "60s")
+    assert status == 0, err
+    status, out, err = await workshop.olm(
+        "run", str(workshop.directory), "-n", f"{workshop.name}-b", "--timeout", "60s"
+    )
+    assert status == 0, err
+    assert f"is in namespace {workshop.name}-b" in out
+    assert out.splitlines()[-1].endswith(": 1 Deployment, 1 Namespace")
+    await workshop.place.at.remove()

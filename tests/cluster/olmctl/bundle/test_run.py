@@ -141,6 +141,7 @@ async def _save_and_interrupt(workshop: Workshop, process: asyncio.subprocess.Pr
     process.send_signal(signal.SIGINT)
     assert await asyncio.wait_for(process.wait(), 30) == 130
     assert f"Failed to unpack the {name}-".encode() in await errors
+    assert f"(olm why {name} explains it, the next save is tried)".encode() in await errors
     stays = f"interrupted: what is installed stays (olm bundle cleanup {name} removes it)"
     assert (await errors).decode().splitlines()[-1] == stays
     assert b"Traceback" not in await errors
