@@ -207,8 +207,16 @@ async def _check_package(session: Session, request: Request) -> None:
         raise _is_installed(package, f"Operator {name}", f"olm uninstall {name}", _FORCE)
     left = [each for each in await left_installations(session) if each.package == package]
     if left:
-        command = f"olm bundle cleanup {left[0].name}" if left[0].is_run else ""
-        raise _is_installed(package, f"BundleDeployment {left[0].name}", command, _FORCE)
+        raise left_error(left[0])
+
+
+def left_error(left: LeftInstallation) -> CommandError:
+    """The error about a package that a BundleDeployment of another name has: that one can be changed, if `olm` has made it."""
+    place = f"BundleDeployment {left.name}"
+    if not left.is_run:
+        return _is_installed(left.package, place, "", _FORCE)
+    text = f"package {left.package} is installed by {place}, and its objects exist once: --name {left.name} changes that one"
+    return CommandError(REFUSED, clean(f"{text}{_FORCE}"))
 
 
 def owner_error(found: Object, owner: Object, package: str) -> CommandError:

@@ -8,6 +8,7 @@ from olmctl.bundle.installing import (
     Request,
     check_unchanged,
     is_missing_image,
+    left_error,
     moved_from,
     owner_error,
     ways,
@@ -15,6 +16,7 @@ from olmctl.bundle.installing import (
 )
 from olmctl.bundle.source import BundleSource
 from olmctl.commands import FAILED, CommandError
+from olmctl.questions.left_installations import LeftInstallation
 from olmkit.api.meta import Object
 from olmkit.errors import OlmError
 from tests.unit.olmctl.bundle import installations
@@ -93,6 +95,20 @@ def test_a_deployment_of_an_operator(package: str, text: str) -> None:
     found = installations.deployment("w", owner="w")
     (owner,) = found["metadata"]["ownerReferences"]
     error = owner_error(found, owner, package)
+    assert (error.status, str(error)) == (5, text)
+
+
+@pytest.mark.parametrize(
+    ("manager", "remedy"),
+    [
+        pytest.param("olm", "--name w changes that one, or use --force", id="of an earlier run"),
+        pytest.param("velero", "remove that one first, or use --force", id="of others"),
+    ],
+)
+def test_a_package_that_is_installed_under_another_name(manager: str, remedy: str) -> None:
+    """What runs, with its data, is not to be removed for a name."""
+    error = left_error(LeftInstallation(installations.deployment("w", manager=manager)))
+    text = f"package widgets is installed by BundleDeployment w, and its objects exist once: {remedy}"
     assert (error.status, str(error)) == (5, text)
 
 
