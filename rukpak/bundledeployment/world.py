@@ -99,7 +99,11 @@ class Refused(Blocked):
     """A refusal that fields of spec may permit."""
 
     def __init__(
-        self, reason: str, message: str, subject: Iterable[str], permitted_by: frozenset[PermittingField]
+        self,
+        reason: str,
+        message: str,
+        subject: Iterable[str] = (),
+        permitted_by: frozenset[PermittingField] = frozenset(),
     ) -> None:
         super().__init__(reason, message, subject)
         self.permitted_by = permitted_by
