@@ -282,7 +282,9 @@ def _reconciler(  # noqa: PLR0913 what the controller and the reconciler share
     identities = Identities(client)
 
     inventory = Inventory(manager, rest_mapper, informers.crds, _by_uid(event_mapper, enqueue))
-    fields = frozenset({"announced", "failed", "history", "installNamespace", "leftOut", "leftOutTruncated"})
+    fields = frozenset({
+        "announced", "failed", "history", "installNamespace", "leftOut", "leftOutTruncated", "permittedBy", "refusedPods",
+    })  # fmt: skip
     rules = ProgressRules(enqueue_after, fields)
     publisher = Publisher(client, bundledeployments.KIND, FIELD_MANAGER, informers.deployments, rules)
     usage = UsageReader(client, rest_mapper, informers.crds, limit)
