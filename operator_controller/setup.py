@@ -20,6 +20,7 @@ from olmkit.runtime.status_publisher import ProgressRules, Publisher
 from olmkit.tls.client_tls import ClientTls
 from olmkit.tls.service import CATALOG_SERVICE
 from operator_controller.catalog_cache.client import CatalogClient, clean_cache
+from operator_controller.crd_checks.checker import CrdChecker
 from operator_controller.debug.server import serve_resolutions
 from operator_controller.operator.act import OperatorActions
 from operator_controller.operator.events import EventMapper, Informers, packages_of_operator, taken_names
@@ -50,8 +51,16 @@ async def build(manager: Manager) -> None:
     manager.on_close(worker.close)
     facts = ClusterFactsReader(manager.client, definitions)
     resolver = Resolver(SolverProcess(worker, catalog_client.directory), catalog_client, informers.catalogs, facts)
+    checker = CrdChecker(
+        catalog_client.another_session(),
+        manager.client,
+        informers.catalogs,
+        definitions,
+        lambda name: controller.enqueue(name),
+    )
+    manager.on_close(checker.close)
     reconciler = make_reconciler(
-        manager.client, informers, resolver, lambda name, delay: controller.enqueue_after(name, delay)
+        manager.client, informers, resolver, lambda name, delay: controller.enqueue_after(name, delay), checker
     )
     controller = make_controller(reconciler)
     manager.on_started_leading(worker.warm_up)
@@ -98,12 +107,21 @@ def make_worker(catalog_client: CatalogClient) -> Worker:
 
 
 def make_reconciler(
-    client: Client, informers: Informers, resolver: Resolver, enqueue_after: Callable[[str, timedelta], None]
+    client: Client,
+    informers: Informers,
+    resolver: Resolver,
+    enqueue_after: Callable[[str, timedelta], None],
+    checker: CrdChecker | None = None,
 ) -> OperatorReconciler:
-    """The reconciler; what it remembers follows the informers. `enqueue_after` is that of its controller."""
+    """The reconciler; what it remembers follows the informers. `enqueue_after` is that of its controller. Without `checker` the
+    definitions of bundles that wait are not checked."""
     rules = ProgressRules(enqueue_after, PROGRESS_FIELDS)
     publisher = Publisher(client, operators.KIND, NAME, informers.operators, rules)
-    reconciler = OperatorReconciler(OperatorActions(client, informers), publisher, informers, resolver)
+    reconciler = OperatorReconciler(
+        OperatorActions(client, informers), publisher, informers, resolver, crd_checker=checker
+    )
+    if checker is not None:
+        informers.operators.subscribe(checker.forget_deleted)
     informers.deployments.subscribe(reconciler.rejected_images.record)
     informers.operators.subscribe(reconciler.missing_bundles.forget_deleted)
     informers.operators.subscribe(reconciler.orphaning.record)

@@ -12,6 +12,7 @@ from console.graph_layout import Layout, Row
 from console.links import page_url
 from console.views.operators import provided, scope_text, state_badge
 from console.views.parts import Badge, Button, ConditionView, Note, Tab, Tile, joined, tile
+from olmctl.questions.crd_check import crd_check
 from olmctl.questions.operator_state import (
     available_version,
     awaits_approval,
@@ -146,6 +147,7 @@ class Waiting:
     approve: Button | None
     exclude: Button | None
     broken: tuple[str, ...] = ()
+    """Lines about the rules that would refuse it."""
 
 
 @dataclass(frozen=True)
@@ -262,8 +264,11 @@ def _waiting(given: OperatorInput) -> Waiting:
         about=version,
     )
     title = f"{version} waits for your approval." if can_approve else f"{version} waits."
-    rules = part(available, "brokenCrdRules") or ()
-    broken = tuple(text_at(each, "message") or str(each) for each in rules if isinstance(each, (dict, str)))
+    check = crd_check(operator)
+    if check is not None and check.is_refused:
+        title = f"{version} would be refused."
+    summary = [f"{check.summary[:1].upper()}{check.summary[1:]}."] if check is not None else []
+    broken = (*summary, *(check.findings if check is not None else ()))
     return Waiting(title, text_at(available, "message"), approve, exclude, broken)
 
 

@@ -62,5 +62,6 @@ async def list_operators(session: Session, output: str | None, no_headers: bool)
 
 
 def _row(each: OperatorRow) -> tuple[object, ...]:
-    found = (each.name, each.package, each.version, each.wanted, each.available, each.channel, each.catalog)
+    available = f"{each.available} (refused)" if each.is_available_refused else each.available
+    found = (each.name, each.package, each.version, each.wanted, available, each.channel, each.catalog)
     return (*found, each.state, age(each.created), each.message)

@@ -9,6 +9,7 @@ from olmctl.operators.contents_output import show_contents
 from olmctl.operators.output import Column, print_object, print_table
 from olmctl.operators.revisions_output import print_revisions
 from olmctl.operators.session import on_cluster
+from olmctl.questions.crd_check import crd_check
 from olmctl.questions.operator_state import installed, text_at
 from olmctl.questions.package import PackageDetails, channels, description, details_value, package_details, versions
 from olmctl.questions.packages import PackageEntry
@@ -71,5 +72,8 @@ def _facts(entry: PackageEntry, found: PackageDetails) -> Iterator[tuple[str, st
     yield "Versions", versions(entry).replace(",", ", ")
     for each in found.operators:
         yield "Installed", f"{installed(each) or 'nothing yet'} (Operator {each['metadata']['name']})"
+    for each in found.operators:
+        if (check := crd_check(each)) is not None:
+            yield "Waits", f"{check.version} (Operator {each['metadata']['name']}): {check.text}"
     for left in found.left:
         yield "Installed", f"{installed(left.operator) or 'nothing yet'} ({left.sentence})"

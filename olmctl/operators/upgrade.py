@@ -44,7 +44,7 @@ async def upgrade(session: Session, operator: str, force: bool, **options: Any) 
     asked = {key: options[key] for key in ("version", "channel") if options[key] is not None}
     changes = {key: value for key, value in asked.items() if value != text_at(found, "spec", key)}
     if any(changes.values()) and not force:
-        await check_changes(session, found, changes)
+        await check_changes(session, found, changes, settings)
     version = ""
     overridden = force and await override_hold(
         session, await bundle_deployment_of(session, found), "olm upgrade --force"

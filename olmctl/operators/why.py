@@ -65,6 +65,7 @@ def _facts(found: Why) -> Iterator[tuple[str, str]]:
     yield "State", found.state
     yield "Installed", found.installed or "nothing"
     yield "Available", f"{found.available}{': ' if reason else ''}{reason}{hint}" if found.available else ""
+    yield "CRD rules", found.crd_check.text if found.crd_check is not None else ""
     yield "Resolution", found.resolution
     yield "Next", f"`{found.permission}` permits what is refused" if found.permission else ""
     for each in found.requires:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from olmctl.questions.controller_state import RUKPAK, out_of_date
+from olmctl.questions.crd_check import crd_check
 from olmctl.questions.left_installations import LeftInstallation, unowned_installations
 from olmctl.questions.operator_state import available_version, condition, state, text_at
 from olmctl.questions.session import Session
@@ -23,6 +24,8 @@ class OperatorRow:
     wanted: str
     available: str
     """The version of an upgrade that waits."""
+    is_available_refused: bool
+    """True if rules about CustomResourceDefinitions would refuse that version."""
     channel: str
     catalog: str
     state: str
@@ -40,6 +43,7 @@ class OperatorRow:
             text_at(obj, "status", "installed", "version"),
             text_at(obj, "status", "wantedVersion"),
             available_version(obj),
+            (check := crd_check(obj)) is not None and check.is_refused,
             text_at(obj, "status", "installed", "channel"),
             text_at(obj, "status", "installed", "catalog"),
             state(obj),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from olmctl.questions.crd_check import check_not_refused
 from olmctl.questions.errors import Refused
 from olmctl.questions.exclusions import check_not_excluded, excluded_entry, undo_hint
 from olmctl.questions.left_installations import operator_named
@@ -32,9 +33,14 @@ _NO_UPGRADES = frozenset({Reason.CATALOG_DELETED, Reason.CATALOG_UNAVAILABLE, Re
 _OTHER_VERSION = "choose another version with --version, or '' to follow the channel"
 
 
-async def check_changes(session: Session, found: Object, changes: Mapping[str, str]) -> None:
-    """Raises NothingFound or Refused if it is certain that nothing would come of the version or the channel."""
+async def check_changes(
+    session: Session, found: Object, changes: Mapping[str, str], settings: Mapping[str, Any] = MappingProxyType({})
+) -> None:
+    """Raises NothingFound or Refused if it is certain that nothing would come of the version or the channel. `settings` are
+    changes of spec.install: with others, other rules may count."""
     check_not_excluded(found, changes.get("version") or "")
+    if "crdUpgradeSafety" not in settings:
+        check_not_refused(found, changes.get("version") or "")
     entries = await package_objects(session, text_at(found, "spec", "packageName"))
     check_channel(entries, changes.get("channel"))
     await check_version(session, entries, changes.get("version"), found)
@@ -46,6 +52,7 @@ async def version_refusal(session: Session, name: str, version: str) -> str:
     found = await operator_named(session, name)
     try:
         check_not_excluded(found, version)
+        check_not_refused(found, version)
         entries = await package_objects(session, text_at(found, "spec", "packageName"))
         await check_upgrade(session, entries, {**found, "spec": {**found["spec"], "version": version}})
     except Refused as error:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from olmctl.questions import port_forward
 from olmctl.questions.controller_state import out_of_date
+from olmctl.questions.crd_check import CrdCheck, crd_check
 from olmctl.questions.errors import after
 from olmctl.questions.installed_objects import bundle_deployment_of
 from olmctl.questions.left_installations import LeftInstallation, permitting_options, unowned_installation
@@ -67,6 +68,8 @@ class Why:
     """Sentences about what may be out of date."""
     is_dependency: bool
     """True if it was installed because another one requires it."""
+    crd_check: CrdCheck | None = None
+    """The rules about definitions that would refuse the version that waits; None if none is known."""
     requires: tuple[str, ...] = ()
     """A sentence about each requirement of its bundle."""
     permission: str = ""
@@ -111,6 +114,7 @@ async def why(session: Session, name: str, *, with_requirements: bool = True) ->
         status={key: status[key] for key in _EXPLAINING if key in status},
         warnings=warnings,
         is_dependency=is_dependency(found),
+        crd_check=crd_check(found),
         requires=requires,
         permission=await _permission(session, found),
         required_by=required_by,

@@ -6,10 +6,29 @@ The rules are carried out by olmkit.crd_safety. Pure.
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from olmkit.api.described_enum import DescribedEnum
 
 OPT_OUT_ANNOTATION = "core.rukpak.io/safe-crd-upgrade-validation"
 """The annotation of a CustomResourceDefinition in a bundle that, if it is "false", is applied without these checks."""
+
+
+class Refuses(StrEnum):
+    """The case in which a broken rule prevents the installation of a bundle that waits."""
+
+    ALWAYS = "Always"
+    IF_USED = "IfUsed"
+    """If it concerns a custom resource on the cluster."""
+
+
+class CrdCheckResult(StrEnum):
+    """The result of comparing the CustomResourceDefinitions of a bundle that waits with those on the cluster."""
+
+    NOT_REFUSED = "NotRefused"
+    IF_USED = "IfUsed"
+    """Custom resources on the cluster decide."""
+    REFUSED = "Refused"
 
 
 class CrdUpgradeRule(DescribedEnum):

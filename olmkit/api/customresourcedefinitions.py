@@ -165,9 +165,9 @@ def custom_resource_definition(obj: Mapping[str, Any]) -> CustomResourceDefiniti
 
 
 def trim(obj: Object) -> Object:
-    """The transform of an informer: the name, uid and resourceVersion of the object, and its facts."""
+    """The transform of an informer: the name, uid, resourceVersion and generation of the object, and its facts."""
     metadata = obj["metadata"]
-    kept = {key: metadata[key] for key in ("name", "uid", "resourceVersion") if key in metadata}
+    kept = {key: metadata[key] for key in ("name", "uid", "resourceVersion", "generation") if key in metadata}
     return {"metadata": kept, _DEFINITION: custom_resource_definition(obj)}
 
 

@@ -49,6 +49,9 @@ INSTALLED_FOR_LABEL = "operators.operatorframework.io/installed-for"
 MAX_DEPENDENCIES = 100
 """Entries of status.dependencies."""
 MAX_RESOLUTION_LENGTH = 32_768
+MAX_FINDINGS = 20
+"""Entries of status.available.crdCheck.findings."""
+MAX_FINDING_LENGTH = 512
 MAX_NAME_LENGTH = 45
 """The BundleDeployment has the same name, and the names of its Bundles are seven characters longer, at most 52."""
 
@@ -297,6 +300,32 @@ class InstalledBundle(Model):
     apis: list[ProvidedApi] = Field(default_factory=list, description="Kinds that it provides.")
 
 
+class CrdFinding(Model):
+    """A rule that a CustomResourceDefinition of a bundle breaks."""
+
+    crd: str = Field(description="Name of the CustomResourceDefinition on the cluster.")
+    rule: str = Field(description="The rule, as spec.install.crdUpgradeSafety names it.")
+    refuses: str = Field(
+        description="Always: the bundle is refused for it. IfUsed: it is refused if a custom resource is concerned."
+    )
+    message: Annotated[str, Field(max_length=MAX_FINDING_LENGTH)] = Field(
+        description="The versions, fields and changes."
+    )
+
+
+class CrdCheck(Model):
+    """The CustomResourceDefinitions of a bundle that waits, compared with those on the cluster."""
+
+    result: str = Field(
+        description="Refused: the bundle would be refused. IfUsed: custom resources on the cluster decide, which olm diff reads. "
+        "NotRefused: no rule refuses it."
+    )
+    findings: Annotated[list[CrdFinding], Field(max_length=MAX_FINDINGS)] | None = Field(
+        default=None, description="The rules that refuse it, or may refuse it, by CustomResourceDefinition."
+    )
+    more: int | None = Field(default=None, description="How many more there are, if not all are listed.")
+
+
 class AvailableBundle(Model):
     """A bundle that waits to be installed, and why."""
 
@@ -311,6 +340,11 @@ class AvailableBundle(Model):
     )
     message: Annotated[str, Field(max_length=MAX_RESOLUTION_LENGTH)] = Field(
         description="What it waits for, and why it was chosen."
+    )
+    crd_check: CrdCheck | None = Field(
+        default=None,
+        description="Whether the rules about CustomResourceDefinitions would refuse it, by spec.install.crdUpgradeSafety; absent "
+        "until its image has been read, and if it cannot be.",
     )
 
 

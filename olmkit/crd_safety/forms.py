@@ -57,12 +57,12 @@ def wanted_forms(problems: Problems, settings: CrdUpgradeSafety | None) -> list[
             for name, found in problems.items()
             for problem in found
             if problem.rule not in NOT_PERMITTED | NOTICED_BY_CLIENTS
-            and (problem.rule not in ignored_rules(settings) or _is_left_to_objects(problem, settings))
+            and (problem.rule not in ignored_rules(settings) or is_left_to_objects(problem, settings))
         }
     )
 
 
-def _is_left_to_objects(problem: Problem, settings: CrdUpgradeSafety | None) -> bool:
+def is_left_to_objects(problem: Problem, settings: CrdUpgradeSafety | None) -> bool:
     """Report whether custom resources may prevent the installation though the rule is ignored."""
     is_validated = bool(problem.version) and Rule.EXISTING_OBJECT_INVALID not in ignored_rules(settings)
     return is_validated or may_not_lose(problem, settings)

@@ -7,7 +7,7 @@ console read it. This module reads no manifests. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -20,6 +20,7 @@ FORMAT = 1
 """The version of the JSON form."""
 MANIFESTS, METADATA, ANNOTATIONS_FILE = "manifests/", "metadata/", "metadata/annotations.yaml"
 CSV = "ClusterServiceVersion"
+CONVERSION_WEBHOOK = "ConversionWebhook"
 CRD, CRD_API_VERSION = "CustomResourceDefinition", "apiextensions.k8s.io/v1"
 DIGEST_ANNOTATION = "summary.olm-suite/digest"
 SCHEMAS = "schemas"
@@ -88,10 +89,12 @@ class BundleSummary:
         return {**deployment, "spec": {**deployment["spec"], "template": {**template, "metadata": metadata}}}
 
     def definitions(self) -> dict[str, Body]:
-        """The CustomResourceDefinitions of apiextensions.k8s.io/v1, by name."""
-        objects = (body for found in self.files.values() for body in found if isinstance(body, dict))
+        """The CustomResourceDefinitions of apiextensions.k8s.io/v1, by name. A webhook converts if the ClusterServiceVersion says
+        so; its address is only known where the bundle is installed."""
+        objects = [body for found in self.files.values() for body in found if isinstance(body, dict)]
+        converted = {name for body in objects if body.get("kind") == CSV for name in _converted(body)}
         return {
-            body["metadata"]["name"]: body
+            body["metadata"]["name"]: _with_webhook(body) if body["metadata"]["name"] in converted else body
             for body in objects
             if body.get("kind") == CRD and body.get("apiVersion") == CRD_API_VERSION
         }
@@ -152,6 +155,17 @@ def _are_objects(path: str, found: Sequence[Any]) -> bool:
         and isinstance(body["metadata"].get("name"), str)
         for body in found
     )
+
+
+def _converted(csv: Body) -> Iterator[str]:
+    """The definitions that a webhook of the bundle converts."""
+    for hook in csv["spec"].get("webhookdefinitions") or ():
+        if hook.get("type") == CONVERSION_WEBHOOK:
+            yield from hook.get("conversionCRDs") or ()
+
+
+def _with_webhook(body: Body) -> Body:
+    return {**body, "spec": {**(body.get("spec") or {}), "conversion": {"strategy": "Webhook"}}}
 
 
 def _without_schemas(body: Any) -> Any:

@@ -123,6 +123,11 @@ class CatalogClient:
         """The directory of the stored content, for processes that read it: see stored_documents.py."""
         return self._contents.directory
 
+    def another_session(self) -> CatalogSession:
+        """A session with the same trust and the same token, and with connections and backoffs of its own; close() it."""
+        session = aiohttp.ClientSession(timeout=REQUEST_TIMEOUT)
+        return CatalogSession(session, self._session.trust, self._session.client)
+
     async def close(self) -> None:
         """Cancel all requests and close all connections."""
         requests = [*self._requests.values()]

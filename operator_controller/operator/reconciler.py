@@ -16,7 +16,9 @@ from olmkit.api.ownership import is_dependency
 from olmkit.runtime.informer import Change
 from olmkit.runtime.reconciler import Reconciler
 from olmkit.runtime.status_publisher import Publisher
+from operator_controller.crd_checks.checker import CrdChecker
 from operator_controller.operator.act import OperatorActions
+from operator_controller.operator.crd_check import waiting_bundle
 from operator_controller.operator.decide import decide
 from operator_controller.operator.dependencies import DeletionEvaluation, is_unused
 from operator_controller.operator.evaluation import Evaluation
@@ -114,6 +116,7 @@ class OperatorReconciler:
     rejected_images: RejectedImages = field(default_factory=RejectedImages)
     missing_bundles: MissingBundles = field(default_factory=MissingBundles)
     orphaning: OrphaningOperators = field(default_factory=OrphaningOperators)
+    crd_checker: CrdChecker | None = None
 
     def steps(
         self,
@@ -126,6 +129,8 @@ class OperatorReconciler:
         self.publisher.reset()
         self.missing_bundles.clear()
         self.resolver.clear()
+        if self.crd_checker is not None:
+            self.crd_checker.clear()
 
     async def observe(self, key: str) -> World | None:
         """The World of an Operator; None if it does not exist."""
@@ -143,6 +148,7 @@ class OperatorReconciler:
             resolution=resolution,
             pull_secret=pull_secret_of(catalog) if catalog is not None else None,
             verification=verification_of(catalog) if catalog is not None else None,
+            crd_check=self.crd_checker.state(key) if self.crd_checker is not None else None,
             neighbours=self._neighbours(related_packages(answer, request.held_package)),
         )
 
@@ -223,8 +229,13 @@ class OperatorReconciler:
         self.missing_bundles.record(world)
         if world.resolution is not None:
             self.resolver.expect(world.resolution)
-        if status_report is not None and await self.publisher(world.raw, status_report):
+        if status_report is None:
+            return
+        if await self.publisher(world.raw, status_report):
             count_installation(world.operator.status, status_report.status)
+        name = world.operator.metadata.name
+        if self.crd_checker is not None and self.informers.operators.get(name) is not None:
+            self.crd_checker.expect(name, waiting_bundle(world.operator, status_report.status.available))
 
 
 def _neighbour(world: World, package: str) -> Neighbour:

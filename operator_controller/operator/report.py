@@ -30,6 +30,7 @@ from olmkit.api.operators import FINALIZER, AvailableBundle, ConditionType, Oper
 from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
 from olmkit.gocompat.text import one_line, truncate
 from olmkit.gocompat.versions import BadVersion, parse_bundle_version
+from operator_controller.operator.crd_check import with_crd_check
 from operator_controller.operator.dependencies import DeletionEvaluation
 from operator_controller.operator.evaluation import (
     INSTALLATION_NOT_ATTEMPTED,
@@ -219,10 +220,11 @@ def _image(evaluation: Reported) -> str:
 
 def _available(world: World, evaluation: Reported) -> AvailableBundle | None:
     """The bundle that waits for a person, or else the bundle that another reason keeps from being installed."""
-    if isinstance(evaluation, Held) and evaluation.hold.available is not None:
-        return evaluation.hold.available
     kept = evaluation.consequences.available
-    return kept_out(world, kept) if kept is not None else None
+    available = kept_out(world, kept) if kept is not None else None
+    if isinstance(evaluation, Held) and evaluation.hold.available is not None:
+        available = evaluation.hold.available
+    return with_crd_check(world, available) if available is not None else None
 
 
 def _available_events(

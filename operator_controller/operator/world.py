@@ -14,6 +14,7 @@ from olmkit.api.meta import ORPHAN_FINALIZER, Condition, OwnerReference
 from olmkit.api.operators import KIND, InstalledBundle, Operator
 from olmkit.api.ownership import is_dependency
 from olmkit.gocompat.text import truncate
+from operator_controller.crd_checks.findings import CrdCheckState
 from operator_controller.resolve.answers.answer import AnswerState
 from operator_controller.resolve.snapshot.package_snapshot import RunningBundle
 
@@ -154,6 +155,8 @@ class World:
     """spec.bundles.verify of the same Catalog, empty for none; None if this Catalog does not exist."""
     neighbours: Mapping[str, Neighbour] = field(default_factory=dict)
     """Package that the answer names -> the Operator for it."""
+    crd_check: CrdCheckState | None = None
+    """The knowledge about the definitions of the bundle that waited at the end of the last pass; None if none did."""
 
     @property
     def is_dependency(self) -> bool:

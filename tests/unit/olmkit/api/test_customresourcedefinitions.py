@@ -72,8 +72,8 @@ def test_a_crd_is_what_it_defines() -> None:
 
 
 def test_an_informer_keeps_its_identity_and_the_facts_alone() -> None:
-    kept = trim(crd(ESTABLISHED))
-    assert kept["metadata"] == {"name": "boats.example.com", "uid": "u", "resourceVersion": "9"}
+    kept = trim(crd(ESTABLISHED, generation=3))
+    assert kept["metadata"] == {"name": "boats.example.com", "uid": "u", "resourceVersion": "9", "generation": 3}
     assert set(kept) == {"metadata", "definition"}
     assert definition_of(kept) == facts(ESTABLISHED)
 

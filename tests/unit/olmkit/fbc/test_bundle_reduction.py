@@ -158,6 +158,20 @@ def test_the_summary_is_a_bundle_with_the_same_permissions_and_definitions() -> 
     assert list(found.definitions()) == ["things.example.com"]
 
 
+def test_a_webhook_converts_what_the_service_version_says() -> None:
+    hook = {
+        "type": "ConversionWebhook",
+        "generateName": "convert.example.com",
+        "deploymentName": "manager",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "conversionCRDs": ["things.example.com"],
+    }
+    found = summarize(files(csv(webhookdefinitions=[hook]), crd(), crd("others"), package="things")).definitions()
+    strategies = {name: (body["spec"].get("conversion") or {}).get("strategy") for name, body in found.items()}
+    assert strategies == {"things.example.com": "Webhook", "others.example.com": None}
+
+
 def test_the_json_form_is_read_as_it_was_written() -> None:
     found = summarize(files(csv(), crd(), package="things"))
     assert load(orjson.loads(found.to_json())) == found

@@ -1,0 +1,1 @@
+"""The rules about CustomResourceDefinitions that would refuse a bundle that waits."""
