@@ -27,7 +27,6 @@ from catalogd.ingest.content import (
     SUMMARIES_START,
     BlobIndex,
 )
-from catalogd.ingest.icon_types import MAX_ICON_BYTES, icon_type
 from catalogd.ingest.package_manifests import manifest_status
 from catalogd.ingest.package_objects import fingerprint, object_body, package_columns, package_spec
 from catalogd.ingest.package_summaries import ChannelHead, channel_head, package_summary
@@ -36,6 +35,7 @@ from olmkit.fbc import catalog, resolution_document
 from olmkit.fbc.catalog import Channel, Deprecations, Package
 from olmkit.fbc.checks import package_check
 from olmkit.fbc.errors import BadBlob, BadCatalog
+from olmkit.fbc.icon_types import MAX_ICON_BYTES, icon_type
 from olmkit.sources.errors import quoted
 
 WRITE_BUFFER_BYTES = 1024 * 1024

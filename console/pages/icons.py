@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 
-from console.icons import MAX_ICON_BYTES, letter_tile, picture
+from console.icons import letter_tile, picture
 from console.page import Answer, PageRequest, Raw
 from console.routes import Route
 from olmctl.questions.catalogd import CatalogReadError, read_catalog
 from olmctl.questions.operator_state import text_at
+from olmkit.fbc.icon_types import MAX_ICON_BYTES
 
 KEPT_SECONDS = 600
 """The time that a browser keeps an icon: a catalog may change it."""

@@ -2,7 +2,8 @@
 
 import pytest
 
-from console.icons import HUES, MAX_ICON_BYTES, SVG, hue, letters, picture
+from console.icons import HUES, hue, letters, picture
+from olmkit.fbc.icon_types import MAX_ICON_BYTES, SVG
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from catalogd.http.package_manifests import CatalogFacts, PackageManifestRoutes
-from catalogd.ingest.icon_types import MAX_ICON_BYTES
 from catalogd.storage.catalog_store import CatalogStore
+from olmkit.fbc.icon_types import MAX_ICON_BYTES
 from tests.cluster.catalogd.conftest import package
 from tests.integration.catalogd.catalog_server import DIGEST, Site, put, serving
 

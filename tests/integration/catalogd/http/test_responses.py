@@ -15,8 +15,8 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from prometheus_client import REGISTRY
 
-from catalogd.ingest.icon_types import MAX_ICON_BYTES
 from catalogd.storage.catalog_store import CatalogStore
+from olmkit.fbc.icon_types import MAX_ICON_BYTES
 from olmkit.store.store import Store
 from tests.integration.catalogd.catalog_server import BLOBS, DIGEST, MODIFIED, TAG, UNSERVED, WHOLE, Site, put, serving
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from catalogd.ingest.icon_types import MAX_ICON_BYTES, icon_type
+from olmkit.fbc.icon_types import MAX_ICON_BYTES, MAX_PROLOG_BYTES, icon_type
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,17 @@ from catalogd.ingest.icon_types import MAX_ICON_BYTES, icon_type
         pytest.param(b'<svg xmlns="http://www.w3.org/2000/svg">', "image/svg+xml", id="SVG with attributes"),
         pytest.param(b"<svg:svg xmlns:svg='x'>", "image/svg+xml", id="SVG with a prefix"),
         pytest.param(b"\xef\xbb\xbf \n<?xml version='1.0'?>\n<!-- > -->\n<svg>", "image/svg+xml", id="after a comment"),
-        pytest.param(b'<!DOCTYPE svg PUBLIC "a" "b" [<!ENTITY e "c">] ><svg>', "image/svg+xml", id="after a type"),
+        pytest.param(b'<!DOCTYPE svg PUBLIC "a" "b"><svg>', "image/svg+xml", id="after a type"),
+        pytest.param(b"\x00\x00\x00\x20ftypavis", "image/avif", id="AVIF with several pictures"),
+        pytest.param(b"GIF87a", "image/gif", id="GIF of 1987"),
+        pytest.param(b"<!DOCTYPE svg [<!ENTITY a 'b'>]><svg>", "", id="SVG that declares entities"),
+        pytest.param(b"<!DOCTYPE svg []><svg>", "", id="SVG that may declare something"),
+        pytest.param(b"<!ENTITY a 'b'><svg>", "", id="a declaration outside a type"),
+        pytest.param(b"<![CDATA[x]]><svg>", "", id="text before the root"),
+        pytest.param(b" " * MAX_PROLOG_BYTES + b"<svg>", "", id="SVG that begins late"),
+        pytest.param(b"<!--" + b"-" * MAX_PROLOG_BYTES + b"--><svg>", "", id="SVG behind a long comment"),
+        pytest.param(b"\x89PNG\r\n\x1a\n" + b"\0" * MAX_ICON_BYTES, "", id="what is too large"),
+        pytest.param(b"ftypavif", "", id="the name of a container in another place"),
         pytest.param(b"RIFF\x00\x00\x00\x00WAVE", "", id="a sound"),
         pytest.param(b"\x00\x00\x00\x20ftypmp42", "", id="a film"),
         pytest.param(b"<!DOCTYPE html><html><svg>", "", id="a page with an SVG"),
