@@ -60,6 +60,8 @@ LOGIN = Message("login")
 """The session is over."""
 CUT = Message("cut")
 """The page is older than the cluster, until the next message."""
+LIVE = Message("live")
+"""The page is as the cluster is, after CUT."""
 END = Message("bye")
 """The process ends: the tab opens another stream when it can."""
 RELOAD = Message("reload")
@@ -74,9 +76,14 @@ class Stream:
     queue: list[Message] = field(default_factory=list)
     filled: asyncio.Event = field(default_factory=asyncio.Event)
 
+    is_cut: bool = False
+    """True if the last message is CUT."""
+
     def put(self, message: Message) -> None:
-        """Append a message."""
-        self.queue.append(message)
+        """Append a message, unless it is the last one already: a page that fails again and again says so once."""
+        if not self.queue or self.queue[-1] != message:
+            self.queue.append(message)
+        self.is_cut = message == CUT
         self.filled.set()
 
     def forget_if_behind(self) -> None:
@@ -345,6 +352,8 @@ class LivePage:
             stream.digests = rendered.digests
             if message is not None:
                 stream.put(message)
+            elif stream.is_cut and not self._is_cut:
+                stream.put(LIVE)
 
     def _send_all(self, message: Message) -> None:
         for stream in self.streams:
@@ -362,7 +371,7 @@ class LivePage:
             is_cut = self._stale_since is not None and now - self._stale_since >= STALE_SECONDS
             if is_cut is not self._is_cut:
                 self._is_cut = is_cut
-                self._send_all(CUT if is_cut else Message("live"))
+                self._send_all(CUT if is_cut else LIVE)
                 self.mark(now)
 
 

@@ -17,6 +17,7 @@ from devcluster.suite import Suite
 from tests.bench import (
     catalog_rows,
     chart_rows,
+    console_rows,
     decide_rows,
     document_rows,
     identity_rows,
@@ -42,6 +43,7 @@ GROUPS = (
     "catalog",
     "source",
     "chart",
+    "console",
     "many",
     "install",
 )
@@ -94,6 +96,7 @@ def _figures(chosen: list[str], directory: Path, reference: float) -> Iterator[F
         "catalog": lambda cluster: catalog_rows.rows(cluster, directory, reference),
         "source": source_rows.rows,
         "chart": chart_rows.rows,
+        "console": lambda cluster: console_rows.rows(cluster, directory),
         "many": lambda cluster: many_rows.rows(cluster, directory),
         "install": lambda cluster: install_rows.rows(cluster, directory, reference),
     }

@@ -36,7 +36,7 @@ def rows(cluster: Cluster, directory: Path, reference: float) -> Iterator[Figure
     """Requires the CRDs and RBAC on the cluster; starts two separate catalogds for each catalog."""
     for number, (kind, aim, pushed) in enumerate(_inputs(cluster, directory)):
         with _catalogd(cluster, f"catalogd-{number}") as suite:
-            yield _time_figure(_until_served(cluster, suite, pushed.ref), pushed, kind, aim, reference)
+            yield _time_figure(until_served(cluster, suite, pushed.ref), pushed, kind, aim, reference)
             if number == 0:
                 yield from serving_rows.rows(suite, NAME)
             if kind == "JSON" or "objects" in kind:
@@ -91,7 +91,7 @@ def _time_figure(seconds: float, pushed: Pushed, kind: str, aim: tuple[float, fl
 def _memory_figure(cluster: Cluster, suite: Suite, pushed: Pushed, kind: str) -> Figure:
     idle = suite.memory("catalogd")
     with PeakMemory([suite.pid("catalogd")], seconds=SAMPLE_SECONDS) as memory:
-        _until_served(cluster, suite, pushed.ref)
+        until_served(cluster, suite, pushed.ref)
     return Figure(
         f"peak memory of catalogd meanwhile, including children, {_size(pushed, kind)}",
         f"{memory.peak / MIB:.0f} MiB (idle {idle / MIB:.0f} MiB)",
@@ -114,7 +114,7 @@ def _catalogd(cluster: Cluster, name: str) -> Iterator[Suite]:
         suite.stop("catalogd")
 
 
-def _until_served(cluster: Cluster, suite: Suite, image: str) -> float:
+def until_served(cluster: Cluster, suite: Suite, image: str) -> float:
     """Seconds from the request that creates the Catalog to the first response with its content."""
     spec = {"source": {"type": "image", "image": {"ref": image, "pollInterval": "0s"}}}
     body = {

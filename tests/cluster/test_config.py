@@ -13,6 +13,7 @@ from catalogd.__main__ import add_flags as catalog_flags
 from catalogd.http.compression import COMPRESSION_LIMITS as ENCODING
 from catalogd.http.package_manifests import API_VERSION
 from catalogd.ingest.load_task import LOAD_LIMITS as LOADING
+from console.setup import make_parser as console_parser
 from devcluster.cluster import Cluster
 from devcluster.processes import REPOSITORY
 from devcluster.suite import NAMESPACE, Suite
@@ -26,6 +27,7 @@ from olmkit.tls.service import OPERATOR_SERVICE as DEBUG
 from olmkit.tls.service import RUKPAK_SERVICE as WEBHOOKS
 from operator_controller.__main__ import add_flags as operator_flags
 from operator_controller.debug.server import RESOLUTIONS_PATH
+from release.kustomization import objects_of
 from rukpak.__main__ import add_flags as rukpak_flags
 from rukpak.admission.bundles import WEBHOOK
 from rukpak.admission.probe import CONFIGURATION
@@ -229,6 +231,58 @@ def test_the_sample_objects_are_accepted(installed: Cluster) -> None:
     for name in names:
         assert f"operator.operators.operatorframework.io/{name} created" in printed
     assert "catalog.catalogd.operatorframework.io/samples" in printed
+
+
+CONSOLE_SAMPLES = CONFIG / "samples" / "console"
+CONSOLE_HOST, CONSOLE_SERVICE = "console.example.com", f"olm-console.{NAMESPACE}.svc"
+
+
+@pytest.mark.parametrize(
+    ("directory", "entry", "flag"),
+    [
+        ("ingress", ("olm-console", "https"), f"--host={CONSOLE_HOST}"),
+        ("oidc", ("olm-console-login", "http"), "--auth=header"),
+    ],
+)
+def test_the_samples_of_the_console_are_accepted_and_fit_together(
+    installed: Cluster, directory: str, entry: tuple[str, str], flag: str
+) -> None:
+    """Kinds of cert-manager are not served here."""
+    text = installed.kubectl("kustomize", str(CONSOLE_SAMPLES / directory))
+    objects = [each for each in yaml.safe_load_all(text) if each]
+    served = [each for each in objects if not each["apiVersion"].startswith("cert-manager.io/")]
+    printed = installed.kubectl(
+        *("apply", "--server-side", "--dry-run=server", "-f", "-"), input="---\n".join(map(yaml.safe_dump, served))
+    )
+    assert printed.count("serverside-applied (server dry run)\n") == len(served)
+    assert faults(objects) == []
+    assert {each["metadata"]["namespace"] for each in objects} == {NAMESPACE}
+    by_name = {(each["kind"], each["metadata"]["name"]): each for each in objects}
+    (rule,) = by_name["Ingress", "olm-console"]["spec"]["rules"]
+    backend = rule["http"]["paths"][0]["backend"]["service"]
+    assert (rule["host"], backend["name"], backend["port"]["name"]) == (CONSOLE_HOST, *entry)
+    assert entry[1] in [port["name"] for port in by_name["Service", entry[0]]["spec"]["ports"]]
+    certificate = by_name["Certificate", "olm-console"]["spec"]
+    assert (certificate["dnsNames"], certificate["secretName"]) == ([CONSOLE_SERVICE], "olm-console-tls")
+    pod = by_name["Deployment", "olm-console"]["spec"]["template"]["spec"]
+    arguments = pod["containers"][0]["args"]
+    assert {f"--host={CONSOLE_HOST}", flag, "--tls-cert-dir=/etc/olm-console/tls"} <= set(arguments)
+    console_parser().parse_args(arguments)
+    assert {"name": "tls", "secret": {"secretName": "olm-console-tls"}} in pod["volumes"]
+    if directory == "oidc":
+        proxy = by_name["Deployment", entry[0]]["spec"]["template"]["spec"]
+        assert f"--upstream=https://{CONSOLE_SERVICE}" in proxy["containers"][0]["args"]
+
+
+def test_the_sample_of_a_gateway_leads_to_the_console() -> None:
+    """The Gateway API is not served here."""
+    gateway, route, policy = yaml.safe_load_all((CONSOLE_SAMPLES / "gateway.yaml").read_text())
+    (service,) = [each for each in objects_of(CONFIG / "console") if each["kind"] == "Service"]
+    assert gateway["spec"]["listeners"][0]["hostname"] == route["spec"]["hostnames"][0] == CONSOLE_HOST
+    (backend,) = route["spec"]["rules"][0]["backendRefs"]
+    assert backend == {"name": service["metadata"]["name"], "port": service["spec"]["ports"][0]["port"]}
+    assert policy["spec"]["targetRefs"][0]["name"] == service["metadata"]["name"]
+    assert policy["spec"]["validation"]["hostname"] == CONSOLE_SERVICE
 
 
 @pytest.mark.parametrize("directory", BUNDLES, ids=lambda directory: "-".join(directory.parts[-3:-1]))

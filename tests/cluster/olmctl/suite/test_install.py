@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator
 
@@ -15,7 +14,6 @@ from olmctl.suite.objects import name_of
 from olmctl.suite.running import NO_LEADER
 from olmkit.api.crd import operator_condition_definition
 from olmkit.api.package_manifests import package_manifest_objects
-from release.suite import CONFIG
 from tests.cluster.olmctl.suite.conftest import INSTALL, UNGUARDED, Olm, is_installed
 from tests.leaders import leaders
 
@@ -330,29 +328,3 @@ def test_what_is_missing_is_named(olm: Olm, bare_cluster: Cluster) -> None:
     )
     assert olm("suite", "install", "--force")[0] == 0
     assert is_installed(olm)
-
-
-def test_the_console_is_installed_on_request_with_a_key_of_its_own_and_stays(olm: Olm, bare_cluster: Cluster) -> None:
-    names = [name_of(each) for each in load_manifests().console]
-    status, out, err = olm(*INSTALL, "--console", "--force")
-    assert status == 0, err
-    assert [line for line in out.splitlines() if line.split()[0] in names] == [f"{name} created" for name in names]
-    assert "secret/olm-console-session-key created\n" in out
-    read = ("get", "secret", "olm-console-session-key", "-n", SYSTEM_NAMESPACE, "-o", "json")
-    secret = json.loads(bare_cluster.kubectl(*read))
-    (owner,) = secret["metadata"]["ownerReferences"]
-    assert (owner["kind"], owner["name"]) == ("Deployment", "olm-console")
-    assert len(base64.b64decode(secret["data"]["key"])) == 64
-    status, out, err = olm("suite", "install")
-    assert (status, [line for line in out.splitlines() if line.split()[0] in names]) == (
-        0,
-        [f"{name} unchanged" for name in names],
-    ), err
-    assert "secret/" not in out
-    assert json.loads(bare_cluster.kubectl(*read))["data"] == secret["data"]
-    assert "olm-console" in olm("suite", "status")[1]
-    bare_cluster.kubectl("delete", "-k", str(CONFIG / "console"), "--wait=true")
-    bare_cluster.kubectl(
-        "wait", "--for=delete", "secret/olm-console-session-key", "-n", SYSTEM_NAMESPACE, "--timeout=60s"
-    )
-    assert "olm-console" not in olm("suite", "status")[1]

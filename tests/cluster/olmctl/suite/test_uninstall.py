@@ -68,11 +68,12 @@ def test_protected_operators_are_named_before_they_are_deleted(olm: Olm, bare_cl
 
 @pytest.mark.usefixtures("installed")
 def test_the_suite_is_removed(olm: Olm, bare_cluster: Cluster) -> None:
-    assert olm(*INSTALL, "--no-wait", "--with-operator-conditions", "--packagemanifests")[0] == 0
+    assert olm(*INSTALL, "--no-wait", "--with-operator-conditions", "--packagemanifests", "--console")[0] == 0
     status, out, err = olm(*REMOVE)
     assert (status, "namespace/olm-suite-system deleted\n" in out) == (0, True), err
     api = f"apiservice.apiregistration.k8s.io/{API_SERVICE_NAME} deleted"
     assert api in out.splitlines()[:2], "while it cannot be reached, no namespace is deleted"
+    assert "deployment.apps/olm-console deleted" in out.splitlines()
     shown = bare_cluster.kubectl("get", "namespaces,crds,clusterroles", "-o", "name")
     assert "olm-suite" not in shown
     assert "operatorframework.io" not in shown
