@@ -12,7 +12,7 @@ import statistics
 import tempfile
 import time
 import urllib.request
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +39,9 @@ OPERATORS = 1000
 TABS, TABS_OF_SESSION = 50, 4
 CHANGES = 40
 SESSIONS = 200
+LARGE = 10_000
+TROUBLED = 5
+"""Each fifth Operator needs attention."""
 KB = 1000
 TIMEOUT_SECONDS, ARRIVAL_SECONDS = 300.0, 30.0
 PAUSE_SECONDS, SETTLE_SECONDS = 0.05, 5.0
@@ -53,12 +56,12 @@ def rows(cluster: Cluster, directory: Path) -> Iterator[Figure]:
     token = token_of_administrator(cluster, "console-bench")
     with Suite(cluster, cluster.directory / "catalogd-console", {"catalogd": ["--no-leader-elect"]}) as suite:
         suite.start("catalogd")
-        _serve(cluster, suite, directory, 1)
+        _serve(cluster, suite, catalogs.repeated(directory, 1))
         yield _graph_figure(suite)
         with ConsoleProcess(cluster, suite) as console:
             yield Figure("start of the console, until it is ready", f"{console.seconds:.2f} s")
             yield from asyncio.run(_catalog_figures(console, token))
-        _serve(cluster, suite, directory, 2)
+        _serve(cluster, suite, catalogs.repeated(directory, 2))
         with ConsoleProcess(cluster, suite) as console:
             yield from asyncio.run(_all_cards_figure(console, token))
         asyncio.run(_create_operators(str(cluster.kubeconfig)))
@@ -69,6 +72,9 @@ def rows(cluster: Cluster, directory: Path) -> Iterator[Figure]:
         with ConsoleProcess(cluster, suite) as console:
             yield from asyncio.run(_memory_figures(console, token))
         cluster.kubectl("delete", "operators.operators.operatorframework.io", "--all", "--wait=false")
+        _serve(cluster, suite, _made_up(LARGE))
+        with ConsoleProcess(cluster, suite) as console:
+            yield from asyncio.run(_large_figure(console, token))
 
 
 def _asset_figures() -> Iterator[Figure]:
@@ -245,15 +251,43 @@ async def _memory_figures(console: ConsoleProcess, token: str) -> Iterator[Figur
     return iter(found)
 
 
-def _serve(cluster: Cluster, suite: Suite, directory: Path, copies: int) -> None:
-    """Have catalogd serve the corpus, `copies` times, and nothing else; return when all packages have objects."""
+async def _large_figure(console: ConsoleProcess, token: str) -> Iterator[Figure]:
+    async with console.visitors(token) as (browser,):
+        page = await _page(console, browser, "/catalog")
+    memory = f"{_memory(console):.0f} MiB"
+    return iter([Figure(f"catalog page, {LARGE:,} packages, 48 cards: first byte", f"{page.text}; then {memory}")])
+
+
+def _made_up(packages: int) -> Iterator[tuple[str, list[catalogs.Blob]]]:
+    """Packages of one version each."""
+    for number in range(packages):
+        name = f"package-{number:05}"
+        version = f"{name}.v1.0.0"
+        described = {"displayName": f"Package {number}", "provider": {"name": f"Provider {number % 50}"}}
+        properties = [
+            {"type": "olm.package", "value": {"packageName": name, "version": "1.0.0"}},
+            {"type": "olm.csv.metadata", "value": {**described, "description": "It keeps things. " * 20}},
+        ]
+        bundle = {"schema": "olm.bundle", "package": name, "name": version, "image": f"registry.example.com/{name}:v1"}
+        yield (
+            name,
+            [
+                {"schema": "olm.package", "name": name, "defaultChannel": "stable"},
+                {"schema": "olm.channel", "package": name, "name": "stable", "entries": [{"name": version}]},
+                {**bundle, "properties": properties},
+            ],
+        )
+
+
+def _serve(cluster: Cluster, suite: Suite, packages: Iterable[tuple[str, list[catalogs.Blob]]]) -> None:
+    """Have catalogd serve these packages and nothing else; return when all have objects."""
     cluster.kubectl("delete", catalog_rows.RESOURCE, "--all")
     files = (
         (f"configs/{number:06}-{name}/catalog.json", catalogs.as_json(blobs))
-        for number, (name, blobs) in enumerate(catalogs.repeated(directory, copies))
+        for number, (name, blobs) in enumerate(packages)
     )
     with tempfile.TemporaryDirectory(dir=cluster.directory) as scratch:
-        pushed = catalogs.push(cluster.registry, f"bench/console-{copies}", files, Path(scratch))
+        pushed = catalogs.push(cluster.registry, "bench/console", files, Path(scratch))
     catalog_rows.until_served(cluster, suite, pushed.ref)
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while cluster.kubectl("get", "packages", "-o", "name").count("\n") < pushed.packages:
@@ -278,9 +312,9 @@ async def _create_operator(client: Client, number: int) -> None:
     await client.create(operators.KIND, {**body, "spec": {"packageName": f"package-{number:04}", "approval": "Manual"}})
     ready = {
         "type": "Ready",
-        "status": "True" if number % 5 else "False",
-        "reason": "UpgradeAvailable" if number % 5 else "Unhealthy",
-        "message": "2.0.0 waits" if number % 5 else "Deployment broken: 0 of 1 replicas are available",
+        "status": "True" if number % TROUBLED else "False",
+        "reason": "UpgradeAvailable" if number % TROUBLED else "Unhealthy",
+        "message": "2.0.0 waits" if number % TROUBLED else "Deployment broken: 0 of 1 replicas are available",
         "lastTransitionTime": "2026-01-01T00:00:00Z",
     }
     installed = {"name": f"{name}.v1.0.0", "version": "1.0.0", "catalog": _NAME, "channel": "stable"}

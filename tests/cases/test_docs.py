@@ -363,6 +363,15 @@ _ATTACKS = [
 ]
 
 
+def test_what_the_page_of_the_console_names_exists() -> None:
+    page = (REPOSITORY / "docs" / "console.md").read_text()
+    named = re.findall(r"`tests/([a-z0-9_/]+\.py)(?:::(\w+))?`", page)
+    assert len(named) > 20
+    for path, name in named:
+        text = (REPOSITORY / "tests" / path).read_text()
+        assert not name or re.search(rf"^(async )?def {name}\(", text, re.MULTILINE), (path, name)
+
+
 @pytest.mark.parametrize("tests", _ATTACKS)
 def test_what_somebody_can_try_is_tried_by_tests(tests: list[str]) -> None:
     assert tests != []

@@ -10,11 +10,12 @@ import sys
 import pytest
 
 from devcluster.cluster import Cluster
+from devcluster.demo.full_catalog import operator_object
 from devcluster.demo.sample_catalog import SAMPLES
 from devcluster.images import Catalog, Content, Registry
 from devcluster.pod_suite import PodSuite
 from devcluster.suite import COMPONENTS, NAMESPACE
-from devcluster.watch import CATALOGS, Object, Watch, is_true
+from devcluster.watch import CATALOGS, OPERATORS, Object, Watch, is_true
 from tests.deployed_console import browser_at, visit
 
 CATALOG = "samples"
@@ -91,16 +92,26 @@ def test_a_catalog_is_served_over_tls_by_the_name_of_its_service(
     assert answer.split() == ["200", "True"]
 
 
+def token_of(cluster: Cluster, role: str) -> str:
+    """The token of a new account with a ClusterRole."""
+    account = f"visitor-{role}"
+    cluster.kubectl("create", "serviceaccount", account, f"--namespace={NAMESPACE}")
+    subject = f"--serviceaccount={NAMESPACE}:{account}"
+    cluster.kubectl("create", "clusterrolebinding", account, f"--clusterrole={role}", subject)
+    return cluster.kubectl("create", "token", account, f"--namespace={NAMESPACE}").strip()
+
+
+def service_address(cluster: Cluster, name: str) -> str:
+    """The address of a Service of the suite."""
+    return cluster.kubectl("get", "service", name, f"--namespace={NAMESPACE}", "--output=jsonpath={.spec.clusterIP}")
+
+
 async def test_a_session_of_the_console_is_one_of_all_its_pods(
     cluster: Cluster, suite: PodSuite, served: Object, console: str
 ) -> None:
     inside = f"--namespace={NAMESPACE}"
-    cluster.kubectl("create", "serviceaccount", "visitor", inside)
-    cluster.kubectl(
-        "create", "clusterrolebinding", "visitor", "--clusterrole=view", f"--serviceaccount={NAMESPACE}:visitor"
-    )
-    token = cluster.kubectl("create", "token", "visitor", inside).strip()
-    service = cluster.kubectl("get", "service", console, inside, "--output=jsonpath={.spec.clusterIP}")
+    token = token_of(cluster, "view")
+    service = service_address(cluster, console)
     async with browser_at(service) as browser:
         await visit(browser, "/login")
         assert (await browser.log_in(token)).status == 303
@@ -119,6 +130,21 @@ async def test_a_session_of_the_console_is_one_of_all_its_pods(
             async with browser.live("/catalogs") as events:
                 assert (await anext(events))[0] == "parts"
     assert token[-30:] not in suite.log_tail(console, 1000)
+
+
+async def test_the_console_shows_the_last_resolution_of_the_debug_server(
+    cluster: Cluster, suite: PodSuite, console: str
+) -> None:
+    """To somebody who may reach the pods of operator-controller; the console itself may not."""
+    with Watch(cluster, OPERATORS) as operators:
+        cluster.kubectl("apply", "--filename=-", input=json.dumps(operator_object("absent")))
+        operators.until("it is refused", lambda objects: is_true(objects.get("absent"), "Stalled"))
+    async with browser_at(service_address(cluster, console)) as browser:
+        assert (await browser.log_in(token_of(cluster, "cluster-admin"))).status == 303
+        page = await browser.get("/operators/absent/why?trace=1")
+    cluster.kubectl("delete", "operators.operators.operatorframework.io", "absent")
+    assert "cannot be read" not in page.text
+    assert "The last resolution" in page.text
 
 
 def test_olm_shows_what_runs(cluster: Cluster, suite: PodSuite, served: Object, console: str) -> None:

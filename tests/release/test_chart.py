@@ -270,7 +270,7 @@ def general(path: str) -> str:
 
 def test_all_metrics_are_the_objects_of_config(helm: Helm) -> None:
     kinds = ("services", "serviceMonitor", "prometheusRule")
-    rendered = helm.render(*(f"metrics.{kind}.enabled=true" for kind in kinds))
+    rendered = helm.render("console.enabled=true", *(f"metrics.{kind}.enabled=true" for kind in kinds))
     expected = by_name(objects_of(CONFIG / "prometheus"))
     assert {key: rendered[key] for key in expected} == expected
 

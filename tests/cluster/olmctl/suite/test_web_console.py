@@ -67,12 +67,8 @@ def test_the_console_is_installed_on_request_with_a_key_of_its_own(olm: Olm, bar
     (owner,) = found["metadata"]["ownerReferences"]  # type: ignore[index]
     assert (owner["kind"], owner["name"]) == ("Deployment", "olm-console")
     assert len(base64.b64decode(found["data"]["key"])) == 64  # type: ignore[index]
-    (row,) = [
-        line.split()
-        for line in olm("suite", "status")[1].splitlines()
-        if "olm-console Deployment" in " ".join(line.split())
-    ]
-    assert "Available" in row
+    rows = [line.split() for line in olm("suite", "status")[1].splitlines()]
+    assert [row[3] for row in rows if (row[0], row[2:3]) == ("olm-console", ["Deployment"])] == ["Available"]
     page = first_page(bare_cluster, lambda found: found.status == 303)
     assert (page.status, page.headers["Location"]) == (303, "/catalog")
 
