@@ -10,7 +10,7 @@ from console.pages.setup_help import on_suite
 from console.routes import Route, Watch
 from console.views import operators as view
 from console.views.description import description
-from console.views.operators import OperatorsQuery, operators_view
+from console.views.operators import OperatorRow, OperatorsQuery, operator_row, operators_view
 from console.views.parts import ALL, Note
 from olmctl.questions.catalogd import CatalogReadError, read_catalog
 from olmctl.questions.operator_state import part, text_at
@@ -20,6 +20,9 @@ from olmkit.api.meta import Object
 
 MAX_KEPT_MODES = 2_000
 MAX_CONCURRENT_READS = 8
+MAX_KEPT_ROWS = 5_000
+_ROWS: dict[tuple[object, ...], OperatorRow] = {}
+"""Rows by the uid and the version of their objects. Whoever gets a row has read that version of the object."""
 _MODES: dict[tuple[str, str], tuple[str, ...]] = {}
 """The install modes of installed bundles, by catalog and image. They are in every catalog's public description of the bundle."""
 
@@ -48,39 +51,55 @@ async def show(request: PageRequest) -> Answer:
     found = await all_operators(request.session)
     modes = await install_modes(request, found.operators)
     notes = [Note("info", "", f"{each}.") for each in found.warnings]
-    value = operators_view(query, found.operators, found.unowned, modes, notes)
+    value = operators_view(query, found.operators, found.unowned, modes, notes, _row)
     return Page("operators.html", value, "Operators", "Operators", scripts=("grid.js",))
 
 
 async def install_modes(request: PageRequest, found: Sequence[Object]) -> dict[str, tuple[str, ...]]:
     """The install modes of the installed bundles by the name of the Operator, for those whose spec does not name namespaces."""
     limit = asyncio.Semaphore(MAX_CONCURRENT_READS)
-    wanted = [each for each in found if not part(each, "spec", "install", "watchNamespaces")]
-    modes = await asyncio.gather(*(_modes(request, each, limit) for each in wanted))
-    return {text_at(each, "metadata", "name"): known for each, known in zip(wanted, modes, strict=True) if known}
+    wanted = {
+        text_at(each, "metadata", "name"): (each, key)
+        for each in found
+        if not part(each, "spec", "install", "watchNamespaces") and all(key := _bundle(each))
+    }
+    if not request.is_live:
+        unknown = [each for each, key in wanted.values() if key not in _MODES]
+        await asyncio.gather(*(_read_modes(request, each, limit) for each in unknown))
+    return {name: modes for name, (_, key) in wanted.items() if (modes := _MODES.get(key, ()))}
 
 
-async def _modes(request: PageRequest, operator: Object, limit: asyncio.Semaphore) -> tuple[str, ...]:
-    """The modes of one; () if they cannot be read."""
+def _bundle(operator: Object) -> tuple[str, str]:
+    """The catalog and the image of the bundle that is installed; "" for what is not known."""
     catalog, bundle = (text_at(operator, "status", "installed", key) for key in ("catalog", "name"))
-    image = text_at(operator, "status", "installedBundleResource")
-    package = text_at(operator, "spec", "packageName")
-    key = catalog, image
-    if not catalog or not bundle or not image:
-        return ()
-    if key not in _MODES:
-        if request.is_live:
-            return ()
-        query = {"schema": "olm.bundle", "package": package, "name": bundle}
-        try:
-            async with limit:
-                blob = await read_catalog(request.session, catalog, "api/v1/metas", query)
-        except CatalogReadError:
-            return ()
-        if len(_MODES) >= MAX_KEPT_MODES:
-            _MODES.clear()
-        _MODES[key] = (await asyncio.to_thread(description, blob)).install_modes
-    return _MODES[key]
+    return catalog, text_at(operator, "status", "installedBundleResource") if bundle else ""
+
+
+async def _read_modes(request: PageRequest, operator: Object, limit: asyncio.Semaphore) -> None:
+    """Read the modes of one, if they can be read."""
+    package, bundle = text_at(operator, "spec", "packageName"), text_at(operator, "status", "installed", "name")
+    key = _bundle(operator)
+    query = {"schema": "olm.bundle", "package": package, "name": bundle}
+    try:
+        async with limit:
+            blob = await read_catalog(request.session, key[0], "api/v1/metas", query)
+    except CatalogReadError:
+        return
+    if len(_MODES) >= MAX_KEPT_MODES:
+        _MODES.clear()
+    _MODES[key] = (await asyncio.to_thread(description, blob)).install_modes
+
+
+def _row(operator: Object, modes: Sequence[str], ns: str) -> OperatorRow:
+    """The same as operator_row(), made once for all who see this version of the Operator."""
+    version = text_at(operator, "metadata", "uid"), text_at(operator, "metadata", "resourceVersion")
+    key = (*version, tuple(modes), ns)
+    found = _ROWS.get(key)
+    if found is None:
+        if len(_ROWS) >= MAX_KEPT_ROWS:
+            _ROWS.clear()
+        found = _ROWS[key] = operator_row(operator, modes, ns)
+    return found
 
 
 ROUTES = (Route("GET", "/operators", show, (Watch(operators.KIND), Watch(bundledeployments.KIND))),)

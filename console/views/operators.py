@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
@@ -110,11 +110,13 @@ def operators_view(
     left: Sequence[LeftInstallation] = (),
     modes: Mapping[str, Sequence[str]] | None = None,
     notes: Sequence[Note] = (),
+    row: Callable[[Object, Sequence[str], str], OperatorRow] | None = None,
 ) -> OperatorsView:
-    """The page. `modes` are the install modes of the installed bundles by the name of the Operator, as far as they are known."""
-    known = modes or {}
+    """The page. `modes` are the install modes of the installed bundles by the name of the Operator, as far as they are known.
+    `row` is operator_row(), or gives the same."""
+    known, made = modes or {}, row or operator_row
     visible = [each for each in operators if is_in(each, query.ns, known.get(_name(each), ()))]
-    rows = [operator_row(each, known.get(_name(each), ()), query.ns) for each in sorted(visible, key=_name)]
+    rows = [made(each, known.get(_name(each), ()), query.ns) for each in sorted(visible, key=_name)]
     found = [each for each in rows if _has(each, query.q)]
     wanted = [each for each in found if not query.state or query.state in each.states]
     ordered = _sorted(wanted, query.sort)
@@ -226,8 +228,10 @@ def watched_namespaces(operator: Object, modes: Sequence[str] = ()) -> tuple[str
 
 def is_in(operator: Object, ns: str, modes: Sequence[str] = ()) -> bool:
     """Report whether an Operator is available in a namespace; "" is all namespaces, where each is shown."""
+    if not ns:
+        return True
     watched = watched_namespaces(operator, modes)
-    return not ns or watched is None or ns in watched
+    return watched is None or ns in watched
 
 
 def scope_text(operator: Object, modes: Sequence[str] = ()) -> str:
