@@ -79,7 +79,8 @@ def olm_install(operator: Mapping[str, Any]) -> str:
         ("--adoption-policy", install.get("adoptionPolicy")),
     ):
         words += [option, str(value)] if value else []
-    return line(*words)
+    version = (operator["metadata"].get("annotations") or {}).get(APPROVED_VERSION_ANNOTATION)
+    return line(*words) + (f"\n{line('olm', 'approve', name, '--version', version)}" if version else "")
 
 
 def delivery_commands(path: str, text: str, name: str) -> tuple[Command, ...]:

@@ -17,6 +17,7 @@ from olmkit.api import operators
 from olmkit.api.catalogs import NAME_LABEL
 from olmkit.api.install_settings import MAX_WATCHED_NAMESPACES
 from olmkit.api.names import MAX_LABEL_LENGTH
+from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
 from olmkit.api.patterns import DNS_LABEL, OBJECT_NAME
 
 Texts = Mapping[str, str]
@@ -275,3 +276,10 @@ def _pruned(value: Any) -> dict[str, Any]:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is MISSING or value is None else str(value)
+
+
+def approved(operator: Mapping[str, Any], version: str) -> dict[str, Any]:
+    """The Operator with the approval of the version that was reviewed, if it waits for approvals: who installs it has seen it."""
+    if not version or operator["spec"].get("approval") != "Manual":
+        return dict(operator)
+    return {**operator, "metadata": {**operator["metadata"], "annotations": {APPROVED_VERSION_ANNOTATION: version}}}

@@ -15,6 +15,7 @@ from console.commands import apply as apply_command
 from console.forms import operator_form
 from console.forms.changes import changes, editable
 from console.forms.operator_form import Read
+from console.links import page_url
 from console.page import FIELD_MANAGER, Answer, Page, PageRequest, Redirect
 from console.pages.offers import Offer, preview, read_offer
 from console.pages.previews import install_preview
@@ -107,7 +108,8 @@ async def _managers(request: PageRequest, package: str) -> tuple[Notice, ...]:
     if not names:
         return ()
     text = f"Operator {names[0]} manages it. Change that one; a second Operator for one package is not resolved."
-    return (Notice("warn", f"Package {package} is installed already.", text),)
+    title = f"Package {package} is installed already."
+    return (Notice("warn", title, text, page_url("operators", names[0]), f"Open Operator {names[0]}"),)
 
 
 async def review(request: PageRequest) -> Answer:
@@ -117,12 +119,13 @@ async def review(request: PageRequest) -> Answer:
     read = operator_form.read(texts, _before(offer.package), offer.modes)
     if read.problems or request.form.one("back"):
         return await _form_page(request, offer, texts, read.problems, 422 if read.problems else 200)
-    problems, button, notices = await _dry_run(request, read.operator)
+    version = _chosen_version(read, offer)
+    operator = operator_form.approved(read.operator, version)
+    problems, button, notices = await _dry_run(request, operator)
     if problems:
         return await _form_page(request, offer, texts, problems, 422)
     installed = await _installed(request)
     sections = [_summary(read, offer), await preview(request.session, offer, read.operator, installed)]
-    version = _chosen_version(read, offer)
     found = await install_preview(request.session, offer.catalog, offer.package, version)
     view = ChangeView(
         f"Install {offer.package}",
@@ -133,8 +136,12 @@ async def review(request: PageRequest) -> Answer:
         f"/catalog/{offer.catalog}/{offer.package}",
         notices=(*await _managers(request, offer.package), *notices, *found.notices),
         sections=(*sections, *found.sections),
-        commands=install_commands(read.operator),
-        hidden=(("sent", "1"), *((name, texts[name]) for name in operator_form.NAMES if name in texts)),
+        commands=install_commands(operator),
+        hidden=(
+            ("sent", "1"),
+            ("reviewed", version),
+            *((name, texts[name]) for name in operator_form.NAMES if name in texts),
+        ),
         agreement="" if found.is_known else "I install it without having seen its permissions.",
     )
     return Page("change.html", view, f"Review {offer.package}", CATALOG)
@@ -149,7 +156,12 @@ def _summary(read: Read, offer: Offer) -> Section:
             spec.get("version")
             or f"the newest version of {spec.get('channel') or offer.default_channel or 'its channel'}",
         ),
-        ("Upgrades", "after approval" if spec.get("approval") == "Manual" else "as soon as the catalog has them"),
+        (
+            "Upgrades",
+            "after approval of each version after this one"
+            if spec.get("approval") == "Manual"
+            else "as soon as the catalog has them",
+        ),
         (
             "Installs into",
             install.get("namespace") or offer.suggested_namespace or "the namespace that the bundle suggests",
@@ -223,7 +235,7 @@ async def create(request: PageRequest) -> Answer:
     if not found.is_known and request.form.one("agree") != "yes":
         return await review(request)
     try:
-        made = await _create(request, read.operator)
+        made = await _create(request, operator_form.approved(read.operator, request.form.one("reviewed")))
     except Conflict:
         return await _form_page(request, offer, texts, {"name": "an Operator of this name exists already"}, 409)
     except Invalid as error:

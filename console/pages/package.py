@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections.abc import Sequence
 
 from markupsafe import Markup
 
 from console.access import Ask
 from console.markdown import MAX_TEXT_LENGTH, render
-from console.page import Answer, NotThere, Page, PageRequest
+from console.page import Answer, BadInput, NotThere, Page, PageRequest
 from console.pages.cluster import read_cluster
+from console.pages.kind_schemas import read_kind_schema
 from console.pages.setup_help import on_suite
 from console.routes import Handler, Route, Watch
-from console.views.description import Description, description
+from console.views.description import Description, ProvidedKind, description
+from console.views.kind_schema import KindSchema
 from console.views.package import (
     NoSuchVersion,
     PackageInput,
     PermissionRow,
+    VersionRow,
     chosen_version,
     package_view,
     permission_rows,
+    provided_kinds,
     version_rows,
 )
 from console.views.parts import Note
@@ -93,6 +98,7 @@ async def _page(request: PageRequest, name: str) -> Answer:
             (*notes, *([Note("warn", "The catalog cannot be read.", problem, "alert")] if problem else [])),
             rows,
             text,
+            *await _schema(request, name, entry, chosen, provided_kinds(described, document, chosen.bundle)),
         )
         value = package_view(given)
     except NoSuchVersion as error:
@@ -136,6 +142,19 @@ async def _permissions(
     except (ApiError, OlmError, QuestionError, CatalogReadError) as error:
         return None, f"It is not known: {error}"
     return permission_rows(found.contents.risks), found.note
+
+
+async def _schema(
+    request: PageRequest, tab_name: str, entry: PackageEntry, chosen: VersionRow, kinds: Sequence[ProvidedKind]
+) -> tuple[str, KindSchema | None]:
+    """The kind that the page of the kinds is asked for, and its fields. Raises BadInput."""
+    asked = request.query.one("kind")
+    if not asked or tab_name != "apis":
+        return "", None
+    kind = next((each for each in kinds if f"{each.group}/{each.kind}" == asked), None)
+    if kind is None:
+        raise BadInput("kind", f"{asked[:100]} is no kind that {chosen.version} provides")
+    return asked, await read_kind_schema(request.session, entry, chosen.version, kind)
 
 
 async def _about(described: Description, entry: PackageEntry) -> Markup:

@@ -26,6 +26,8 @@ class Notice:
     kind: str
     title: str
     text: str = ""
+    href: str = ""
+    link: str = ""
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,19 @@ from markupsafe import Markup
 
 from console.links import page_url
 from console.views.catalog import package_card
-from console.views.description import Description, ProvidedKind
+from console.views.description import MAX_LISTED, Description, ProvidedKind
 from console.views.fit import Cluster, available_in, is_at_least
 from console.views.inputs import PackageEntry
+from console.views.kind_schema import KindSchema
 from console.views.parts import Badge, Button, Note, Tab, Tile, joined
 from olmctl.diff.risks import RiskGroup
 from olmctl.questions.operator_state import available_version, installed, text_at
 from olmkit.api.meta import Object
+from olmkit.fbc.schemas import GVK
 from olmkit.gocompat.versions import BadVersion, Version, parse_version
 
 CAPABILITIES = ("Basic Install", "Seamless Upgrades", "Full Lifecycle", "Deep Insights", "Auto Pilot")
+_GVK_KEYS = ("group", "version", "kind")
 _HINTS = 12
 """Versions that the page names if the one that is asked for is not there."""
 
@@ -124,6 +127,9 @@ class PackageView:
     permissions: tuple[PermissionRow, ...] | None = None
     """None if they are not known."""
     permissions_text: str = ""
+    asked_kind: str = ""
+    """The kind whose fields are shown, as `<group>/<kind>`."""
+    schema: KindSchema | None = None
 
 
 @dataclass(frozen=True)
@@ -145,6 +151,8 @@ class PackageInput:
     notes: tuple[Note, ...] = ()
     permissions: tuple[PermissionRow, ...] | None = None
     permissions_text: str = ""
+    asked_kind: str = ""
+    schema: KindSchema | None = None
 
 
 class NoSuchVersion(Exception):
@@ -161,6 +169,7 @@ def package_view(given: PackageInput) -> PackageView:
     channels = _channel_names(entry, given.document)
     default = text_at(entry.obj, "spec", "defaultChannel") or text_at(given.document, "defaultChannel")
     capability = described.capability or text_at(entry.summary, "capability")
+    kinds = provided_kinds(described, given.document, chosen.bundle)
     shown = tuple(each for each in rows if not given.channel or given.channel in each.channels)
     return PackageView(
         name=entry.name,
@@ -170,7 +179,7 @@ def package_view(given: PackageInput) -> PackageView:
         provider=described.provider or text_at(entry.summary, "provider"),
         tile=card.tile,
         badges=card.badges or (Badge("", "Not installed"),),
-        tabs=_tabs(given, len(rows), len(described.kinds)),
+        tabs=_tabs(given, len(rows), len(kinds)),
         tab=given.tab,
         version=chosen,
         versions=shown,
@@ -182,7 +191,7 @@ def package_view(given: PackageInput) -> PackageView:
         capability=_capability(capability),
         available_in=available_in(described.install_modes),
         requirements=tuple(requirements(described, document_bundle, given.cluster)),
-        kinds=described.kinds,
+        kinds=kinds,
         operators=tuple(_operators(given.operators, given.ns)),
         install=_install(given, chosen),
         command=f"olm install {entry.name}" + (f" --version {chosen.version}" if given.version else ""),
@@ -191,6 +200,8 @@ def package_view(given: PackageInput) -> PackageView:
         created=described.created[:10],
         permissions=given.permissions,
         permissions_text=given.permissions_text,
+        asked_kind=given.asked_kind,
+        schema=given.schema,
     )
 
 
@@ -339,6 +350,18 @@ def chosen_version(rows: Sequence[VersionRow], entry: PackageEntry, channel: str
 
 def _bundle(document: Object, name: str) -> Object:
     return next((each for each in document.get("bundles") or () if text_at(each, "name") == name), {})
+
+
+def provided_kinds(described: Description, document: Object, bundle: str) -> tuple[ProvidedKind, ...]:
+    """The kinds that a bundle provides: those that its publisher describes, and those that its properties name."""
+    known = {(each.group, each.kind) for each in described.kinds}
+    found = {}
+    for each in _bundle(document, bundle).get("properties") or ():
+        value = each.get("value") if text_at(each, "type") == GVK else None
+        group, version, kind = (text_at(value, key) if isinstance(value, Mapping) else "" for key in _GVK_KEYS)
+        if kind and (group, kind) not in known:
+            found[group, kind] = ProvidedKind(group, version, kind, kind, "", False, ())
+    return (*described.kinds, *list(found.values())[:MAX_LISTED])
 
 
 def _channel_names(entry: PackageEntry, document: Object) -> list[str]:

@@ -65,8 +65,7 @@ async def test_from_the_catalog_to_an_instance_and_an_upgrade(stage: Stage, cata
         assert command in words(review), words(review)
     made = await browser.post(path, fields(review))
     assert made.headers["Location"] == f"/operators/{PACKAGE}"
-    stage.patch_operator(PACKAGE, {"approval": "Automatic"})
-    stage.ready_operator(PACKAGE, "0.1.0")
+    stage.ready_operator(PACKAGE, "0.1.0")  # without another approval: the review was one
 
     await look_at_what_is_installed(browser, catalog)
     assert "Greeting hello.example.com/v1alpha1, from hello-operator" in words(await browser.get("/instances"))
@@ -116,6 +115,7 @@ async def look_at_the_catalog(browser: Browser, catalog: str) -> None:
         ("/permissions", ("What 0.2.0 may do on your cluster",)),
         ("/requirements", ("What 0.2.0 needs",)),
         ("/apis", ("Instance types",)),
+        ("/apis?kind=hello.example.com%2FGreeting", ("Fields", "spec object", "message text")),
     ):
         page = await browser.get(f"/catalog/{catalog}/{PACKAGE}{tab}")
         assert page.status == 200

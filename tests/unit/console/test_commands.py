@@ -22,7 +22,7 @@ from console.commands import (
     refresh,
     uninstall,
 )
-from console.forms.operator_form import read
+from console.forms.operator_form import approved, read
 from olmkit.api.meta import Kind
 
 LABEL = "olm.operatorframework.io/metadata.name"
@@ -60,6 +60,11 @@ OLM = [
         operator(catalogSelector={"matchLabels": {LABEL: "c"}}), "olm install p --catalog c", id="one catalog"
     ),
     pytest.param(operator(approval="Manual"), "olm install p --approval Manual", id="approval"),
+    pytest.param(
+        approved(operator(approval="Manual"), "1.2.0"),
+        "olm install p --approval Manual\nolm approve p --version 1.2.0",
+        id="a version that was reviewed",
+    ),
     pytest.param(operator(install={"namespace": "x"}), "", id="a field that olm install has no option for"),
     pytest.param(operator(catalogSelector={"matchLabels": {"a": "b"}}), "", id="other labels"),
 ]

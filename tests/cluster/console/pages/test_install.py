@@ -99,8 +99,10 @@ async def test_an_operator_is_installed_from_the_form(offered: Cluster, admin: B
         "install": {"namespace": "databases", "deletionPolicy": "KeepCRDs", "serviceAccount": {"name": "installer"}},
     }
     assert [each["manager"] for each in found["metadata"]["managedFields"]] == ["olm-console"]
+    assert "annotations" not in found["metadata"]  # the newest version was not known: nothing was approved
     page = await admin.get(PATH)
     assert "Operator database-operator manages it." in words(page)
+    assert 'href="/operators/database-operator"' in page.text
     taken = await admin.post(f"{PATH}/review", fields(page))
     assert "an Operator of this name exists already" in words(taken)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from console.views.description import Description
+from console.views.description import Description, ProvidedKind
 from console.views.fit import Cluster
 from console.views.package import (
     NoSuchVersion,
@@ -65,6 +65,17 @@ def _view(**given: Any) -> PackageView:
             }
         )
     )
+
+
+def test_kinds_that_no_publisher_describes_are_those_of_the_properties() -> None:
+    described = Description(kinds=(ProvidedKind("a.io", "v1", "A", "An A", "", False, ()),))
+    values: list[Any] = [{"group": "a.io", "version": "v2", "kind": "A"}, {"group": "b.io", "version": "v1", "kind": "B"}, "x", {}]
+    properties = [*({"type": "olm.gvk", "value": each} for each in values), {"type": "other", "value": values[1]}]
+    bundle = {"name": "etcd.v1.1.0", "version": "1.1.0", "properties": properties}
+
+    view = _view(described=described, document={**DOCUMENT, "bundles": [bundle]})
+    assert [(each.kind, each.title) for each in view.kinds] == [("A", "An A"), ("B", "B")]
+    assert next(each.count for each in view.tabs if each.text == "Instance types") == "2"
 
 
 def test_versions_have_the_day_on_which_they_were_made_and_channels_their_heads() -> None:
