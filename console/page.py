@@ -140,7 +140,9 @@ class Page:
     """A template of console/templates with the value that it shows.
 
     `section` is the entry of the main menu that is marked. `scripts` are the modules of console/static that the page needs beside
-    those of each page.
+    those of each page. `again_seconds`: a page that is live is rendered again after this time, because it waits for what no watch
+    tells of; 0 for not at all. `follows` is the path of a live page whose changes this one, which is no live page itself, rests
+    on.
     """
 
     template: str
@@ -149,6 +151,8 @@ class Page:
     section: str = ""
     status: int = 200
     scripts: tuple[str, ...] = ()
+    again_seconds: float = 0.0
+    follows: str = ""
 
 
 @dataclass(frozen=True)

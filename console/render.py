@@ -38,8 +38,8 @@ REPLACEMENT = "\ufffd"
 class Frame:
     """The values around each page. `user` is None before the login, `namespaces` if they may not be listed.
 
-    `csrf` goes into each form. `is_live`: the page follows the cluster. `refresh_seconds` is for browsers without JavaScript,
-    0 for none.
+    `csrf` goes into each form. `is_live`: the page follows the cluster, or the page `follows`. `refresh_seconds` is for browsers
+    without JavaScript, 0 for none.
     """
 
     title: str = ""
@@ -52,6 +52,7 @@ class Frame:
     flash: str = ""
     flash_kind: str = "ok"
     is_live: bool = False
+    follows: str = ""
     refresh_seconds: int = 0
     can_log_out: bool = False
     scripts: tuple[str, ...] = ()
@@ -72,6 +73,7 @@ class Rendered:
     parts: Parts
     digests: Mapping[str, bytes]
     state: str
+    again_seconds: float = 0.0
 
 
 @dataclass
@@ -118,7 +120,7 @@ class Renderer:
         digests = rendering.parts.digests()
         state = state_of(digests)
         html = rendering.parts.whole(text).replace(_STATE_PLACE, state)
-        return Rendered(html, rendering.parts, digests, state)
+        return Rendered(html, rendering.parts, digests, state, page.again_seconds)
 
 
 @contextmanager

@@ -17,6 +17,8 @@ class Watch:
     """Objects of a kind: all, those of a namespace, one by its name, or those with labels.
 
     `is_signal`: a change wakes the page, which reads the objects itself; only their names are kept, however many they are.
+    `field_selector` selects some of these. A page whose watch `is_optional` is live without it, for a user who may not watch
+    these objects, or who has many pages open.
     """
 
     kind: Kind
@@ -24,6 +26,8 @@ class Watch:
     name: str | None = None
     label_selector: str | None = None
     is_signal: bool = False
+    field_selector: str | None = None
+    is_optional: bool = False
 
 
 Handler: TypeAlias = Callable[[PageRequest], Awaitable[Answer]]

@@ -314,6 +314,8 @@ class ConsoleServer:
                 body=answer.body, status=answer.status, headers={**kept, "Content-Type": answer.content_type}
             )
         named = replace(frame, title=answer.title, section=answer.section, scripts=answer.scripts)
+        if answer.follows:
+            named = replace(named, is_live=True, follows=answer.follows)
         rendered = self._renderer.page(answer, named)
         response = web.Response(text=rendered.html, status=answer.status, content_type="text/html", charset="utf-8")
         if frame.flash:

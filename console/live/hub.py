@@ -125,11 +125,12 @@ class _Followed:
             watch.kind,
             namespace=watch.namespace,
             label_selector=watch.label_selector,
-            field_selector=f"metadata.name={watch.name}" if watch.name else None,
+            field_selector=watch.field_selector or (f"metadata.name={watch.name}" if watch.name else None),
             metadata_only=watch.is_signal,
             transform=name_alone if watch.is_signal else pack,
             absent_is_empty=True,
         )
+        self.is_optional = watch.is_optional
         self.pages: set[LivePage] = set()
         self.task = asyncio.create_task(self.informer.run(), name=f"console informer {watch.kind.plural}")
         self.informer.subscribe(self._mark)
@@ -216,10 +217,22 @@ class Hub:
         if found is None:
             if len(self._followed) >= MAX_WATCHES:
                 self._collect(float("inf"))
+            if len(self._followed) >= MAX_WATCHES and not watch.is_optional:
+                self._make_room()
             if len(self._followed) >= MAX_WATCHES:
                 return None
             found = self._followed[watch] = _Followed(self._client, watch)
         return found
+
+    def _make_room(self) -> None:
+        """End one informer that its pages do without."""
+        for watch, followed in self._followed.items():
+            if followed.is_optional:
+                for page in followed.pages:
+                    page.leave_out(followed)
+                followed.end()
+                del self._followed[watch]
+                return
 
     async def _collect_later(self) -> None:
         await asyncio.sleep(KEPT_SECONDS)
@@ -262,6 +275,8 @@ class LivePage:
         self._marked_at = 0.0
         self._new: dict[Stream, str] = {}
         """The streams that have no message yet, with the state that their tabs have."""
+        self._again: asyncio.TimerHandle | None = None
+        """Marks the page when something that it waits for may be there."""
         self._is_over = False
         self._is_cut = False
         self._stale_since: float | None = None
@@ -271,6 +286,15 @@ class LivePage:
         self._followed = followed
         for each in followed:
             each.pages.add(self)
+
+    def leave_out(self, followed: _Followed) -> None:
+        """The page does without an informer."""
+        self._followed = [each for each in self._followed if each is not followed]
+
+    @property
+    def _required(self) -> list[_Followed]:
+        """The informers without which the page is not live."""
+        return [each for each in self._followed if not each.is_optional]
 
     def mark(self, at: float) -> None:
         """The page may differ since this time."""
@@ -309,12 +333,13 @@ class LivePage:
                 await asyncio.sleep(min(time.monotonic() - began, MAX_PAUSE_SECONDS))
         finally:
             checking.cancel()
+            self._come_back(0)
 
     async def _sync(self) -> None:
         """Wait for the objects, for a while: a page that is rendered without them asks the API server itself."""
         try:
             async with asyncio.timeout(SYNC_SECONDS):
-                for each in self._followed:
+                for each in self._required:
                     await each.informer.fresh.wait()
         except TimeoutError:
             pass
@@ -335,7 +360,15 @@ class LivePage:
             self._send_all(CUT)
         else:
             self._publish(rendered)
+            self._come_back(rendered.again_seconds)
             metrics.UPDATE_SECONDS.observe(time.monotonic() - since)
+
+    def _come_back(self, seconds: float) -> None:
+        """Render the page again after a while, 0 for not at all: it waits for something that no watch tells of."""
+        if self._again is not None:
+            self._again.cancel()
+        loop = asyncio.get_running_loop()
+        self._again = loop.call_later(seconds, lambda: self.mark(time.monotonic())) if seconds else None
 
     def _publish(self, rendered: Rendered) -> None:
         """Each tab gets what it lacks. Tabs that have the same get the same message."""
@@ -364,7 +397,7 @@ class LivePage:
         while True:
             await asyncio.sleep(1.0)
             now = time.monotonic()
-            if not any(each.informer.stale for each in self._followed):
+            if not any(each.informer.stale for each in self._required):
                 self._stale_since = None
             elif self._stale_since is None:
                 self._stale_since = now

@@ -6,6 +6,7 @@ somebody changed meanwhile is overwritten.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from console import commands
@@ -13,8 +14,8 @@ from console.access import Ask
 from console.commands import Command
 from console.forms.changes import apply_body, own_members
 from console.page import FIELD_MANAGER, Answer, BadInput, Page, PageRequest, Redirect
-from console.pages.previews import Preview, install_preview, upgrade_preview
-from console.routes import Route
+from console.pages.previews import AGAIN_SECONDS, Preview, install_preview, upgrade_preview
+from console.routes import Route, Watch
 from console.views.changes import Button, ChangeView, Notice, Section
 from olmctl.questions.errors import QuestionError
 from olmctl.questions.operator_state import (
@@ -28,7 +29,7 @@ from olmctl.questions.operator_state import (
 )
 from olmctl.questions.removal import CASCADE, Removal, removal_of
 from olmctl.questions.upgrade import check_changes
-from olmkit.api import operators
+from olmkit.api import bundledeployments, operators
 from olmkit.api.meta import Object, unchanged_precondition
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
 from olmkit.errors import Conflict, Invalid
@@ -146,7 +147,7 @@ async def _approval(request: PageRequest, found: Object, version: str, *, is_wai
         agreement="" if preview.is_known else "I approve it without having seen what changes.",
         others=_not_this(found, name, version, button),
     )
-    return _page(view)
+    return replace(_page(view), again_seconds=AGAIN_SECONDS if preview.is_pending else 0.0)
 
 
 async def _preview(request: PageRequest, found: Object, version: str) -> Preview:
@@ -392,9 +393,14 @@ async def uninstall(request: PageRequest) -> Answer:
     return Redirect(f"/operators/{name}", f"Operator {name} is being uninstalled.")
 
 
+def _watches(request: PageRequest) -> tuple[Watch, ...]:
+    name = request.path["name"]
+    return Watch(operators.KIND, name=name), Watch(bundledeployments.KIND, name=name)
+
+
 _PATH: Final = "/operators/{name}"
 ROUTES = (
-    Route("GET", f"{_PATH}/upgrade", upgrade),
+    Route("GET", f"{_PATH}/upgrade", upgrade, _watches, refresh_without_js=False),
     Route("POST", f"{_PATH}/approve", approve),
     Route("GET", f"{_PATH}/exclude", ask_exclude),
     Route("POST", f"{_PATH}/exclude", exclude),

@@ -5,6 +5,7 @@ Nothing is written before the review was shown, and the API server checks the Op
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -20,18 +21,21 @@ from console.page import FIELD_MANAGER, Answer, Page, PageRequest, Redirect
 from console.pages.offers import Offer, preview, read_offer
 from console.pages.previews import install_preview
 from console.pages.saving import save
-from console.routes import Route
+from console.routes import Route, Watch
 from console.views.changes import Button, ChangeView, Notice, Section
-from console.views.install import OperatorFormView
+from console.views.install import BasisView, InstallPreview, OperatorFormView
 from olmctl.questions.install import operator_name
 from olmctl.questions.operator_state import is_terminating, text_at
 from olmctl.questions.packages import installed_packages
-from olmkit.api import operators
+from olmkit.api import catalogs, operators
 from olmkit.api.meta import Object, apply_precondition
 from olmkit.errors import ApiError, Conflict, Forbidden, Invalid
 
 CATALOG, OPERATORS = "Catalog", "Operators"
 AGREEMENT: Final = "Install without preview"
+FORM_SECONDS: Final = 1.0
+"""The time that the form waits for catalogd to read a bundle. With JavaScript it asks again."""
+_SCRIPTS: Final = ("form.js", "preview.js")
 _KIND: Final = operators.KIND
 
 
@@ -52,7 +56,7 @@ async def _offer(request: PageRequest, texts: Mapping[str, str]) -> Offer:
 
 
 async def show(request: PageRequest) -> Answer:
-    """The form."""
+    """The form, as the URL or a form fills it in, with what it would install. Says nothing about fields that are wrong."""
     texts = _texts(request)
     if texts.get("version") and "follow" not in texts:
         texts["follow"] = operator_form.PINNED
@@ -71,8 +75,8 @@ async def _form_page(
 ) -> Page:
     known = operator_form.texts_of(_before(offer.package))
     shown = {**known, **texts}
-    operator = operator_form.read(shown, _before(offer.package)).operator
-    notices = await _managers(request, offer.package)
+    read = operator_form.read(shown, _before(offer.package))
+    notices, installs = await asyncio.gather(_managers(request, offer.package), _installs(request, offer, read))
     if offer.problem:
         notices += (Notice("info", "Some of this is not known.", offer.problem),)
     view = OperatorFormView(
@@ -91,10 +95,50 @@ async def _form_page(
         True,
         Button("Review"),
         notices,
-        install_commands(operator),
+        install_commands(read.operator),
         (("sent", "1"),),
+        preview=installs,
+        preview_path=f"/catalog/{offer.catalog}/{offer.package}/install/preview",
     )
-    return Page("install.html", view, f"Install {offer.package}", CATALOG, status=status, scripts=("form.js",))
+    title = f"Install {offer.package}"
+    follows = _basis_path(offer)
+    return Page("install.html", view, title, CATALOG, status=status, scripts=_SCRIPTS, follows=follows)
+
+
+def _basis_path(offer: Offer) -> str:
+    return page_url("catalog", offer.catalog, offer.package, "install", "basis")
+
+
+async def _installs(request: PageRequest, offer: Offer, read: Read) -> InstallPreview:
+    """The bundles that the form would install, and the objects of the chosen version, as far as they are known at once."""
+    installed = await _installed(request)
+    version = _chosen_version(read, offer)
+    section, found = await asyncio.gather(
+        preview(request.session, offer, read.operator, installed),
+        install_preview(request.session, offer.catalog, offer.package, version, FORM_SECONDS),
+    )
+    return InstallPreview(offer.package, version, section, found.counts, found.is_pending)
+
+
+async def basis(request: PageRequest) -> Answer:
+    """The page of what a preview rests on: the contents of the Catalogs, and what Operators have installed."""
+    listed, installed = await asyncio.gather(_catalogs(request), installed_packages(request.session))
+    facts = [(text_at(each, "metadata", "name"), text_at(each, "status", "contentDigest")) for each in listed]
+    rows = [
+        (text_at(each, "metadata", "name"), text_at(each, "status", "installed", "version"))
+        for group in installed.values()
+        for each in group
+    ]
+    view = BasisView(request.path["package"], tuple(sorted(facts)), tuple(sorted(rows)))
+    return Page("basis.html", view, f"What the preview of {view.package} rests on", CATALOG)
+
+
+async def _catalogs(request: PageRequest) -> list[Object]:
+    """The Catalogs; none if they may not be listed."""
+    try:
+        return (await request.session.client.list(catalogs.KIND))[0]
+    except ApiError:
+        return []
 
 
 def _all_fields(problems: Mapping[str, str]) -> dict[str, str]:
@@ -143,8 +187,11 @@ async def review(request: PageRequest) -> Answer:
             *((name, texts[name]) for name in operator_form.NAMES if name in texts),
         ),
         agreement="" if found.is_known else "I install it without having seen its permissions.",
+        review=f"/catalog/{offer.catalog}/{offer.package}/install/review",
+        is_pending=found.is_pending,
     )
-    return Page("change.html", view, f"Review {offer.package}", CATALOG)
+    scripts, follows = ("preview.js",), _basis_path(offer)
+    return Page("change.html", view, f"Review {offer.package}", CATALOG, scripts=scripts, follows=follows)
 
 
 def _summary(read: Read, offer: Offer) -> Section:
@@ -394,6 +441,8 @@ async def apply_edit(request: PageRequest) -> Answer:
 _INSTALL: Final = "/catalog/{catalog}/{package}/install"
 ROUTES = (
     Route("GET", _INSTALL, show),
+    Route("GET", f"{_INSTALL}/basis", basis, (Watch(operators.KIND), Watch(catalogs.KIND))),
+    Route("POST", f"{_INSTALL}/preview", show),
     Route("POST", f"{_INSTALL}/review", review),
     Route("POST", _INSTALL, create),
     Route("GET", "/operators/{name}/edit", edit),

@@ -12,6 +12,7 @@ from console.commands import delete as delete_command
 from console.forms.changes import editable
 from console.forms.yaml_text import dump
 from console.page import Answer, Page, PageRequest, Raw, Redirect
+from console.pages.events import events_about
 from console.pages.instance_reader import Children, read_children, read_events
 from console.pages.instances import SECTION, kind_name
 from console.pages.kind_reader import Publisher, known_kind, publisher_of, served_kind
@@ -118,7 +119,7 @@ def _followed(request: PageRequest) -> tuple[Watch, ...]:
     namespace, name = place_of(request)
     if kind is None or kind.namespaced != (namespace is not None):
         return ()
-    return (Watch(kind, namespace, name),)
+    return Watch(kind, namespace, name), events_about(name, namespace)
 
 
 async def ask_delete(request: PageRequest) -> Answer:

@@ -23,6 +23,7 @@ from olmkit.fbc.bundle_summary import SCHEMAS
 
 SECONDS: Final = 3.0
 """The time that a page waits for catalogd to read a bundle."""
+PENDING: Final = "catalogd reads the bundle for it. It is shown here in a moment."
 _CLUSTER: Final = "This is the definition of the cluster, which may be of another version."
 
 
@@ -59,7 +60,7 @@ async def _of_summary(
                 return None, f"Its fields are not known: {entry.catalog} has no bundle of version {version}."
             summary = await bundle_summary(session, bundle)
     except TimeoutError:
-        return None, "catalogd reads the bundle for its fields. Load the page again in a moment."
+        return None, PENDING
     except (ApiError, OlmError, QuestionError) as error:
         return None, f"Its fields are not known: {error}"
     for definition in summary.definitions().values():

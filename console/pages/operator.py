@@ -13,6 +13,7 @@ from console.access import Ask
 from console.graph_layout import MAX_ROWS, layout
 from console.graph_svg import svg
 from console.page import Answer, NotThere, Page, PageRequest
+from console.pages.events import EVENT, events_about
 from console.pages.operators import install_modes
 from console.pages.setup_help import on_suite
 from console.routes import Handler, Route, Watch
@@ -37,11 +38,10 @@ from olmctl.questions.required_operators import RequiredOperators
 from olmctl.questions.tree import tree
 from olmctl.questions.why import trace
 from olmkit.api import bundledeployments, bundles, operators
-from olmkit.api.meta import Kind, Object
+from olmkit.api.meta import Object
 from olmkit.errors import ApiError, NotFound, OlmError
 from operator_controller.resolve.explain.spec_hints import similar_names
 
-EVENT = Kind("", "v1", "Event", "events", namespaced=True)
 TRACE_LENGTH = 256 * 1024
 """Characters of the last resolution that are shown."""
 
@@ -204,7 +204,7 @@ async def _why(request: PageRequest, given: OperatorInput) -> OperatorInput:
 
 def _watches(request: PageRequest) -> tuple[Watch, ...]:
     name = request.path["name"]
-    return Watch(operators.KIND, name=name), Watch(bundledeployments.KIND, name=name)
+    return Watch(operators.KIND, name=name), Watch(bundledeployments.KIND, name=name), events_about(name)
 
 
 _PATH = "/operators/{name}"

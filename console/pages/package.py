@@ -12,7 +12,8 @@ from console.access import Ask
 from console.markdown import MAX_TEXT_LENGTH, render
 from console.page import Answer, BadInput, NotThere, Page, PageRequest
 from console.pages.cluster import read_cluster
-from console.pages.kind_schemas import read_kind_schema
+from console.pages.kind_schemas import PENDING, read_kind_schema
+from console.pages.previews import AGAIN_SECONDS
 from console.pages.setup_help import on_suite
 from console.routes import Handler, Route, Watch
 from console.views.description import Description, ProvidedKind, description
@@ -72,16 +73,13 @@ async def _page(request: PageRequest, name: str) -> Answer:
         package_objects(session, package),
         request.access.may(Ask("create", operators.KIND)),
     )
-    (entry, problem), document, notes = await _read(request, entry)
+    (entry, problem), document = await _read(request, entry)
     channel, version = request.query.one("channel"), request.query.one("version")
     own = with_left(installed, left).get(package, [])
     try:
         chosen = chosen_version(version_rows(entry, document, own), entry, channel, version)
         described, problem = await described_bundle(request, entry, chosen.bundle, problem)
-        about = await _about(described, entry)
-        rows, text = (
-            (None, "") if name not in ("", "permissions") else await _permissions(request, entry, chosen.version)
-        )
+        rows, text = await _permissions(request, name, entry, chosen.version)
         given = PackageInput(
             entry,
             document,
@@ -94,8 +92,8 @@ async def _page(request: PageRequest, name: str) -> Answer:
             version,
             request.namespace or "",
             "" if verdict else verdict.reason,
-            about,
-            (*notes, *([Note("warn", "The catalog cannot be read.", problem, "alert")] if problem else [])),
+            await _about(described, entry),
+            (Note("warn", "The catalog cannot be read.", problem, "alert"),) if problem else (),
             rows,
             text,
             *await _schema(request, name, entry, chosen, provided_kinds(described, document, chosen.bundle)),
@@ -103,17 +101,18 @@ async def _page(request: PageRequest, name: str) -> Answer:
         value = package_view(given)
     except NoSuchVersion as error:
         raise NotThere(f"{error}.") from error
-    return Page(TEMPLATE, value, value.title, "Catalog")
+    is_pending = PENDING in (value.permissions_text, value.schema and value.schema.problem)
+    return Page(TEMPLATE, value, value.title, "Catalog", again_seconds=AGAIN_SECONDS if is_pending else 0.0)
 
 
-async def _read(request: PageRequest, entry: PackageEntry) -> tuple[tuple[PackageEntry, str], Object, tuple[Note, ...]]:
+async def _read(request: PageRequest, entry: PackageEntry) -> tuple[tuple[PackageEntry, str], Object]:
     """The package with its summary, and its resolution document; {} if catalogd cannot be read."""
     summary = await with_summary(request.session, entry)
     try:
         found = await read_catalog(request.session, entry.catalog, "api/v1/resolution", {"package": entry.name})
     except CatalogReadError:
-        return summary, {}, ()
-    return summary, found, ()
+        return summary, {}
+    return summary, found
 
 
 async def described_bundle(
@@ -131,14 +130,17 @@ async def described_bundle(
 
 
 async def _permissions(
-    request: PageRequest, entry: PackageEntry, version: str
+    request: PageRequest, tab_name: str, entry: PackageEntry, version: str
 ) -> tuple[tuple[PermissionRow, ...] | None, str]:
-    """The permissions of a version, from the summary of its bundle; or None, and why they are not known."""
+    """The permissions of a version, from the summary of its bundle; or None, and why they are not known, "" if its tab does not
+    show them."""
+    if tab_name not in ("", "permissions"):
+        return None, ""
     try:
         async with asyncio.timeout(SUMMARY_SECONDS):
             found = await package_contents(request.session, entry, version)
     except TimeoutError:
-        return None, "catalogd reads the bundle for it. Load the page again in a moment."
+        return None, PENDING
     except (ApiError, OlmError, QuestionError, CatalogReadError) as error:
         return None, f"It is not known: {error}"
     return permission_rows(found.contents.risks), found.note

@@ -27,7 +27,12 @@ from olmkit.errors import ApiError, Forbidden, OlmError
 SECONDS: Final = 8.0
 """A summary that takes longer is asked for again by the next look at the page."""
 MAX_LINES: Final = 300
+MAX_COUNTS: Final = 5
+"""Kinds whose objects are counted on the form."""
 NOT_THERE: Final = "Permissions and CustomResourceDefinitions of this version are not known yet."
+PENDING: Final = "No preview is there yet."
+AGAIN_SECONDS: Final = 3.0
+"""The time after which a page that waits for a preview is made again."""
 _WORDS: Final = {
     Risk.CONTROL: "Can take control of the cluster",
     Risk.WRITES: "Changes the whole cluster",
@@ -44,21 +49,37 @@ class Preview:
     sections: tuple[Section, ...] = ()
     notices: tuple[Notice, ...] = ()
     is_known: bool = False
+    is_pending: bool = False
+    """True if it is being made."""
+    counts: tuple[str, ...] = ()
+    """The numbers of objects by kind, the most first."""
 
 
-async def install_preview(session: Session, catalog: str, package: str, version: str) -> Preview:
-    """The contents of a version of a package."""
+async def install_preview(
+    session: Session, catalog: str, package: str, version: str, seconds: float = SECONDS
+) -> Preview:
+    """The contents of a version of a package; `seconds` is the time to wait for them."""
     if not version:
         return Preview(notices=(Notice("info", "No preview is there.", NOT_THERE),))
     entries = await offered_entries(session, package)
     entry = next((each for each in entries if each.catalog == catalog), None)
     if entry is None:
         return Preview(notices=(Notice("info", "No preview is there.", NOT_THERE),))
-    found = await _known(package_contents(session, entry, version))
+    found = await _known(package_contents(session, entry, version), seconds)
     if isinstance(found, Notice):
-        return Preview(notices=(found,))
+        return Preview(notices=(found,), is_pending=found.title == PENDING)
     notes = (Notice("warn", "The image was not read.", found.note),) if found.note else ()
-    return Preview(tuple(_contents(found.contents)), (*_warning(found.contents.risks), *notes), is_known=True)
+    notices = (*_warning(found.contents.risks), *notes)
+    return Preview(tuple(_contents(found.contents)), notices, is_known=True, counts=_counts(found.contents))
+
+
+def _counts(found: BundleContents) -> tuple[str, ...]:
+    ordered = sorted(found.objects.items(), key=lambda each: (-each[1], each[0]))
+    rest = sum(number for _, number in ordered[MAX_COUNTS:])
+    return (
+        *(f"{number} {kind.partition('.')[0]}" for kind, number in ordered[:MAX_COUNTS]),
+        *([f"{rest} more"] if rest else ()),
+    )
 
 
 async def upgrade_preview(session: Session, operator: Object, version: str) -> Preview:
@@ -67,19 +88,17 @@ async def upgrade_preview(session: Session, operator: Object, version: str) -> P
     reader = SummaryReader(session, package, catalog)
     found = await _known(difference(session, operator["metadata"]["name"], version, reader))
     if isinstance(found, Notice):
-        return Preview(notices=(found,))
+        return Preview(notices=(found,), is_pending=found.title == PENDING)
     notes = tuple(Notice("warn", "The image was not read.", each) for each in reader.notes)
     return Preview(tuple(_changes(found)), (*_upgrade_warnings(found), *notes), is_known=True)
 
 
-async def _known(question: Awaitable[T]) -> T | Notice:
+async def _known(question: Awaitable[T], seconds: float = SECONDS) -> T | Notice:
     """The answer of a question, or why there is none."""
     try:
-        return await asyncio.wait_for(question, SECONDS)
+        return await asyncio.wait_for(question, seconds)
     except TimeoutError:
-        return Notice(
-            "info", "No preview is there yet.", f"{NOT_THERE} The summary is being made: load this page again."
-        )
+        return Notice("info", PENDING, f"{NOT_THERE} The summary is being made: this page shows it when it is there.")
     except Forbidden as error:
         if error.status == 401:
             raise

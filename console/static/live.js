@@ -13,7 +13,9 @@ const mark = document.getElementById("live");
 const banner = document.getElementById("cut");
 const pauseButton = document.getElementById("live-pause");
 const held = new Map();
-let state = mark.dataset.state;
+// A page that only follows another one is told that this has changed.
+const isSignal = "signal" in mark.dataset;
+let state = isSignal ? "" : mark.dataset.state;
 let source = null;
 let delay = FIRST_DELAY;
 let timer = 0;
@@ -57,6 +59,19 @@ function morph(id, html) {
   Idiomorph.morph(old, fresh, { ignoreActiveValue: true, callbacks });
   const after = document.getElementById(id)?.dataset.say;
   if (after && after !== before) say(after);
+}
+
+// Morphs the parts with these ids as they are in the HTML of another answer for this page.
+export function morphFrom(html, ids) {
+  const box = document.createElement("template");
+  box.innerHTML = policy.createHTML(html);
+  requestAnimationFrame(() => {
+    for (const id of ids) {
+      const fresh = box.content.getElementById(id);
+      if (fresh) morph(id, fresh.outerHTML);
+    }
+    tick();
+  });
 }
 
 function apply(parts) {
@@ -114,9 +129,11 @@ function open() {
   on("live", alive);
   on("cut", cut);
   on("parts", (message) => {
+    const isFirst = state === "";
     state = message.state;
     alive();
-    apply(message.parts);
+    if (!isSignal) apply(message.parts);
+    else if (!isFirst) document.dispatchEvent(new Event("cluster-changed"));
   });
   on("login", () => location.assign(`/login?${new URLSearchParams({ back: location.pathname + location.search })}`));
   on("reload", () => {

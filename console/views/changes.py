@@ -63,3 +63,7 @@ class ChangeView:
     problem: str = ""
     others: tuple[Button, ...] = field(default=())
     """More buttons of the same form."""
+    review: str = ""
+    """The path that the form is sent to for this page again, when what it rests on has changed; "" for never."""
+    is_pending: bool = False
+    """True if the preview is being made: the page asks for itself again in a moment."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from console.commands import Command
 from console.forms.operator_form import Mode
-from console.views.changes import Button, Notice
+from console.views.changes import Button, Notice, Section
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,27 @@ class ChannelOffer:
     name: str
     versions: tuple[str, ...]
     is_default: bool
+
+
+@dataclass(frozen=True)
+class InstallPreview:
+    """The things that a form would install: the bundles, and the numbers of objects of the chosen version."""
+
+    package: str
+    version: str
+    section: Section
+    counts: tuple[str, ...] = ()
+    is_pending: bool = False
+    """True if catalogd reads the bundle for the numbers."""
+
+
+@dataclass(frozen=True)
+class BasisView:
+    """The facts that a preview rests on: catalogs with the digests of their contents, Operators with what they have installed."""
+
+    package: str
+    catalogs: tuple[tuple[str, str], ...]
+    operators: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -42,6 +63,8 @@ class OperatorFormView:
     notices: tuple[Notice, ...] = ()
     commands: tuple[Command, ...] = ()
     hidden: tuple[tuple[str, str], ...] = ()
+    preview: InstallPreview | None = None
+    preview_path: str = ""
 
     @property
     def wrong(self) -> tuple[tuple[str, str], ...]:

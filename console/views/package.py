@@ -165,12 +165,10 @@ def package_view(given: PackageInput) -> PackageView:
     rows = version_rows(entry, given.document, given.operators, given.ns)
     chosen = chosen_version(rows, entry, given.channel, given.version)
     card = package_card(entry, given.operators, given.ns)
-    document_bundle = _bundle(given.document, chosen.bundle)
     channels = _channel_names(entry, given.document)
     default = text_at(entry.obj, "spec", "defaultChannel") or text_at(given.document, "defaultChannel")
     capability = described.capability or text_at(entry.summary, "capability")
     kinds = provided_kinds(described, given.document, chosen.bundle)
-    shown = tuple(each for each in rows if not given.channel or given.channel in each.channels)
     return PackageView(
         name=entry.name,
         catalog=entry.catalog,
@@ -182,7 +180,7 @@ def package_view(given: PackageInput) -> PackageView:
         tabs=_tabs(given, len(rows), len(kinds)),
         tab=given.tab,
         version=chosen,
-        versions=shown,
+        versions=tuple(each for each in rows if not given.channel or given.channel in each.channels),
         channels=_marked(channels, default, rows),
         channel=given.channel,
         default_channel=default,
@@ -190,19 +188,23 @@ def package_view(given: PackageInput) -> PackageView:
         described=described,
         capability=_capability(capability),
         available_in=available_in(described.install_modes),
-        requirements=tuple(requirements(described, document_bundle, given.cluster)),
+        requirements=tuple(requirements(described, _bundle(given.document, chosen.bundle), given.cluster)),
         kinds=kinds,
         operators=tuple(_operators(given.operators, given.ns)),
         install=_install(given, chosen),
         command=f"olm install {entry.name}" + (f" --version {chosen.version}" if given.version else ""),
         notes=(*given.notes, *_notes(given, chosen)),
-        others=tuple((each, page_url("catalog", each, entry.name, ns=given.ns)) for each in given.others),
+        others=_others(given),
         created=described.created[:10],
         permissions=given.permissions,
         permissions_text=given.permissions_text,
         asked_kind=given.asked_kind,
         schema=given.schema,
     )
+
+
+def _others(given: PackageInput) -> tuple[tuple[str, str], ...]:
+    return tuple((each, page_url("catalog", each, given.entry.name, ns=given.ns)) for each in given.others)
 
 
 def _marked(channels: Sequence[str], default: str, rows: Sequence[VersionRow]) -> tuple[tuple[str, str], ...]:

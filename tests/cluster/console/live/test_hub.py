@@ -155,3 +155,72 @@ async def test_a_watch_that_only_wakes_a_page_keeps_no_content(
         "uid",
         "resourceVersion",
     }
+
+
+@pytest.mark.usefixtures("maps")
+async def test_a_page_is_live_without_what_a_user_may_not_watch(
+    cluster: Cluster, client: Client, accounts: Accounts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "STALE_SECONDS", 0.2)
+
+    def watches(request: PageRequest) -> tuple[Watch, ...]:
+        return *watched(request), Watch(CONFIG_MAP, "kube-system", is_signal=True, is_optional=True)
+
+    routes = (Route("GET", "/maps", show, watches),)
+    async with running_console(str(cluster.kubeconfig), routes=routes, templates=TEMPLATES) as browser:
+        path, state = await opened(browser, accounts)
+        async with browser.live(path, state) as events:
+            await following(events, "hello")
+            (opened_hub,) = browser.console._hubs.values()
+            (page,) = opened_hub._pages.values()
+            await asyncio.sleep(2.5)  # two looks at the freshness of the page
+            await client.patch(CONFIG_MAP, "m007", {"data": {"text": "second"}}, accounts.namespace)
+            async with asyncio.timeout(20):
+                name, _ = await anext(events)
+    assert (name, page._is_cut) == ("parts", False)
+
+
+@pytest.mark.usefixtures("maps")
+async def test_selected_objects_wake_a_page_and_give_way_to_those_that_it_needs(
+    cluster: Cluster, client: Client, accounts: Accounts
+) -> None:
+    def selected(request: PageRequest) -> tuple[Watch, ...]:
+        names = (f"metadata.name=m{number:03}" for number in range(hub.MAX_WATCHES))
+        return tuple(
+            Watch(CONFIG_MAP, request.namespace, field_selector=each, is_signal=True, is_optional=True)
+            for each in names
+        )
+
+    routes = (Route("GET", "/maps", show, watched), Route("GET", "/some", show, selected))
+    async with running_console(str(cluster.kubeconfig), routes=routes, templates=TEMPLATES) as browser:
+        path, state = await opened(browser, accounts)
+        some = path.replace("/maps", "/some")
+        async with browser.live(some, state_in((await browser.get(some)).text)) as events:
+            await following(events, "hello")
+            await client.patch(CONFIG_MAP, "m005", {"data": {"text": "second"}}, accounts.namespace)
+            assert "second" in str((await following(events, "parts"))["parts"])
+            async with browser.live(path, state) as others:
+                await following(others, "parts")
+                await client.patch(CONFIG_MAP, "m009", {"data": {"text": "third"}}, accounts.namespace)
+                assert "third" in str((await following(others, "parts"))["parts"])
+            (opened_hub,) = browser.console._hubs.values()
+            assert len(opened_hub._followed) == hub.MAX_WATCHES
+
+
+async def test_a_page_that_waits_is_rendered_again_without_a_change(cluster: Cluster, accounts: Accounts) -> None:
+    rendered: list[str] = []
+
+    async def waiting(request: PageRequest) -> Answer:
+        rendered.append("x")
+        is_there = len(rendered) > 3
+        value = (("m", "there" if is_there else "not yet"),)
+        return Page("maps.html", value, "Maps", again_seconds=0.0 if is_there else 0.1)
+
+    routes = (Route("GET", "/maps", waiting, watched),)
+    async with running_console(str(cluster.kubeconfig), routes=routes, templates=TEMPLATES) as browser:
+        path, state = await opened(browser, accounts)
+        async with browser.live(path, state) as events:
+            await following(events, "hello")
+            assert "there" in str((await following(events, "parts"))["parts"])
+            await asyncio.sleep(0.5)
+    assert len(rendered) == 4

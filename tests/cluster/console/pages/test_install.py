@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 
@@ -9,7 +10,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from tests.cluster.console.pages.conftest import Object, fields, logged_in, words
-from tests.console import Browser
+from tests.console import Browser, state_in
 
 KIND = "operator.operators.operatorframework.io"
 PATH = "/catalog/shop/database-operator/install"
@@ -125,3 +126,30 @@ async def test_who_may_not_sees_why_and_is_refused(offered: Cluster, admin: Brow
 @pytest.mark.parametrize("path", ["/catalog/shop/gone/install", "/catalog/gone/database-operator/install"])
 async def test_a_package_that_is_not_offered(admin: Browser, offered: Cluster, path: str) -> None:
     assert (await admin.get(path)).status == 404
+
+
+async def test_the_form_says_what_it_would_install_and_follows_what_that_rests_on(
+    offered: Cluster, admin: Browser
+) -> None:
+    page = await admin.get(PATH)
+    for text in ("This installs", "database-operator 1.1.0", "Not computed"):
+        assert text in words(page)
+    assert f'data-page="{PATH}/basis"' in page.text
+    assert "data-signal" in page.text
+    again = await admin.post(f"{PATH}/preview", {**fields(page), "follow": "pinned", "version": "1.0.0", "name": "A"})
+    assert (again.status, "database-operator 1.0.0" in words(again)) == (200, False)
+    assert "version: 1.0.0" in words(again), "the commands follow the form"
+    basis = await admin.get(f"{PATH}/basis")
+    assert f"shop sha256:{'0' * 64}" in words(basis)
+    patch = json.dumps({"status": {"contentDigest": "sha256:" + "1" * 64}})
+    async with admin.live(f"{PATH}/basis", state_in(basis.text)) as messages, asyncio.timeout(20):
+        assert (await anext(messages))[0] == "hello"
+        offered.kubectl("patch", CATALOG, "shop", "--subresource=status", "--type=merge", "-p", patch)
+        name, data = await anext(messages)
+    assert (name, "1" * 64 in str(data)) == ("parts", True)
+
+
+async def test_a_preview_is_asked_for_by_the_own_pages_alone(admin: Browser, offered: Cluster) -> None:
+    sent = fields(await admin.get(PATH))
+    foreign = await admin.post(f"{PATH}/preview", sent, headers={"Sec-Fetch-Site": "cross-site"})
+    assert foreign.status == 403

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 
@@ -9,7 +10,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from tests.cluster.console.pages.conftest import GROUP, KIND, Object, logged_in, words
-from tests.console import Browser
+from tests.console import Browser, state_in
 
 OPERATORS = "operators.operators.operatorframework.io"
 READY = {
@@ -169,3 +170,38 @@ async def test_the_suite_names_what_is_missing(kind: Cluster, admin: Browser) ->
 
     assert page.status == 200
     assert "operators.operators.operatorframework.io Established" in words(page)
+
+
+async def test_an_event_of_an_operator_reaches_its_open_page(operators: Cluster, admin: Browser) -> None:
+    path = "/operators/broken/events"
+    page = await admin.get(path)
+    uid = operators.kubectl("get", OPERATORS, "broken", "-o", "jsonpath={.metadata.uid}")
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "broken.1", "namespace": "default"},
+        "involvedObject": {"kind": "Operator", "name": "broken", "uid": uid},
+        "reason": "Unhealthy",
+        "message": "its pods <b>fell</b> over",
+        "type": "Warning",
+    }
+    async with admin.live(path, state_in(page.text)) as messages, asyncio.timeout(20):
+        assert (await anext(messages))[0] == "hello"
+        operators.api.request("POST", "/api/v1/namespaces/default/events", event)
+        name, data = await anext(messages)
+    operators.kubectl("delete", "event", "broken.1", "-n", "default")
+    assert (name, [each["id"] for each in data["parts"]]) == ("parts", ["events"])
+    assert "its pods &lt;b&gt;fell&lt;/b&gt; over" in data["parts"][0]["html"]
+
+
+async def test_the_review_of_an_upgrade_follows_what_waits(operators: Cluster, admin: Browser) -> None:
+    path = "/operators/waiting/upgrade"
+    page = await admin.get(path)
+    assert 'http-equiv="refresh"' not in page.text
+    patch = json.dumps({"status": {"available": {"version": "3.0.0", "message": "3.0.0 waits"}}})
+    async with admin.live(path, state_in(page.text)) as messages, asyncio.timeout(30):
+        assert (await anext(messages))[0] == "hello"
+        operators.kubectl("patch", OPERATORS, "waiting", "--subresource=status", "--type=merge", "-p", patch)
+        name, data = await anext(messages)
+    assert name == "parts"
+    assert "Approve 3.0.0" in str(data["parts"])
