@@ -35,6 +35,8 @@ class Row:
     missing: str
     is_newer: bool
     """True if it is newer than what runs."""
+    sources: tuple[str, ...] = ()
+    """The versions and ranges that can be upgraded to it, each with why."""
 
     @property
     def is_far(self) -> bool:
@@ -150,7 +152,7 @@ def _end(order: list[str], running: set[str], limit: int) -> int:
 
 
 def _rows(shown: Iterable[str], drawn: Drawing, versions: Mapping[str, str]) -> Iterable[Row]:
-    running = _running(drawn)
+    running, sources = _running(drawn), _sources(drawn, versions)
     is_newer = bool(running)
     for name in shown:
         found = [(channel.name, node) for channel in drawn.channels for node in channel.nodes if node.name == name]
@@ -166,7 +168,20 @@ def _rows(shown: Iterable[str], drawn: Drawing, versions: Mapping[str, str]) -> 
             any(node.is_deprecated for _, node in found),
             "" if offered else next(node.missing for _, node in found),
             is_newer,
+            tuple(sources.get(name, ())),
         )
+
+
+def _sources(drawn: Drawing, versions: Mapping[str, str]) -> dict[str, dict[str, None]]:
+    """The upgrades that lead to each bundle, in words."""
+    found: dict[str, dict[str, None]] = {}
+    for channel in drawn.channels:
+        for edge in channel.edges:
+            old = edge.old.text if isinstance(edge.old, Range) else versions.get(edge.old) or edge.old
+            found.setdefault(edge.new, {})[
+                f"{old} ({'skips a range' if isinstance(edge.old, Range) else edge.why})"
+            ] = None
+    return found
 
 
 def _state(node: Node, *, is_mine: bool) -> str:

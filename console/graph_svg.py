@@ -37,7 +37,8 @@ def _line(drawn: Layout, each: Line, height: int) -> str:
         shape = f"M{x} {start}C{side} {start} {side} {end} {x} {end}"
     if each.is_path:
         classes.append("path")
-    return f'<path class="{" ".join(classes)}" d="{shape}"/>'
+    data = f'data-lane="{each.lane}" data-from="{each.old}" data-to="{each.new}"'
+    return f'<path class="{" ".join(classes)}" {data} d="{shape}"/>'
 
 
 def _dot(drawn: Layout, each: Dot) -> str:

@@ -7,12 +7,13 @@ from dataclasses import replace
 import orjson
 
 from console.forms.changes import editable
+from console.forms.yaml_lines import lines_of
 from console.forms.yaml_text import BadYaml, dump, load_object
 from console.page import Answer, Page, PageRequest, Redirect
 from console.pages.instance import PATH, instance_view, page_of, place_of, read_kind
 from console.pages.saving import Saved, origin_of, save
 from console.routes import Route
-from console.views.instances import EditorView, InstanceView
+from console.views.instances import EditorView, FieldConflict, InstanceView
 from olmkit.api.meta import Kind, Object
 
 
@@ -43,16 +44,23 @@ async def post(request: PageRequest) -> Answer:
 
 def _editor(saved: Saved, origin: Object, text: str, *, is_check: bool) -> EditorView:
     is_moved = bool(saved.moved)
+    shown = dump(saved.document) if is_moved else text
     return EditorView(
-        dump(saved.document) if is_moved else text,
+        shown,
         _json(saved.origin if is_moved else origin),
         saved.problem,
-        causes=saved.causes,
-        conflicts=saved.conflicts,
-        moved=saved.moved,
+        causes=_with_lines(shown, saved.causes),
+        conflicts=_with_lines(shown, saved.conflicts),
+        moved=_with_lines(shown, saved.moved),
         changes=saved.changes,
         is_checked=is_check and saved.is_written,
     )
+
+
+def _with_lines(text: str, found: tuple[FieldConflict, ...]) -> tuple[FieldConflict, ...]:
+    """The fields with their lines in the text."""
+    lines = lines_of(text, {each.field for each in found}) if found else {}
+    return tuple(replace(each, line=lines[each.field]) for each in found)
 
 
 async def _again(request: PageRequest, editor: EditorView, status: int) -> Page:

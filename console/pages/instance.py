@@ -67,7 +67,8 @@ async def instance_view(request: PageRequest, tab: str) -> tuple[InstanceView, O
 
 def page_of(view: InstanceView) -> Page:
     """The page of a view."""
-    return Page("instance.html", view, f"{view.name}, {view.kind.title}", SECTION)
+    scripts = ("editor.js",) if view.tab == "yaml" else ()
+    return Page("instance.html", view, f"{view.name}, {view.kind.title}", SECTION, scripts=scripts)
 
 
 async def overview(request: PageRequest) -> Answer:

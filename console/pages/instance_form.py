@@ -69,6 +69,7 @@ class Draft:
     yaml: str | None = None
     """The text of the YAML view; None in the form."""
     yaml_problem: str = ""
+    yaml_line: int = 0
     sent: Mapping[str, tuple[str, ...]] | None = None
 
 
@@ -311,7 +312,7 @@ def _read_yaml(request: PageRequest, subject: Subject, draft: Draft) -> Draft:
     try:
         found = load_object(draft.yaml or "")
     except BadYaml as error:
-        draft.yaml_problem = f"Line {error.line}: {error.message}" if error.line else error.message
+        draft.yaml_problem, draft.yaml_line = error.message, error.line
         return draft
     wanted = (subject.kind.api_version, subject.kind.kind)
     if (found.get("apiVersion"), found.get("kind")) != wanted or not isinstance(found.get("metadata"), dict):
@@ -380,6 +381,7 @@ async def _view(request: PageRequest, subject: Subject, draft: Draft) -> Instanc
         name_problem=draft.problems.get(NAME, ""),
         namespace_problem=draft.problems.get(NAMESPACE, ""),
         yaml_problem=draft.yaml_problem,
+        yaml_line=draft.yaml_line,
     )
 
 
@@ -391,7 +393,7 @@ def _page(view: InstanceFormView, draft: Draft) -> Page:
         view.heading,
         SECTION,
         status=STATUS_CAUSES if is_wrong else 200,
-        scripts=("form.js",),
+        scripts=("form.js", "editor.js") if view.form is None else ("form.js",),
     )
 
 

@@ -72,7 +72,7 @@ async def _page(request: PageRequest, name: str) -> Answer:
         delete_refusal="" if delete else delete.reason,
     )
     value = operator_view(await _filled(request, given))
-    return Page("operator.html", value, value.name, "Operators", scripts=("grid.js",))
+    return Page("operator.html", value, value.name, "Operators", scripts=("grid.js", "graph.js"))
 
 
 async def operator_of(request: PageRequest) -> Object:

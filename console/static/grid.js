@@ -40,6 +40,8 @@ function inGraph(event, graph) {
   if (!links.includes(document.activeElement)) return;
   if (event.key === "ArrowDown") move(event, links, 1);
   if (event.key === "ArrowUp") move(event, links, -1);
+  if (event.key === "Home") move(event, links, -links.indexOf(document.activeElement));
+  if (event.key === "End") move(event, links, links.length - 1 - links.indexOf(document.activeElement));
 }
 
 document.addEventListener("keydown", (event) => {

@@ -1,18 +1,13 @@
 // Follows the cluster: the server sends the parts of the page that changed, and each is morphed into its place in one frame.
-// Focus, selection, scroll, open <details>, what is typed, and elements with data-keep stay as they are.
-import { say, tick } from "./frame.js";
-import { Idiomorph } from "./vendor/idiomorph/idiomorph.js";
+import { say } from "./frame.js";
+import { morphParts } from "./morph.js";
 
 const FIRST_DELAY = 2000;
 const LONGEST_DELAY = 30000;
 const CUT_AFTER = 5000;
-const policy = window.trustedTypes
-  ? trustedTypes.createPolicy("console", { createHTML: (html) => html })
-  : { createHTML: (html) => html };
 const mark = document.getElementById("live");
 const banner = document.getElementById("cut");
 const pauseButton = document.getElementById("live-pause");
-const held = new Map();
 // A page that only follows another one is told that this has changed.
 const isSignal = "signal" in mark.dataset;
 let state = isSignal ? "" : mark.dataset.state;
@@ -22,70 +17,6 @@ let timer = 0;
 let cutTimer = 0;
 let paused = false;
 let lastLive = new Date();
-
-function parse(html) {
-  const box = document.createElement("template");
-  box.innerHTML = policy.createHTML(html);
-  return box.content.firstElementChild;
-}
-
-const callbacks = {
-  beforeNodeMorphed(old, fresh) {
-    if (old.nodeType !== Node.ELEMENT_NODE) return true;
-    if (old.hasAttribute("data-keep")) return false;
-    if (old.matches("details[open]")) fresh.setAttribute?.("open", "");
-    return true;
-  },
-  beforeNodeRemoved: (old) => !(old.nodeType === Node.ELEMENT_NODE && old.hasAttribute("data-keep")),
-};
-
-// Rows do not move under the pointer or the focus: the part waits until both have left it.
-function isHeld(element, fresh) {
-  if (!element.hasAttribute("data-order-stays") || !element.matches(":hover, :focus-within")) return false;
-  const order = (of) => Array.from(of.children, (child) => child.id).join(" ");
-  return order(element) !== order(fresh);
-}
-
-function morph(id, html) {
-  const old = document.getElementById(id);
-  const fresh = old && parse(html);
-  if (!fresh) return;
-  if (isHeld(old, fresh)) {
-    held.set(id, html);
-    return;
-  }
-  held.delete(id);
-  const before = old.dataset.say;
-  Idiomorph.morph(old, fresh, { ignoreActiveValue: true, callbacks });
-  const after = document.getElementById(id)?.dataset.say;
-  if (after && after !== before) say(after);
-}
-
-// Morphs the parts with these ids as they are in the HTML of another answer for this page.
-export function morphFrom(html, ids) {
-  const box = document.createElement("template");
-  box.innerHTML = policy.createHTML(html);
-  requestAnimationFrame(() => {
-    for (const id of ids) {
-      const fresh = box.content.getElementById(id);
-      if (fresh) morph(id, fresh.outerHTML);
-    }
-    tick();
-  });
-}
-
-function apply(parts) {
-  requestAnimationFrame(() => {
-    for (const { id, html } of parts) morph(id, html);
-    tick();
-  });
-}
-
-for (const left of ["pointerout", "focusout"]) {
-  document.addEventListener(left, () => {
-    if (held.size) setTimeout(() => apply(Array.from(held, ([id, html]) => ({ id, html }))), 100);
-  });
-}
 
 function show(isLive) {
   mark.hidden = false;
@@ -132,7 +63,7 @@ function open() {
     const isFirst = state === "";
     state = message.state;
     alive();
-    if (!isSignal) apply(message.parts);
+    if (!isSignal) morphParts(message.parts);
     else if (!isFirst) document.dispatchEvent(new Event("cluster-changed"));
   });
   on("login", () => location.assign(`/login?${new URLSearchParams({ back: location.pathname + location.search })}`));

@@ -1,6 +1,6 @@
 // Keeps a preview true: the form is sent again when its fields change, when the cluster does, and while the preview is being made.
 // Only the parts that data-morph names are replaced. Nothing is written: the server reads what it is asked.
-import { morphFrom } from "./live.js";
+import { morphFrom } from "./morph.js";
 
 const TYPING = 500;
 let timer = 0;

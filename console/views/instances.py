@@ -141,6 +141,8 @@ class FieldConflict:
     before: str = ""
     now: str = ""
     mine: str = ""
+    line: int = 0
+    """The line of the text that the field is in; 0 if it is not known."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +199,7 @@ class InstanceFormView:
     name_problem: str = ""
     namespace_problem: str = ""
     yaml_problem: str = ""
+    yaml_line: int = 0
     commands: tuple[Command, ...] = ()
 
 

@@ -73,6 +73,9 @@ class GraphRow:
     badges: tuple[Badge, ...]
     is_far: bool
     reason: str
+    detail: str = ""
+    """The upgrades that lead to it."""
+    is_running: bool = False
 
 
 @dataclass(frozen=True)
@@ -469,5 +472,13 @@ def _graph_row(
         no_channel = f"It is not in channel {followed}, which is followed."
         reason = no_channel if followed not in row.channels else f"No upgrade leads here from {runs}."
     return GraphRow(
-        row.bundle, row.version, f"{package_path}?version={row.version}", lanes, tuple(badges), row.is_far, reason
+        row.bundle,
+        row.version,
+        f"{package_path}?version={row.version}",
+        lanes,
+        tuple(badges),
+        row.is_far,
+        reason,
+        f"Upgrades from {joined(row.sources, 6)}." if row.sources else "No upgrade leads to it.",
+        row.is_running,
     )

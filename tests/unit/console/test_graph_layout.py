@@ -123,3 +123,14 @@ def test_a_package_without_versions_is_an_empty_drawing() -> None:
 
     assert (drawn.rows, drawn.lines, drawn.dots, drawn.folded) == ((), (), (), 0)
     assert svg(drawn).startswith('<svg aria-hidden="true"')
+
+
+def test_a_row_says_which_upgrades_lead_to_it() -> None:
+    ranged = [*_chain(3), *(Entry(f"p.v0.{at}.0", "", (), "") for at in range(9))]
+    entries = [*ranged, Entry("p.v1.3.0", "p.v1.2.0", ("p.v1.1.0",), ">=0.1.0 <1.0.0")]
+    drawn = _layout({"stable": entries, "other": _chain(2)}, "p.v1.1.0", ["p.v1.3.0"])
+
+    rows = {row.version: row.sources for row in drawn.rows}
+    assert rows["1.3.0"] == ("1.2.0 (replaces)", "1.1.0 (skips)", ">=0.1.0 <1.0.0 (skips a range)")
+    assert (rows["1.1.0"], rows["1.0.0"]) == (("1.0.0 (replaces)",), ())
+    assert 'data-lane="0" data-from="2" data-to="0"' in svg(drawn)

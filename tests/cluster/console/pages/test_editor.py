@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -54,7 +55,7 @@ async def test_conflicts_name_the_other_manager(kind: Cluster, admin: Browser, i
     edited = {**sent, "text": sent["text"].replace("note: theirs", "note: ours")}
     conflict = await admin.post(PATH, {**edited, "action": "save"})
     assert conflict.status == 409
-    assert 'spec.note conflict with "other"' in words(conflict)
+    assert re.search(r'spec\.note Line \d+ conflict with "other"', words(conflict))
     assert get(kind)["spec"]["note"] == "theirs"
     assert (await admin.post(PATH, {**edited, "action": "force"})).status == 303
     assert get(kind)["spec"]["note"] == "ours"
@@ -72,15 +73,15 @@ async def test_changes_of_others_are_shown_beside_ours(kind: Cluster, admin: Bro
     edited = sent["text"].replace("size: 2", "size: 3")
     moved = await admin.post(PATH, {**sent, "text": edited, "action": "save"})
     assert moved.status == 409
-    assert "spec.size 2 4 3 you changed it too" in words(moved)
-    assert "spec.note theirs x" in words(moved)
+    assert re.search(r"spec\.size Line \d+ 2 4 3 you changed it too", words(moved))
+    assert re.search(r"spec\.note Line \d+ theirs x", words(moved))
     assert get(kind)["spec"] == {"size": 4, "note": "x"}
     assert (await admin.post(PATH, {**fields(moved), "action": "force"})).status == 303
     assert get(kind)["spec"] == {"size": 3, "note": "x"}
 
 
 BAD = [
-    pytest.param("a: [", "Line", id="no YAML"),
+    pytest.param("a: [", "Line 2 : ", id="no YAML"),
     pytest.param("[]", "it is no object", id="a list"),
     pytest.param("kind: Secret\napiVersion: v1\nmetadata: {name: x}", "must stay", id="another object"),
     pytest.param("x: &a [*a]", "Nothing was saved", id="an alias of itself"),
@@ -100,7 +101,9 @@ async def test_what_the_api_server_refuses_stands_at_the_field(admin: Browser, i
     sent = fields(await admin.get(PATH))
     answer = await admin.post(PATH, {**sent, "text": sent["text"].replace("size: 2", "size: 70"), "action": "force"})
     assert answer.status == 409
-    assert "spec.size" in words(answer)
+    line = fields(answer)["text"].splitlines().index("  size: 70") + 1
+    assert f"spec.size Line {line} " in words(answer)
+    assert f'<a href="#text" data-line="{line}">' in answer.text
     assert "less than or equal to 9" in words(answer)
 
 
@@ -110,3 +113,10 @@ async def test_an_origin_that_was_made_up_changes_nothing(kind: Cluster, admin: 
         assert (await admin.post(PATH, {**sent, "origin": origin, "action": "force"})).status == 400
     other = json.dumps({"metadata": {"name": "other", "namespace": "forms"}})
     assert (await admin.post(PATH, {**sent, "origin": other, "action": "force"})).status == 422
+
+
+async def test_what_is_wrong_while_a_person_types_is_no_error_of_the_browser(admin: Browser, instance: Object) -> None:
+    sent = fields(await admin.get(PATH))
+    for text, expected in (("a: [", "Line 2"), (sent["text"].replace("note: theirs", "note: ours"), "Others manage")):
+        answer = await admin.post(PATH, {**sent, "text": text, "action": "check", "typed": "1"})
+        assert (answer.status, expected in words(answer)) == (200, True)

@@ -69,7 +69,12 @@ def _view(**given: Any) -> PackageView:
 
 def test_kinds_that_no_publisher_describes_are_those_of_the_properties() -> None:
     described = Description(kinds=(ProvidedKind("a.io", "v1", "A", "An A", "", False, ()),))
-    values: list[Any] = [{"group": "a.io", "version": "v2", "kind": "A"}, {"group": "b.io", "version": "v1", "kind": "B"}, "x", {}]
+    values: list[Any] = [
+        {"group": "a.io", "version": "v2", "kind": "A"},
+        {"group": "b.io", "version": "v1", "kind": "B"},
+        "x",
+        {},
+    ]
     properties = [*({"type": "olm.gvk", "value": each} for each in values), {"type": "other", "value": values[1]}]
     bundle = {"name": "etcd.v1.1.0", "version": "1.1.0", "properties": properties}
 
