@@ -14,6 +14,7 @@ from olmctl.questions.session import Session
 
 if TYPE_CHECKING:
     from console.access import Access
+    from console.previewer import Previewer
 
 FIELD_MANAGER = "olm-console"
 """The field manager of everything that the console applies."""
@@ -133,6 +134,7 @@ class PageRequest:
     here: str = "/"
     is_live: bool = False
     options: ConsoleOptions = field(default_factory=ConsoleOptions)
+    previewer: Previewer | None = None
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ from console.pages import (
     setup_help,
     suite,
 )
+from console.previewer import Previewer
 from console.problems import problem_of
 from console.render import CSRF_FIELD, Frame, Rendered, Renderer
 from console.routes import Route, RouteTable
@@ -112,6 +113,7 @@ class ConsoleServer:
         self._renderer = Renderer(self._assets.path)
         self._table = RouteTable(_all_routes() if routes is None else routes)
         self._hubs: dict[str, Hub] = {}
+        self._previewer = Previewer()
 
     def _cookies(self) -> Cookies:
         return Cookies.on_loopback(self.port) if self.settings.hosts is None else Cookies.in_cluster()
@@ -287,6 +289,7 @@ class ConsoleServer:
             here=url,
             is_live=reading is not None,
             options=self.settings.options,
+            previewer=self._previewer,
         )
 
     async def frame(self, route: Route, asked: PageRequest, session: UserSession, flash: tuple[str, str]) -> Frame:
@@ -377,6 +380,10 @@ class ConsoleServer:
         for hub in [*self._hubs.values()]:
             hub.end(END)
         self._hubs.clear()
+
+    async def close(self) -> None:
+        """End the process that makes previews."""
+        await self._previewer.close()
 
     # --- redirects with a sentence
 

@@ -107,6 +107,7 @@ async def serving(console: ConsoleServer, address: str, context: ssl.SSLContext 
         yield console
     finally:
         await server.close()
+        await console.close()
 
 
 async def serve_in_cluster(flags: argparse.Namespace) -> None:

@@ -114,7 +114,7 @@ async def _installs(request: PageRequest, offer: Offer, read: Read) -> InstallPr
     installed = await _installed(request)
     version = _chosen_version(read, offer)
     section, found = await asyncio.gather(
-        preview(request.session, offer, read.operator, installed),
+        preview(request, offer, read.operator, installed),
         install_preview(request.session, offer.catalog, offer.package, version, FORM_SECONDS),
     )
     return InstallPreview(offer.package, version, section, found.counts, found.is_pending)
@@ -169,7 +169,7 @@ async def review(request: PageRequest) -> Answer:
     if problems:
         return await _form_page(request, offer, texts, problems, 422)
     installed = await _installed(request)
-    sections = [_summary(read, offer), await preview(request.session, offer, read.operator, installed)]
+    sections = [_summary(read, offer), await preview(request, offer, read.operator, installed)]
     found = await install_preview(request.session, offer.catalog, offer.package, version)
     view = ChangeView(
         f"Install {offer.package}",

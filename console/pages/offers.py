@@ -13,11 +13,11 @@ from typing import Any, Final
 import orjson
 
 from console.forms.operator_form import Mode, modes_of
-from console.page import NotThere
+from console.page import NotThere, PageRequest
 from console.pages.kind_reader import csv_parts
+from console.preview_request import PreviewRequest, PreviewResult
 from console.views.changes import Section
 from console.views.install import ChannelOffer
-from olmctl.offline_resolution import BadInput, OfflineCatalogs, OfflineResult, PackageArgument, resolve_offline
 from olmctl.questions.catalog_offers import offered_entries
 from olmctl.questions.catalogd import CatalogReadError, read_catalog
 from olmctl.questions.operator_state import part, text_at
@@ -118,26 +118,30 @@ async def _with_modes(session: Session, offer: Offer, version: str) -> Offer:
 # --- what would be installed
 
 
-async def preview(session: Session, offer: Offer, operator: Object, installed: Mapping[str, str]) -> Section:
+async def preview(request: PageRequest, offer: Offer, operator: Object, installed: Mapping[str, str]) -> Section:
     """The bundles that the Operator would resolve to, as `olm resolve` says it. `installed`: versions by package."""
     spec = operator["spec"]
     try:
-        documents = await asyncio.wait_for(_documents(session, offer, installed), SECONDS)
-        argument = PackageArgument(offer.package, spec.get("version", ""), spec.get("channel", ""))
-        known = {name: version for name, version in installed.items() if name in documents}
-        work = asyncio.to_thread(resolve_offline, [argument], OfflineCatalogs({offer.catalog: documents}), known)
-        result = await asyncio.wait_for(work, SECONDS)
-    except (TimeoutError, CatalogReadError, ApiError, BadInput, InvalidDocument, PackageTooLarge) as error:
-        why = f": {error}" if str(error) else ""
-        return Section(
-            "What would be installed", (f"Not computed{why}. The Operator reports it in status.resolution.",)
-        )
-    return _section(result, installed)
+        documents = await asyncio.wait_for(_documents(request.session, offer, installed), SECONDS)
+    except (TimeoutError, CatalogReadError, ApiError) as error:
+        return _unknown(str(error))
+    if request.previewer is None:
+        return _unknown("")
+    version, channel = spec.get("version", ""), spec.get("channel", "")
+    asked = PreviewRequest(offer.catalog, offer.package, version, channel, dict(installed), documents)
+    return _section(await request.previewer.preview(asked), installed)
 
 
-def _section(result: OfflineResult, installed: Mapping[str, str]) -> Section:
-    if result.error is not None:
-        return Section("What would be installed", (result.error.message,))
+def _unknown(why: str) -> Section:
+    text = f"Not computed{f': {why}' if why else ''}. The Operator reports it in status.resolution."
+    return Section("What would be installed", (text,))
+
+
+def _section(result: PreviewResult, installed: Mapping[str, str]) -> Section:
+    if result.problem:
+        return _unknown(result.problem)
+    if result.refusal:
+        return Section("What would be installed", (result.refusal,))
     new = [each for each in result.bundles if installed.get(each.package) != each.version]
     rows = tuple((f"{each.package} {each.version}", each.catalog, "; ".join(each.because)[:500]) for each in new)
     return Section("What would be installed", columns=("Bundle", "Catalog", "Because"), rows=rows)
