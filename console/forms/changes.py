@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import orjson
-
 from console.forms.places import MISSING, Place, api_field, value_at, with_value
 
 MAX_SHOWN: Final = 200
@@ -108,12 +106,6 @@ def _own_fields(found: Mapping[str, Any], manager: str) -> Mapping[str, Any]:
             fields: Mapping[str, Any] = entry.get("fieldsV1") or {}
             return fields
     return {}
-
-
-def own_members(found: Mapping[str, Any], manager: str, name: str) -> tuple[str, ...]:
-    """The members of a set in the spec that `manager` has applied."""
-    fields = (_own_fields(found, manager).get("f:spec") or {}).get(f"f:{name}") or {}
-    return tuple(orjson.loads(key.removeprefix("v:")) for key in fields if key.startswith('v:"'))
 
 
 def _owned(value: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from typing import Any, Final
 from console import commands
 from console.access import Ask
 from console.commands import Command
-from console.forms.changes import apply_body, own_members
 from console.page import FIELD_MANAGER, Answer, BadInput, Page, PageRequest, Redirect
 from console.pages.previews import AGAIN_SECONDS, Preview, install_preview, upgrade_preview
 from console.routes import Route, Watch
 from console.views.changes import Button, ChangeView, Notice, Section
 from olmctl.questions.errors import QuestionError
+from olmctl.questions.exclusions import FIELD, excluded_entry, excluded_versions, stays_note, with_exclusion
 from olmctl.questions.operator_state import (
     available_version,
     awaits_approval,
@@ -38,7 +38,6 @@ SECTION: Final = "Operators"
 _KIND: Final = operators.KIND
 ATTEMPTS: Final = 5
 """Writes of a status between the read and the write are tried again."""
-EXCLUDED: Final = "excludedVersions"
 _CHANGED: Final = "The Operator was changed meanwhile. Nothing was written: see what it is like, and decide again."
 
 
@@ -190,10 +189,12 @@ async def _exclude(request: PageRequest, version: str) -> Answer:
     name, found = request.path["name"], await _read(request)
     if text_at(found, "metadata", "uid") != request.form.one("uid"):
         return Redirect(f"/operators/{name}", _CHANGED, "warn")
-    body = apply_body(found, (), FIELD_MANAGER)
-    spec = {**(body.get("spec") or {}), EXCLUDED: sorted({*own_members(found, FIELD_MANAGER, EXCLUDED), version})}
+    if entry := excluded_entry(found, version):
+        return Redirect(f"/operators/{name}", f"spec.{FIELD} has {entry} already.", "warn")
     try:
-        await request.session.client.apply(_KIND, {**body, "spec": spec}, FIELD_MANAGER, force=False)
+        await request.session.client.apply(
+            _KIND, with_exclusion(found, version, FIELD_MANAGER), FIELD_MANAGER, force=False
+        )
     except Conflict:
         return Redirect(f"/operators/{name}", _CHANGED, "warn")
     except Invalid as error:
@@ -205,7 +206,8 @@ async def ask_exclude(request: PageRequest) -> Answer:
     """The review of refusing one version."""
     found = await _read(request)
     name, version = request.path["name"], request.query.one("version") or available_version(found)
-    listed = [each for each in part(found, "spec", EXCLUDED) or () if isinstance(each, str)]
+    stays = stays_note(found, version)
+    notices = (Notice("warn", f"{version} runs.", f"{stays[:1].upper()}{stays[1:]}."),) if stays else ()
     view = ChangeView(
         f"Not version {version}",
         "This version is never chosen. What runs stays, and later versions are offered.",
@@ -213,7 +215,8 @@ async def ask_exclude(request: PageRequest) -> Answer:
         f"/operators/{name}/exclude",
         await _button(request, f"Exclude {version}"),
         f"/operators/{name}",
-        sections=(Section("Excluded already", (", ".join(listed) or "none",)),),
+        notices=notices,
+        sections=(Section("Excluded already", (", ".join(excluded_versions(found)) or "none",)),),
         commands=commands.exclude(name, version),
         hidden=_seen(found, ("version", version)),
     )

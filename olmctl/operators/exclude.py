@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import click
 
 from olmctl.commands import REFUSED, CommandError, warn
@@ -13,10 +11,18 @@ from olmctl.operators.install import apply_operator
 from olmctl.operators.list import RESOURCE
 from olmctl.operators.session import on_cluster
 from olmctl.questions.errors import NothingFound
-from olmctl.questions.exclusions import FIELD, excluded_entry, excluded_versions, excluding, is_running, managers
+from olmctl.questions.exclusions import (
+    FIELD,
+    excluded_entry,
+    excluded_versions,
+    excluding,
+    managers,
+    own_exclusions,
+    stays_note,
+    with_exclusion,
+)
 from olmctl.questions.offered_versions import check_version
 from olmctl.questions.operator_state import text_at
-from olmctl.questions.own_fields import own_spec
 from olmctl.questions.packages import package_objects
 from olmctl.questions.session import FIELD_MANAGER, Session
 from olmctl.terminal import clean
@@ -47,17 +53,14 @@ async def _exclude(session: Session, found: Object, version: str) -> str:
         await check_version(session, entries, version, found)
     except NothingFound as error:  # a version that is not there yet is excluded beforehand
         warn(error.message)
-    own = own_spec(found).get(FIELD) or []
-    await _apply(session, found, [*own, version])
-    running = text_at(found, "status", "installed", "version")
-    until = "the Operator is not Ready until another version replaces it (--undo permits it again)"
-    stays = f"; it runs {running}, which stays, and {until}"
-    return f"configured: excludes {version}{stays if is_running(found, version) else ''}"
+    await apply_operator(session, with_exclusion(found, version), is_forced=False)
+    stays = stays_note(found, version)
+    return f"configured: excludes {version}{f'; {stays}' if stays else ''}"
 
 
 async def _permit(session: Session, found: Object, entry: str, *, is_forced: bool) -> str:
     """Take the entry out. Raises CommandError if others exclude the version too, and it is not forced."""
-    name, own = found["metadata"]["name"], own_spec(found).get(FIELD) or []
+    name, own = found["metadata"]["name"], own_exclusions(found)
     others = sorted(managers(found, entry) - {FIELD_MANAGER})
     if others and not is_forced:
         whose = ", ".join(map(clean, others))
@@ -66,14 +69,10 @@ async def _permit(session: Session, found: Object, entry: str, *, is_forced: boo
             f"{name}: {clean(entry)} is excluded by {whose}: permit it there, or use --force to take it out here",
         )
     if entry in own:
-        found = await _apply(session, found, [each for each in own if each != entry])
+        kept = excluding(found, [each for each in own if each != entry])
+        found = await apply_operator(session, kept, is_forced=False)
     if entry in excluded_versions(found):
-        kept = [each for each in excluded_versions(found) if each != entry]
+        left = [each for each in excluded_versions(found) if each != entry]
         metadata = {"resourceVersion": found["metadata"]["resourceVersion"]}
-        await session.client.patch(operators.KIND, name, {"metadata": metadata, "spec": {FIELD: kept or None}})
+        await session.client.patch(operators.KIND, name, {"metadata": metadata, "spec": {FIELD: left or None}})
     return f"configured: permits {entry}"
-
-
-async def _apply(session: Session, found: Object, versions: Sequence[str]) -> Object:
-    """Apply these versions as those that `olm` excludes, with the other fields that it manages."""
-    return await apply_operator(session, excluding(found, versions), is_forced=False)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from olmctl.questions.errors import Refused
 from olmctl.questions.operator_state import part, text_at
-from olmctl.questions.own_fields import member_field, own_spec
+from olmctl.questions.own_fields import member_field, own_metadata, own_spec
+from olmctl.questions.session import FIELD_MANAGER
 from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.meta import Object
@@ -38,6 +39,13 @@ def check_not_excluded(found: Object, version: str) -> None:
         raise Refused(f"{name}: spec.{FIELD} has {clean(entry)}: {clean(undo_hint(found, entry))}")
 
 
+def stays_note(found: Object, version: str) -> str:
+    """That the version runs and stays although it is excluded, as a clause; "" if it does not run."""
+    running = text_at(found, "status", "installed", "version")
+    until = "the Operator is not Ready until another version replaces it (--undo permits it again)"
+    return f"it runs {running}, which stays, and {until}" if is_running(found, version) else ""
+
+
 def is_running(found: Object, version: str) -> bool:
     """Report whether the Operator runs the version, which an exclusion does not remove."""
     running = text_at(found, "status", "installed", "version")
@@ -53,12 +61,26 @@ def managers(found: Object, entry: str) -> set[str]:
     }
 
 
-def excluding(found: Object, versions: Sequence[str]) -> Object:
-    """The manifest to apply so that these versions are those that `olm` excludes, with the other fields that it manages."""
-    spec = {key: value for key, value in own_spec(found).items() if key != FIELD}
+def own_exclusions(found: Object, manager: str = FIELD_MANAGER) -> list[str]:
+    """The entries that the manager has applied."""
+    return list(own_spec(found, manager).get(FIELD) or ())
+
+
+def with_exclusion(found: Object, version: str, manager: str = FIELD_MANAGER) -> Object:
+    """The manifest to apply so that the manager excludes one more version. What others exclude stays theirs."""
+    return excluding(found, [*own_exclusions(found, manager), version], manager)
+
+
+def excluding(found: Object, versions: Sequence[str], manager: str = FIELD_MANAGER) -> Object:
+    """The manifest to apply so that these versions are those that the manager excludes, with the other fields that it manages."""
+    spec = {key: value for key, value in own_spec(found, manager).items() if key != FIELD}
     return {
         "apiVersion": operators.KIND.api_version,
         "kind": operators.KIND.kind,
-        "metadata": {"name": found["metadata"]["name"], "uid": found["metadata"]["uid"]},
+        "metadata": {
+            **own_metadata(found, manager),
+            "name": found["metadata"]["name"],
+            "uid": found["metadata"]["uid"],
+        },
         "spec": spec | ({FIELD: list(versions)} if versions else {}),
     }

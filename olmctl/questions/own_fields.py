@@ -1,4 +1,4 @@
-"""The fields of an object that `olm` has applied, which a command applies again so that they stay when others change. Pure."""
+"""The fields of an object that `olm` or the console has applied, and applies again so that they stay when others change. Pure."""
 
 from __future__ import annotations
 
@@ -10,16 +10,26 @@ from olmctl.questions.session import FIELD_MANAGER
 from olmkit.api.meta import Object
 
 
-def own_spec(found: Object) -> Object:
+def own_spec(found: Object, manager: str = FIELD_MANAGER) -> Object:
     """The spec of an object without the fields that only others have applied."""
-    return _owned(found["spec"], own_fields(found))
+    return _owned(found["spec"], own_fields(found, manager))
 
 
-def own_fields(found: Object) -> Object:
-    """The fields of the spec that `olm` has applied, as `f:<field>`."""
+def own_metadata(found: Object, manager: str = FIELD_MANAGER) -> Object:
+    """The labels and annotations that the manager has applied."""
+    known = {key: found["metadata"][key] for key in ("labels", "annotations") if found["metadata"].get(key)}
+    return {key: value for key, value in _owned(known, _applied(found, manager, "f:metadata")).items() if value}
+
+
+def own_fields(found: Object, manager: str = FIELD_MANAGER) -> Object:
+    """The fields of the spec that the manager has applied, as `f:<field>`."""
+    return _applied(found, manager, "f:spec")
+
+
+def _applied(found: Object, manager: str, part: str) -> Object:
     for entry in found["metadata"].get("managedFields") or ():
-        if (entry.get("manager"), entry.get("operation")) == (FIELD_MANAGER, "Apply"):
-            fields: Object = entry.get("fieldsV1", {}).get("f:spec", {})
+        if (entry.get("manager"), entry.get("operation")) == (manager, "Apply") and not entry.get("subresource"):
+            fields: Object = entry.get("fieldsV1", {}).get(part, {})
             return fields
     return {}
 

@@ -12,7 +12,6 @@ from console.forms.changes import (
     merge_patch,
     merged,
     overlapping,
-    own_members,
 )
 from console.forms.places import MISSING
 
@@ -83,10 +82,3 @@ def test_own_fields_are_removed_by_an_apply_and_those_of_others_by_a_patch() -> 
         "metadata": {"uid": "u", "resourceVersion": "7", "labels": None},
         "spec": {"own": None, "foreign": None},
     }
-
-
-def test_the_own_members_of_a_set() -> None:
-    fields: Object = {"f:spec": {"f:versions": {".": {}, 'v:"1.0.0"': {}, 'v:"2.0.0"': {}}}}
-    found = obj({"versions": ["1.0.0", "2.0.0", "3.0.0"]}, managedFields=[{**OWN[0], "fieldsV1": fields}])
-    assert own_members(found, "olm-console", "versions") == ("1.0.0", "2.0.0")
-    assert own_members(found, "other", "versions") == own_members(found, "olm-console", "gone") == ()

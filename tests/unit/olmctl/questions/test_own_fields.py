@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from olmctl.questions.own_fields import own_spec
+from olmctl.questions.exclusions import own_exclusions, with_exclusion
+from olmctl.questions.own_fields import own_metadata, own_spec
 
 
 @pytest.mark.parametrize(
@@ -22,3 +23,25 @@ from olmctl.questions.own_fields import own_spec
 def test_what_is_own(fields: dict[str, Any], spec: dict[str, Any], own: dict[str, Any]) -> None:
     entry = {"manager": "olm", "operation": "Apply", "fieldsV1": {"f:spec": fields}}
     assert own_spec({"metadata": {"managedFields": [entry]}, "spec": spec}) == own
+
+
+def applied(manager: str, **fields: Any) -> dict[str, Any]:
+    return {"manager": manager, "operation": "Apply", "fieldsV1": {f"f:{part}": each for part, each in fields.items()}}
+
+
+def test_each_manager_has_its_own() -> None:
+    listed: tuple[Any, ...] = {"f:excludedVersions": {'v:"1.0.0"': {}}}, {"f:excludedVersions": {'v:"2.0.0"': {}}}
+    managed = [
+        {**applied("olm-console", spec={"f:a": {}}), "subresource": "status"},
+        applied("olm", spec=listed[0]),
+        applied("olm-console", spec=listed[1], metadata={"f:annotations": {"f:approved": {}}, "f:labels": {".": {}}}),
+    ]
+    metadata = {"name": "o", "uid": "u", "annotations": {"approved": "2.0.0", "other": "x"}, "labels": {"l": "m"}}
+    spec = {"a": 1, "excludedVersions": ["1.0.0", "2.0.0", "3.0.0"]}
+    found = {"metadata": {**metadata, "managedFields": managed}, "spec": spec}
+
+    assert own_exclusions(found) == ["1.0.0"]
+    assert own_metadata(found) == {}
+    made = with_exclusion(found, "4.0.0", "olm-console")
+    assert made["metadata"] == {"annotations": {"approved": "2.0.0"}, "name": "o", "uid": "u"}
+    assert made["spec"] == {"excludedVersions": ["2.0.0", "4.0.0"]}
