@@ -1,10 +1,10 @@
 """Renders the OperatorCondition of a registry+v1 bundle, what its operator needs to find it, and the permission to write it.
 
     OperatorCondition          named as the ClusterServiceVersion, in the install namespace, with Deployments and accounts
-    Role, RoleBinding          of the same name: the accounts may read it and write its conditions
+    Role, RoleBinding          the accounts may read it and write its conditions
     OPERATOR_CONDITION_NAME    in each container of the Deployments, not in init containers
 
-Names, rules and the variable are those of OLM v0. spec.conditions belongs to the operator and spec.overrides to administrators:
+The name of the OperatorCondition, the rules and the variable are those of OLM v0. spec.conditions belongs to the operator and spec.overrides to administrators:
 neither is rendered. Pure.
 """
 
@@ -20,6 +20,9 @@ from rukpak.format.objects import ObjectKey
 from rukpak.render.cluster_info import Served
 from rukpak.render.rbac import RBAC_GROUP
 
+ROLE_SUFFIX = "-operator-condition"
+"""The end of the names of Role and RoleBinding. A running OLM v0 gives each OperatorCondition of the cluster a Role and a
+RoleBinding of its plain name, and replaces what others have under that name."""
 DEFAULT_ACCOUNT = "default"
 """The account of an operator whose ClusterServiceVersion names none."""
 _STATUS_VERBS = ["get", "update", "patch"]
@@ -44,6 +47,7 @@ def condition_objects(bundle: RegistryBundle, namespace: str, version: str) -> I
     """The OperatorCondition in this version, then the Role and its binding."""
     name, accounts = bundle.csv_name, _accounts(bundle)
     metadata = {"name": name, "namespace": namespace}
+    access = {**metadata, "name": f"{name}{ROLE_SUFFIX}"}
     deployments = [deployment["name"] for deployment in bundle.install_spec.get("deployments") or ()]
     yield {
         "apiVersion": f"{GROUP}/{version}",
@@ -54,14 +58,14 @@ def condition_objects(bundle: RegistryBundle, namespace: str, version: str) -> I
     yield {
         "apiVersion": f"{RBAC_GROUP}/v1",
         "kind": "Role",
-        "metadata": metadata,
+        "metadata": access,
         "rules": [_rule(PLURAL, name, _VERBS[version]), _rule(f"{PLURAL}/status", name, _STATUS_VERBS)],
     }
     yield {
         "apiVersion": f"{RBAC_GROUP}/v1",
         "kind": "RoleBinding",
-        "metadata": metadata,
-        "roleRef": {"apiGroup": RBAC_GROUP, "kind": "Role", "name": name},
+        "metadata": access,
+        "roleRef": {"apiGroup": RBAC_GROUP, "kind": "Role", "name": access["name"]},
         "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace} for account in accounts],
     }
 

@@ -17,6 +17,7 @@ from tests.unit.rukpak.builders import bundle, csv, deployment
 
 V1, V2 = (("operators.coreos.com", version, "OperatorCondition") for version in ("v1", "v2"))
 KEY = ObjectKey("operators.coreos.com", "OperatorCondition", "ns", "things.v1.0.0")
+ROLE = "things.v1.0.0-operator-condition"
 NAMED = {"name": NAME_VARIABLE, "value": "things.v1.0.0"}
 PERMISSIONS: dict[str, Any] = {
     "permissions": [{"serviceAccountName": "b", "rules": []}, {"serviceAccountName": "a", "rules": []}],
@@ -41,7 +42,8 @@ def made(*served: Served, has_condition: bool = True, name: str = "things.v1.0.0
 
 
 def of_kind(manifests: Sequence[BundleObject], kind: str) -> list[Mapping[str, Any]]:
-    return [each.body for each in manifests if each.kind == kind and each.name == "things.v1.0.0"]
+    name = "things.v1.0.0" if kind == "OperatorCondition" else ROLE
+    return [each.body for each in manifests if each.kind == kind and each.name == name]
 
 
 def variables(found: Installation) -> list[list[Any]]:
@@ -72,7 +74,13 @@ def test_the_accounts_may_write_this_object_alone() -> None:
     (binding,) = of_kind(found.ready.manifests, "RoleBinding")
     assert [each["name"] for each in binding["subjects"]] == ["a", "b", "c"]
     assert {each["namespace"] for each in binding["subjects"]} == {"ns"}
-    assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "things.v1.0.0"}
+    assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": ROLE}
+
+
+def test_nothing_else_has_the_name_that_olm_v0_gives_to_the_role_of_the_object() -> None:
+    """A running OLM v0 replaces a Role and a RoleBinding of that name, with all that others have written to them."""
+    named = [each.kind for each in made(V1, V2, **PERMISSIONS).ready.manifests if each.name == "things.v1.0.0"]
+    assert named == ["OperatorCondition"]
 
 
 def test_in_v1_the_accounts_write_the_status_alone() -> None:
