@@ -29,6 +29,7 @@ from olmctl.terminal_output import say
 from olmkit.fbc.bundle_files import BadBundleFiles, read_registry
 from olmkit.fbc.checks.pull_specs import pull_spec_error
 from olmkit.fbc.errors import BadBlob, BadDocument
+from olmkit.gocompat.base64_text import base64_error
 from olmkit.gocompat.text import quoted
 from olmkit.sources.access import Access
 
@@ -212,8 +213,16 @@ def _new_bundle(files: Mapping[str, bytes], image: str, state: PackageState) -> 
         tuple(each for each in spec.get("skips") or () if isinstance(each, str)),
         _text(own.get("olm.skipRange")),
         _text(spec.get("description")),
-        package_icon(spec.get("icon")),
+        _readable_icon(package_icon(spec.get("icon"))),
     )
+
+
+def _readable_icon(icon: dict[str, str]) -> dict[str, str]:
+    """The icon, or none if its data cannot be read: a catalog with it would not be valid."""
+    if icon and (error := base64_error(icon["base64data"])):
+        warn(f"spec.icon[0].base64data: {error}: the package has no icon")
+        return {}
+    return icon
 
 
 def _text(value: Any) -> str:

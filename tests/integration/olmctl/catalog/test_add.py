@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from devcluster.demo.sample_catalog import SAMPLES
 from olmctl.file_replacement import locked
@@ -69,6 +70,21 @@ def test_a_catalog_grows_release_by_release(olm: Command) -> None:
     assert PACKAGE.read_text() == after
     assert add(olm, "0.2.0", "-c", "candidate")[0] == 0
     assert PACKAGE.read_text().count("- name: hello-operator.v0.2.0") == 2
+    assert olm("catalog", "validate", "catalog") == (0, "", "")
+
+
+def test_a_package_whose_icon_cannot_be_read_has_none(olm: Command) -> None:
+    shutil.copytree(BUNDLES / "0.1.0", "bundle")
+    (path,) = Path("bundle", "manifests").glob("*clusterserviceversion*")
+    csv = yaml.safe_load(path.read_text())
+    csv["spec"]["icon"] = [{"base64data": "aWNvbg==  AA", "mediatype": "image/png"}]
+    path.write_text(yaml.safe_dump(csv))
+    status, _, err = olm("catalog", "add", "bundle", "--image", IMAGE)
+    assert (status, err) == (
+        0,
+        "warning: spec.icon[0].base64data: illegal base64 data at input byte 8: the package has no icon\n",
+    )
+    assert "icon:" not in PACKAGE.read_text()
     assert olm("catalog", "validate", "catalog") == (0, "", "")
 
 
