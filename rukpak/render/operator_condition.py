@@ -4,8 +4,8 @@
     Role, RoleBinding          the accounts may read it and write its conditions
     OPERATOR_CONDITION_NAME    in each container of the Deployments, not in init containers
 
-The name of the OperatorCondition, the rules and the variable are those of OLM v0. spec.conditions belongs to the operator and spec.overrides to administrators:
-neither is rendered. Pure.
+The name of the OperatorCondition, the rules and the variable are those of OLM v0. spec.conditions belongs to the operator and
+spec.overrides to administrators: neither is rendered. Pure.
 """
 
 from __future__ import annotations
