@@ -14,7 +14,7 @@ from console.forms.yaml_text import dump
 from olmkit.api import catalogs, operators
 from olmkit.api.catalogs import NAME_LABEL, REFRESH_ANNOTATION
 from olmkit.api.meta import Kind
-from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
+from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, DELETION_PROTECTION_ANNOTATION, PROTECTED
 
 _OPERATOR: Final = f"operator.{operators.KIND.group}"
 _CATALOG: Final = f"catalog.{catalogs.KIND.group}"
@@ -128,6 +128,12 @@ def pause(name: str, *, is_paused: bool) -> tuple[Command, ...]:
     """The ways to pause an Operator, or to resume it."""
     value = "true" if is_paused else "null"
     return (_patch(name, f'{{"spec":{{"paused":{value}}}}}'),)
+
+
+def protect(name: str, *, is_protected: bool) -> tuple[Command, ...]:
+    """The ways to protect an Operator from deletion, or to end that."""
+    mark = f"{DELETION_PROTECTION_ANNOTATION}={PROTECTED}" if is_protected else f"{DELETION_PROTECTION_ANNOTATION}-"
+    return (Command("kubectl", line("kubectl", "annotate", "--overwrite", f"{_OPERATOR}/{name}", mark)),)
 
 
 def exclude(name: str, version: str) -> tuple[Command, ...]:

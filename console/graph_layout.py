@@ -35,6 +35,8 @@ class Row:
     missing: str
     is_newer: bool
     """True if it is newer than what runs."""
+    is_older: bool = False
+    """True if it is older than what runs."""
     sources: tuple[str, ...] = ()
     """The versions and ranges that can be upgraded to it, each with why."""
 
@@ -168,6 +170,7 @@ def _rows(shown: Iterable[str], drawn: Drawing, versions: Mapping[str, str]) -> 
             any(node.is_deprecated for _, node in found),
             "" if offered else next(node.missing for _, node in found),
             is_newer,
+            bool(running) and not is_newer and name not in running,
             tuple(sources.get(name, ())),
         )
 

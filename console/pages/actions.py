@@ -1,4 +1,4 @@
-"""The actions on an Operator: approve a version, refuse it, pause, resume, another version, uninstall.
+"""The actions on an Operator: approve a version, refuse it, pause, resume, protect, another version, uninstall.
 
 Each has a page that shows the consequences and the command first. A write names the object as the page saw it, so nothing that
 somebody changed meanwhile is overwritten.
@@ -31,7 +31,7 @@ from olmctl.questions.removal import CASCADE, Removal, removal_of
 from olmctl.questions.upgrade import check_changes
 from olmkit.api import bundledeployments, operators
 from olmkit.api.meta import Object, unchanged_precondition
-from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
+from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, DELETION_PROTECTION_ANNOTATION, PROTECTED
 from olmkit.errors import Conflict, Invalid
 
 SECTION: Final = "Operators"
@@ -235,6 +235,7 @@ async def _other_version(request: PageRequest, found: Object, version: str) -> A
         await check_changes(request.session, found, {"version": version})
     except QuestionError as error:
         notices.append(Notice("warn", "This may come to nothing.", error.message))
+    preview = await _preview(request, found, version)
     view = ChangeView(
         f"Follow version {version} only",
         f"Operator {name} is pinned to {version}: it is not upgraded until its version is changed.",
@@ -242,12 +243,15 @@ async def _other_version(request: PageRequest, found: Object, version: str) -> A
         f"/operators/{name}/version",
         await _button(request, f"Pin to {version}"),
         f"/operators/{name}",
-        notices=tuple(notices),
-        sections=(Section("The version", facts=(("Runs", installed(found) or "nothing"), ("Wanted", version))),),
+        notices=(*notices, *preview.notices),
+        sections=(
+            Section("The version", facts=(("Runs", installed(found) or "nothing"), ("Wanted", version))),
+            *preview.sections,
+        ),
         commands=(Command("olm", commands.line("olm", "upgrade", name, "--version", version)),),
         hidden=_seen(found, ("version", version)),
     )
-    return _page(view)
+    return replace(_page(view), again_seconds=AGAIN_SECONDS if preview.is_pending else 0.0)
 
 
 async def ask_rollback(request: PageRequest) -> Answer:
@@ -256,6 +260,7 @@ async def ask_rollback(request: PageRequest) -> Answer:
     name, version = request.path["name"], request.query.one("version")
     if not version:
         raise BadInput("version", "name the version to bring back")
+    preview = await _preview(request, found, version)
     fields = f'{{"spec":{{"version":"{version}","upgradeConstraintPolicy":"Ignore"}}}}'
     command = commands.line("kubectl", "patch", f"operator.{_KIND.group}", name, "--type=merge", "-p", fields)
     view = ChangeView(
@@ -271,12 +276,16 @@ async def ask_rollback(request: PageRequest) -> Answer:
                 "CustomResourceDefinitions may not go back.",
                 "A definition that would lose a stored version is refused.",
             ),
+            *preview.notices,
         ),
-        sections=(Section("The version", facts=(("Runs", installed(found) or "nothing"), ("Then", version))),),
+        sections=(
+            Section("The version", facts=(("Runs", installed(found) or "nothing"), ("Then", version))),
+            *preview.sections,
+        ),
         commands=(Command("kubectl", command),),
         hidden=_seen(found, ("version", version)),
     )
-    return _page(view)
+    return replace(_page(view), again_seconds=AGAIN_SECONDS if preview.is_pending else 0.0)
 
 
 async def rollback(request: PageRequest) -> Answer:
@@ -334,6 +343,49 @@ async def pause(request: PageRequest) -> Answer:
 async def resume(request: PageRequest) -> Answer:
     """Remove spec.paused."""
     return await _patch(request, {"spec": {"paused": None}}, f"{request.path['name']} is resumed.")
+
+
+# --- protection from deletion
+
+
+async def ask_protect(request: PageRequest) -> Answer:
+    """The review of a protection."""
+    return await _ask_protected(request, is_protected=True)
+
+
+async def ask_unprotect(request: PageRequest) -> Answer:
+    """The review of the end of a protection."""
+    return await _ask_protected(request, is_protected=False)
+
+
+async def _ask_protected(request: PageRequest, *, is_protected: bool) -> Answer:
+    found = await _read(request)
+    name, action = request.path["name"], "protect" if is_protected else "unprotect"
+    heading = f"Protect {name} from deletion" if is_protected else f"Permit the deletion of {name}"
+    text = "It cannot be deleted while custom resources exist that would be deleted too."
+    if not is_protected:
+        text = "Who deletes it then also deletes its custom resources, unless its deletion policy keeps them."
+    label = "Protect" if is_protected else "End the protection"
+    view = ChangeView(
+        heading, text, _crumbs(name, label), f"/operators/{name}/{action}", await _button(request, label),
+        f"/operators/{name}", commands=commands.protect(name, is_protected=is_protected), hidden=_seen(found),
+    )  # fmt: skip
+    return _page(view)
+
+
+async def protect(request: PageRequest) -> Answer:
+    """Set the annotation that protects."""
+    return await _protect(request, PROTECTED, "is protected from deletion")
+
+
+async def unprotect(request: PageRequest) -> Answer:
+    """Remove the annotation that protects."""
+    return await _protect(request, None, "can be deleted")
+
+
+async def _protect(request: PageRequest, value: str | None, done: str) -> Answer:
+    body = {"metadata": {"annotations": {DELETION_PROTECTION_ANNOTATION: value}}}
+    return await _patch(request, body, f"{request.path['name']} {done}.")
 
 
 # --- uninstall
@@ -408,12 +460,16 @@ ROUTES = (
     Route("GET", f"{_PATH}/exclude", ask_exclude),
     Route("POST", f"{_PATH}/exclude", exclude),
     Route("POST", f"{_PATH}/version", pin),
-    Route("GET", f"{_PATH}/rollback", ask_rollback),
+    Route("GET", f"{_PATH}/rollback", ask_rollback, _watches, refresh_without_js=False),
     Route("POST", f"{_PATH}/rollback", rollback),
     Route("GET", f"{_PATH}/pause", ask_pause),
     Route("POST", f"{_PATH}/pause", pause),
     Route("GET", f"{_PATH}/resume", ask_resume),
     Route("POST", f"{_PATH}/resume", resume),
+    Route("GET", f"{_PATH}/protect", ask_protect),
+    Route("POST", f"{_PATH}/protect", protect),
+    Route("GET", f"{_PATH}/unprotect", ask_unprotect),
+    Route("POST", f"{_PATH}/unprotect", unprotect),
     Route("GET", f"{_PATH}/uninstall", ask_uninstall),
     Route("POST", f"{_PATH}/uninstall", uninstall),
 )

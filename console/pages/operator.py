@@ -180,7 +180,7 @@ async def _graph(request: PageRequest, given: OperatorInput, limit: int) -> Grap
     base = f"/catalog/{found.catalog}/{found.package}"
     more = f"/operators/{name}/graph" + ("" if limit else "?all=1")
     excluded = [str(each) for each in part(given.operator, "spec", "excludedVersions") or ()]
-    made = graph_view(drawn, svg(drawn), given.operator, base, whole=more, excluded=excluded)
+    made = graph_view(drawn, svg(drawn), given.operator, base, whole=more, excluded=excluded, ns=given.ns)
     return replace(made, notes=found.warnings)
 
 

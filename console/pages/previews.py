@@ -152,6 +152,7 @@ def _changes(found: Difference) -> Iterator[Section]:
     lines = () if rows else ("No change.",)
     yield Section("Permissions", lines, columns=("Change", "Account", "What it may do"), rows=rows[:MAX_LINES])
     yield _definitions(found)
+    yield _way_back(found)
     counts = {change: sum(each.change is change for each in found.objects) for change in Change}
     text = "\n".join(f"{_SIGNS[each.change]} {each.key}" for each in found.objects[:MAX_LINES])
     shown = ", ".join(f"{number} {change}" for change, number in counts.items() if number)
@@ -162,6 +163,15 @@ def _changes(found: Difference) -> Iterator[Section]:
 
 
 _SIGNS: Final = {Change.ADDED: "+", Change.CHANGED: "~", Change.REMOVED: "-"}
+
+
+def _way_back(found: Difference) -> Section:
+    """The things of an upgrade that cannot be undone."""
+    moved = [each.name for each in found.definitions if any("cannot be reversed" in text for text in each.changes)]
+    if moved:
+        names = ", ".join(moved[:MAX_LINES])
+        return Section("Can it be undone?", (f"No. The storage version moves of {names}.",))
+    return Section("Can it be undone?", ("Yes. No storage version moves.",))
 
 
 def _definitions(found: Difference) -> Section:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from markupsafe import Markup
@@ -75,6 +75,9 @@ class GraphRow:
     reason: str
     detail: str = ""
     """The upgrades that lead to it."""
+    action: str = ""
+    """The review that leads to this version, in words; "" if there is none. `review` is its path."""
+    review: str = ""
     is_running: bool = False
 
 
@@ -291,6 +294,14 @@ def _actions(given: OperatorInput) -> Iterable[Button]:
         reason=given.refusal,
         commands=(f"kubectl patch {kind} {name} --type=merge -p '{patch}'",),
     )
+    is_kept = is_protected(given.operator)
+    mark = "operators.operatorframework.io/deletion-protection"
+    yield Button(
+        "End the protection" if is_kept else "Protect from deletion",
+        path("unprotect" if is_kept else "protect"),
+        reason=given.refusal,
+        commands=(f"kubectl annotate --overwrite {kind} {name} {mark}{'-' if is_kept else '=true'}",),
+    )
     yield Button(
         "Uninstall",
         path("uninstall"),
@@ -431,11 +442,16 @@ def graph_view(  # noqa: PLR0913 what a row shows
     whole: str = "",
     excluded: Sequence[str] = (),
     limit: int = 0,
+    ns: str = "",
 ) -> GraphView:
     """The graph of a layout. `whole` is the URL that shows all rows."""
     waits = available_version(operator) if operator else ""
     followed = drawn.lanes[0] if drawn.lanes else ""
-    rows = tuple(_graph_row(each, waits, followed, package_path, excluded, drawn) for each in drawn.rows)
+    name = text_at(operator, "metadata", "name") if operator else ""
+    rows = tuple(
+        _with_action(_graph_row(each, waits, followed, package_path, excluded, drawn), each, name, ns)
+        for each in drawn.rows
+    )
     return GraphView(
         picture,
         rows,
@@ -445,6 +461,19 @@ def graph_view(  # noqa: PLR0913 what a row shows
         drawn.lanes[1:],
         all=whole if drawn.folded or limit else "",
     )
+
+
+def _with_action(made: GraphRow, row: Row, operator: str, ns: str) -> GraphRow:
+    """The row with what can be done with its version: an upgrade that is in reach, or the way back to an older one."""
+    if not operator or row.is_running or row.missing or not made.version[:1].isdigit():
+        return made
+    if row.is_in_reach and row.is_newer:
+        path = page_url("operators", operator, "upgrade", ns=ns, version=row.version)
+        return replace(made, action="Upgrade", review=path)
+    if row.is_older:
+        path = page_url("operators", operator, "rollback", ns=ns, version=row.version)
+        return replace(made, action="Roll back", review=path)
+    return made
 
 
 def _graph_row(
@@ -480,5 +509,5 @@ def _graph_row(
         row.is_far,
         reason,
         f"Upgrades from {joined(row.sources, 6)}." if row.sources else "No upgrade leads to it.",
-        row.is_running,
+        is_running=row.is_running,
     )

@@ -14,6 +14,7 @@ from tests.console import Browser
 pytestmark = pytest.mark.console
 
 KIND = "operator.operators.operatorframework.io"
+PROTECTION = "operators.operatorframework.io/deletion-protection"
 APPROVED = "operators.operatorframework.io/approved-version"
 PATH = "/operators/acted"
 AVAILABLE = {
@@ -105,6 +106,29 @@ async def test_a_pause_ends(kind: Cluster, admin: Browser, operator: Object) -> 
     assert get(kind)["spec"] == operator["spec"]
 
 
+async def test_an_operator_is_protected_from_deletion_and_released(
+    kind: Cluster, admin: Browser, operator: Object
+) -> None:
+    assert f'href="{PATH}/protect"' in (await admin.get(PATH)).text
+    page = await admin.get(f"{PATH}/protect")
+    assert f"{PROTECTION}=true" in words(page)
+    await admin.post(f"{PATH}/protect", fields(page))
+    assert get(kind)["metadata"]["annotations"][PROTECTION] == "true"
+    assert f'href="{PATH}/unprotect"' in (await admin.get(PATH)).text
+    await admin.post(f"{PATH}/unprotect", fields(await admin.get(f"{PATH}/unprotect")))
+    assert PROTECTION not in get(kind)["metadata"].get("annotations", {})
+    assert get(kind)["spec"] == operator["spec"]
+
+
+async def test_what_runs_is_excluded_with_a_warning_and_once(kind: Cluster, admin: Browser, operator: Object) -> None:
+    page = await admin.get(f"{PATH}/exclude?version=1.0.0")
+    assert "1.0.0 runs. It runs 1.0.0, which stays, and the Operator is not Ready" in words(page)
+    for _ in range(2):
+        assert (await admin.post(f"{PATH}/exclude", fields(page))).headers["Location"] == PATH
+    assert get(kind)["spec"] == {**operator["spec"], "excludedVersions": ["1.0.0"]}
+    assert "spec.excludedVersions has 1.0.0 already." in words(await admin.get(PATH))
+
+
 async def test_another_version_is_pinned(kind: Cluster, admin: Browser, operator: Object) -> None:
     page = await admin.get(f"{PATH}/upgrade?version=1.2.3")
     assert "olm upgrade acted --version 1.2.3" in words(page)
@@ -124,7 +148,7 @@ async def test_a_change_of_somebody_else_is_not_overwritten(kind: Cluster, admin
 
 async def test_who_may_not_sees_why_and_is_refused(kind: Cluster, admin: Browser, operator: Object) -> None:
     viewer = await logged_in(admin, kind, "viewer")
-    for action in ("upgrade", "pause", "exclude", "rollback?version=0.9.0"):
+    for action in ("upgrade", "pause", "protect", "exclude", "rollback?version=0.9.0"):
         page = await viewer.get(f"{PATH}/{action}")
         assert "You may not patch operators.operators.operatorframework.io acted." in words(page), action
         assert 'aria-disabled="true"' in page.text

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from markupsafe import Markup
 
-from console.views.operator import OperatorInput, operator_view
+from console.graph_layout import layout
+from console.views.operator import OperatorInput, graph_view, operator_view
+from olmctl.authoring.graph_drawing import DrawingInput, draw
+from olmkit.fbc.catalog import Channel, Entry, Package
 
 FINDING = {"crd": "boats.example.com", "rule": "field-removed", "refuses": "Always", "message": "v1: spec.color"}
 
@@ -47,3 +51,25 @@ def test_the_rules_that_refuse_what_waits(check: Any, title: str, lines: tuple[s
     waiting = operator_view(OperatorInput(operator)).waiting
     assert waiting is not None
     assert (waiting.title, waiting.broken) == (title, lines)
+
+
+def test_a_row_of_the_graph_leads_to_the_review_of_its_version() -> None:
+    entries = [Entry(f"p.v1.{at}.0", f"p.v1.{at - 1}.0" if at else "", (), "") for at in range(5)]
+    versions = {each.name: each.name.partition(".v")[2] for each in entries}
+    channel = Channel("stable", "p", tuple(entries))
+    package = Package("p", "stable", "", None)
+    parts = DrawingInput(package, [channel], versions, (), frozenset({"p.v1.1.0"}), frozenset({"p.v1.2.0", "p.v1.3.0"}))
+    drawn = layout(draw("p", parts), versions, "stable")
+    operator = {"metadata": {"name": "alpha"}, "status": {"installed": {"version": "1.1.0"}}}
+    shown = graph_view(drawn, Markup(), operator, "/catalog/c/p", ns="team-a")
+
+    assert [(row.version, row.action, row.review) for row in shown.rows] == [
+        ("1.4.0", "", ""),
+        ("1.3.0", "Upgrade", "/operators/alpha/upgrade?version=1.3.0&ns=team-a"),
+        ("1.2.0", "Upgrade", "/operators/alpha/upgrade?version=1.2.0&ns=team-a"),
+        ("1.1.0", "", ""),
+        ("1.0.0", "Roll back", "/operators/alpha/rollback?version=1.0.0&ns=team-a"),
+    ]
+    assert shown.rows[0].reason == "No upgrade leads here from 1.1.0."
+    assert shown.rows[1].detail == "Upgrades from 1.2.0 (replaces)."
+    assert not any(row.review for row in graph_view(drawn, Markup(), None, "/catalog/c/p").rows)
