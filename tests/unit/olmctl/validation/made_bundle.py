@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import yaml
@@ -192,4 +193,10 @@ def loaded(files: Mapping[str, bytes]) -> LoadedBundle:
 
 
 def _yaml(body: Mapping[str, Any]) -> bytes:
-    return yaml.safe_dump(json.loads(json.dumps(body)), sort_keys=False).encode()
+    return _dumped(json.dumps(body))
+
+
+@cache
+def _dumped(body: str) -> bytes:
+    """The YAML of a JSON text: most bundles have the same files but for one."""
+    return yaml.dump(json.loads(body), Dumper=yaml.CSafeDumper, sort_keys=False).encode()

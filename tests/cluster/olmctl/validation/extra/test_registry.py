@@ -11,7 +11,6 @@ from olmctl.validation.loaded_bundle import LoadedBundle
 from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
 from tests.unit.olmctl.validation.extra.schemas import FAULTY, RIGHT
-from tests.unit.olmctl.validation.extra.test_registry import CASES
 from tests.unit.olmctl.validation.made_bundle import CRD
 
 REFUSED = frozenset({
@@ -93,6 +92,9 @@ async def test_schemas(cluster: Cluster) -> None:
 
 
 async def test_objects(cluster: Cluster) -> None:
+    # Each process that shares the tests would make the bundles.
+    from tests.unit.olmctl.validation.extra.test_registry import CASES
+
     found: dict[str, set[bool]] = {}
     for case in CASES:
         bundle, _, rule = case.values
