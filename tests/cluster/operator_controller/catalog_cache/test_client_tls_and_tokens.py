@@ -49,20 +49,29 @@ def plain(directory: Path) -> Flags:
     return {"catalogd": ["--insecure-http", "--no-leader-elect"]}
 
 
+@pytest.fixture(scope="module")
+def suite(
+    cluster: Cluster, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Suite]:
+    """Processes with the flags of the parameter, for all tests with these flags."""
+    directory = tmp_path_factory.mktemp("suite")
+    with Suite(cluster, directory / "suite", request.param(directory / "flags")) as running:
+        running.install()
+        yield running
+
+
 @pytest.fixture
-def scene(cluster: Cluster, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Scene]:
-    """Processes with the flags of the test's parameter."""
-    with Suite(cluster, tmp_path / "suite", request.param(tmp_path / "flags")) as suite:
-        suite.install()
+def scene(cluster: Cluster, suite: Suite, request: pytest.FixtureRequest) -> Iterator[Scene]:
+    suite.start(*PROCESSES)  # which the test before may have stopped
+    slug = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())
+    own = Scene(cluster, suite, f"{slug[:24].strip('-')}-{uuid.uuid4().hex[:6]}")
+    try:
+        yield own
+    finally:
         suite.start(*PROCESSES)
-        slug = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())
-        own = Scene(cluster, suite, f"{slug[:24].strip('-')}-{uuid.uuid4().hex[:6]}")
-        try:
-            yield own
-        finally:
-            for process in PROCESSES:
-                request.node.add_report_section("call", f"log of {process}", suite.log_tail(process, 40))
-            own.close()
+        for process in PROCESSES:
+            request.node.add_report_section("call", f"log of {process}", suite.log_tail(process, 40))
+        own.close()
 
 
 def content_url(scene: Scene) -> str:
@@ -73,14 +82,14 @@ def content_url(scene: Scene) -> str:
 
 
 @pytest.mark.parametrize(
-    ("scene", "scheme"),
+    ("suite", "scheme"),
     [
         pytest.param(own_certificate, "https", id="a generated certificate"),
         pytest.param(tokens, "https", id="tokens"),
         pytest.param(mounted, "https", id="a mounted certificate"),
         pytest.param(plain, "http", id="plain HTTP"),
     ],
-    indirect=["scene"],
+    indirect=["suite"],
 )
 def test_an_operator_is_resolved_from_a_catalog_served_with(scene: Scene, scheme: str) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0"))
@@ -89,7 +98,7 @@ def test_an_operator_is_resolved_from_a_catalog_served_with(scene: Scene, scheme
     scene.deployment_when(name, "1.0.0")
 
 
-@pytest.mark.parametrize("scene", [tokens], indirect=True)
+@pytest.mark.parametrize("suite", [tokens], indirect=True)
 def test_content_requires_an_authorized_token(scene: Scene) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     url = content_url(scene)
@@ -107,7 +116,7 @@ def test_content_requires_an_authorized_token(scene: Scene) -> None:
         assert reader not in log
 
 
-@pytest.mark.parametrize("scene", [tokens], indirect=True)
+@pytest.mark.parametrize("suite", [tokens], indirect=True)
 def test_a_missing_token_is_reported(scene: Scene) -> None:
     scene.suite.stop("operator-controller")
     with Suite(scene.cluster, scene.suite.directory.parent / "other") as other:
@@ -122,19 +131,21 @@ def test_a_missing_token_is_reported(scene: Scene) -> None:
         )
 
 
-@pytest.mark.parametrize("scene", [own_certificate, tokens, mounted], indirect=True)
+@pytest.mark.parametrize("suite", [own_certificate, tokens, mounted], indirect=True)
 def test_a_second_replica_copies_the_content_of_the_first(scene: Scene) -> None:
     scene.ready_catalog(scene.catalog_of("1.0.0"))
     url = content_url(scene)
-    second = scene.suite.addresses[scene.suite.start_replica("catalogd")].catalogs
+    replica = scene.suite.start_replica("catalogd")
+    second = scene.suite.addresses[replica].catalogs
     second_url = url.replace(scene.suite.addresses["catalogd"].catalogs or "", second or "")
     assert second_url != url
     token = scene.cluster.kubectl("create", "token", "operator-controller", f"--namespace={NAMESPACE}").strip()
     deadline = time.monotonic() + 60
     while (status := get_status(scene, second_url, token)[0]) != 200:
         assert status == 503
-        assert time.monotonic() < deadline, scene.suite.log_tail("catalogd-2")
+        assert time.monotonic() < deadline, scene.suite.log_tail(replica)
         time.sleep(0.1)
+    scene.suite.stop(replica)
 
 
 def get_status(scene: Scene, url: str, token: str | None) -> tuple[int, Object]:
