@@ -7,6 +7,7 @@ are the error. So only commands are here that may be sent twice.
 
 import http.client
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,8 @@ _SWITCHES = (
     "--show-managed-fields",
 )
 _PATCHES = {"merge": MERGE, "json": JSON_PATCH, "strategic": STRATEGIC}
+_PATH = re.compile(r"jsonpath=\{\.([A-Za-z]+(?:\.[A-Za-z]+)*)\}=(.+)")
+"""A plain path, and the value that is awaited there."""
 _STRICTLY = {"fieldValidation": "Strict"}
 _WAIT_SECONDS = 30.0
 """The time of `kubectl wait` without --timeout."""
@@ -327,12 +330,7 @@ class Commands:
         command.end_flags()
         for resource, name in targets:
             path = resource.path(namespace, name)
-            if what == "create":
-                self._await(path, lambda now: now is not None, end)
-            elif what.startswith("condition="):
-                self._await(path, partial(_is_met, what.partition("=")[2]), end)
-            else:
-                raise ForKubectl
+            self._await(path, _awaited(what), end)
         return "".join(f"{resource.printed}/{name} condition met\n" for resource, name in targets)
 
     def _await(self, path: str, holds: Callable[[Any], bool], end: float) -> None:
@@ -412,6 +410,27 @@ def _binding(kind: str, command: Command) -> dict[str, Any]:
         "roleRef": {"apiGroup": group, **role},
         "subjects": subjects,
     }
+
+
+def _awaited(what: str) -> Callable[[Object | None], bool]:
+    """The test of an object that the value of --for is."""
+    if what == "create":
+        return lambda now: now is not None
+    if what.startswith("condition="):
+        return partial(_is_met, what.partition("=")[2])
+    if found := _PATH.fullmatch(what):
+        return partial(_has, found[1].split("."), found[2])
+    raise ForKubectl
+
+
+def _has(place: Sequence[str], value: str, object_: Object | None) -> bool:
+    """Report whether the field has this value, a number or a text."""
+    if object_ is None:
+        raise ForKubectl
+    found: Any = object_
+    for name in place:
+        found = (found or {}).get(name)
+    return isinstance(found, int | str) and str(found) == value
 
 
 def _is_gone(uid: str, now: Object | None) -> bool:

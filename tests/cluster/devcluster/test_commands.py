@@ -56,6 +56,7 @@ LIFE: tuple[tuple[tuple[str, ...], Object | None], ...] = (
     (("get", "crd,nodes", "-o", "name"), None),
     (("get", "deployments", "-n", NAMESPACE, "-l", "a=b", "-o", "json"), None),
     (("wait", "--for=condition=Established", f"crd/{GATE}", "--timeout=60s"), None),
+    (("wait", "--for=jsonpath={.metadata.name}=NAME", "--timeout=60s", "configmap", "NAME", IN), None),
     (("wait", "--for=create", "serviceaccount/default", IN), None),
     (("delete", "configmap", "NAME", "missing", IN, "--ignore-not-found"), None),
     (("delete", "namespace", "NAME-space", "--wait=false"), None),
