@@ -255,6 +255,8 @@ def controller_manager(layout: Layout) -> Component:
         f"--cluster-signing-key-file={keys / 'ca.key'}",
         "--leader-elect=false",
         "--secure-port=0",
+        # It would ask ten times each second which volumes to attach.
+        "--controllers=*,-persistentvolume-attach-detach-controller",
         *_CLIENT_RATE,
     )
     return Component("kube-controller-manager", arguments)
