@@ -186,6 +186,7 @@ def main(argv: Sequence[str]) -> None:
 
 
 def _preload(modules: Sequence[str]) -> None:
+    gc.disable()  # nothing that is imported is garbage
     for module in modules:
         importlib.import_module(module)
     if threading.active_count() > 1:
@@ -193,6 +194,7 @@ def _preload(modules: Sequence[str]) -> None:
     sandbox.python_paths(), sandbox.network_paths()  # fills the caches that children inherit
     gc.collect()
     gc.freeze()  # the collector must not touch, and so copy, pages that children share
+    gc.enable()
 
 
 if __name__ == "__main__":
