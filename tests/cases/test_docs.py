@@ -97,6 +97,15 @@ def test_output_stands_behind_the_commands_that_print_it() -> None:
     assert [place for page in pages.PAGES for place in pages.strays(page)] == []
 
 
+def test_the_readme_has_commands_of_the_quickstart_in_their_order() -> None:
+    """So tests/e2e/test_docs.py runs those of the quickstart alone."""
+    readme, quickstart = (list(pages.steps(REPOSITORY / page)) for page in ("README.md", "docs/quickstart.md"))
+    rest = iter([line for step in quickstart for line in step.commands.text.splitlines()])
+    assert [line for step in readme for line in step.commands.text.splitlines() if line not in rest] == []
+    assert any(step.commands.text.startswith("olm suite install") for step in readme)
+    assert not any(step.shown or step.commands.status for step in readme), "the output of this page is not compared"
+
+
 def test_the_blocks_that_are_not_run_are_these() -> None:
     """Each needs what no test has: a catalog, a builder of images and a registry of one's own, another cluster, a server on the
     internet, helm, an object that does not go away, or this very test run."""
