@@ -91,6 +91,9 @@ def reports_errors(callback: Callable[Parameters, int]) -> Callable[Parameters, 
 def _fail_with_notes(error: CommandError | ApiError | QuestionError | OlmError) -> int:
     """Print an error after what was found before it; returns its exit status."""
     report_notes(error)
+    if isinstance(error, CommandError) and error.status == WRONG_USAGE:
+        _show(click.UsageError(str(error), click.get_current_context(silent=True)))
+        return WRONG_USAGE
     if isinstance(error, CommandError):
         return fail(error, error.status)
     if isinstance(error, OlmError):

@@ -152,7 +152,7 @@ class _Pulled(AbstractContextManager[Path]):
         try:
             found = self._opened.__enter__()
         except NoDirectory as error:
-            raise CommandError(FAILED, f"{self._reference}: {error}") from None
+            raise CommandError(WRONG_USAGE, f"{self._reference}: {error}") from None
         if found.is_catalog:
             self._opened.__exit__(None, None, None)
             raise CommandError(FAILED, f"{self._reference} is the image of a catalog")
@@ -177,10 +177,10 @@ def _configuration(bundle: LoadedBundle, request: Request) -> Configuration:
         shown = path if request.config else f"{bundle.origin.rstrip('/')}/{path}" if path else bundle.origin
         raise CommandError(FAILED, f"{shown}: {error}") from None
     except BadSelector as error:
-        raise CommandError(FAILED, str(error)) from None
+        raise CommandError(WRONG_USAGE, f"--selector: {error}") from None
     except FileNotFoundError as error:
         text = f"could not find config file open {error.filename}: no such file or directory"
-        raise CommandError(FAILED, text) from None
+        raise CommandError(WRONG_USAGE, text) from None
 
 
 def _builtin_configuration() -> Configuration:

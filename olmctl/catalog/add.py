@@ -67,10 +67,12 @@ class Request:
 
 def add(bundles: Sequence[str], **options: Any) -> int:
     """Add the bundles, one after the other."""
-    request = Request(**options)
+    request = Request(**{**options, "catalog": options["catalog"] or Path("catalog")})
     if len(bundles) > 1 and (request.image or request.wanted.has_edges):
         raise CommandError(WRONG_USAGE, "--image, --replaces, --skips and --skip-range are for one bundle: give one")
     if request.template is not None:
+        if options["catalog"] is not None:
+            raise click.UsageError("--catalog and --template exclude each other: a bundle is added to one of them")
         if request.push:
             raise click.UsageError("--push is for a catalog: render the template first (olm catalog render-template)")
         if not request.template.is_file():

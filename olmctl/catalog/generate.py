@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from olmctl.commands import SETTINGS, fail
+from olmctl.commands import SETTINGS, WRONG_USAGE, CommandError, fail
 from olmkit.fbc.checks.pull_specs import pull_spec_error
 from olmkit.gocompat.text import quoted
 
@@ -29,15 +29,15 @@ def dockerfile(directory: str, binary_image: str) -> int:
     given = Path(directory)
     absolute = given.absolute() if given.name not in ("", "..") else given.resolve()
     if not given.exists():
-        return fail(f"stat {given}: no such file or directory")
+        raise CommandError(WRONG_USAGE, f"stat {given}: no such file or directory")
     if not given.is_dir():
-        return fail(f"provided root path {quoted(str(given))} is not a directory")
+        raise CommandError(WRONG_USAGE, f"provided root path {quoted(str(given))} is not a directory")
     if not absolute.name or _UNSAFE_CHARACTERS.search(absolute.name):
         return fail(
             f"a Dockerfile cannot name a directory {quoted(absolute.name or str(absolute))}: give it another name"
         )
     if binary_image != _SCRATCH and (error := pull_spec_error(binary_image)):
-        return fail(f"invalid image pull spec {quoted(binary_image)}: {error}")
+        raise CommandError(WRONG_USAGE, f"invalid image pull spec {quoted(binary_image)}: {error}")
     path = absolute.parent / f"{absolute.name}.Dockerfile"
     try:
         _write(path, _text(absolute.name, binary_image))

@@ -10,7 +10,7 @@ from pathlib import Path
 from olmctl.authoring import graph_drawing
 from olmctl.authoring.directory import read_directory
 from olmctl.authoring.graph_drawing import DrawingInput
-from olmctl.commands import fail
+from olmctl.commands import WRONG_USAGE, CommandError, fail
 from olmctl.terminal import clean_lines
 from olmctl.terminal_output import write_document
 from olmkit.fbc import catalog
@@ -29,7 +29,7 @@ def graph(directory: str, package: str, channel: str | None, output: str) -> int
     root = Path(directory)
     if not root.is_dir():
         missing = f"stat {root}: no such file or directory"
-        return fail(f"{quoted(str(root))} is not a directory" if root.exists() else missing)
+        raise CommandError(WRONG_USAGE, f"{quoted(str(root))} is not a directory" if root.exists() else missing)
     try:
         packages: set[str] = set()
         parts = _parts(_of_package(read_directory(root), package, packages))

@@ -9,7 +9,7 @@ from typing import Any
 from olmctl.authoring.media_types import media_type
 from olmctl.authoring.serialize import Format
 from olmctl.catalog.output import print_documents
-from olmctl.commands import fail
+from olmctl.commands import WRONG_USAGE, CommandError, fail
 from olmkit.fbc.catalog import PACKAGE
 from olmkit.fbc.documents import MAX_DOCUMENT_BYTES
 from olmkit.gocompat.text import quoted
@@ -19,7 +19,7 @@ def init(name: str, default_channel: str, description: Path | None, icon: Path |
     """Print the olm.package blob of the package NAME. Save it as a file in the catalog's directory."""
     blob: dict[str, Any] = {"schema": PACKAGE, "name": name, "defaultChannel": default_channel}
     if not name:
-        return fail("a package needs a name")
+        raise CommandError(WRONG_USAGE, "a package needs a name")
     if icon is not None:
         data = _content(icon)
         kind = media_type(data)
@@ -36,7 +36,9 @@ def init(name: str, default_channel: str, description: Path | None, icon: Path |
 
 
 def _content(path: Path) -> bytes:
-    """The content of a file. Raises OSError for one that is larger than a blob may be."""
+    """The content of a file. Raises CommandError, and OSError for one that is larger than a blob may be."""
+    if not path.exists():
+        raise CommandError(WRONG_USAGE, f"{path}: there is no such file")
     with path.open("rb") as file:
         data = file.read(MAX_DOCUMENT_BYTES // 2 + 1)
     if len(data) > MAX_DOCUMENT_BYTES // 2:

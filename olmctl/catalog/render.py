@@ -17,7 +17,7 @@ from olmctl.authoring.directory import read_directory
 from olmctl.authoring.images.contents import bundle_files
 from olmctl.authoring.serialize import Format
 from olmctl.catalog.output import print_sorted
-from olmctl.commands import fail, warn
+from olmctl.commands import WRONG_USAGE, CommandError, fail, warn
 from olmkit.errors import OlmError
 from olmkit.fbc import catalog
 from olmkit.fbc.blobs import Blob, parse_blob
@@ -110,7 +110,8 @@ class _Rendering:
         if path.is_dir():
             yield from self._directory(path)
         elif path.exists():
-            raise BadCatalog("it is a file: give the directory that contains it")
+            text = "it is a file: give the directory that contains it"
+            raise CommandError(WRONG_USAGE, f"render {quoted(self.reference)}: {text}")
         else:
             yield from self.pulled()
 
@@ -143,14 +144,15 @@ class _Rendering:
         from olmctl.catalog.images import NoDirectory, reference_error, unpacked
 
         if why := reference_error(self.reference):
-            raise BadCatalog(f"there is no such directory, and it is no image: {why}")
+            text = f"render {quoted(self.reference)}: there is no such directory, and it is no image: {why}"
+            raise CommandError(WRONG_USAGE, text)
         given = self.options
         access = (given.registries_conf, given.pull_cas_dir, given.allow_source_cidr)
         try:
             with unpacked(self.reference, *access) as found:
                 yield from self._unpacked(found)
         except NoDirectory as error:
-            raise BadCatalog(str(error)) from error
+            raise CommandError(WRONG_USAGE, f"render {quoted(self.reference)}: {error}") from error
 
     def _unpacked(self, found: Unpacked) -> Iterator[Blob]:
         if found.is_catalog:

@@ -10,7 +10,7 @@ import yaml
 
 from olmctl.authoring.catalog_validation import ValidationFailure
 from olmctl.authoring.catalog_validation import validate as validate_directory
-from olmctl.commands import fail
+from olmctl.commands import WRONG_USAGE, CommandError
 from olmctl.terminal_output import say, write_document
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.yaml_dumper import UNLIMITED_WIDTH, TreeDumper
@@ -25,9 +25,9 @@ def validate(directory: str, output: str) -> int:
     root = Path(directory)
     if not root.is_dir():
         missing = f"stat {directory}: no such file or directory"
-        return fail(f"{quoted(directory)} is not a directory" if root.exists() else missing)
+        raise CommandError(WRONG_USAGE, f"{quoted(directory)} is not a directory" if root.exists() else missing)
     if output and output not in _FORMATS:
-        return fail(f"invalid --output value {quoted(output)}, expected (json|yaml)")
+        raise CommandError(WRONG_USAGE, f"invalid --output value {quoted(output)}, expected (json|yaml)")
     failure = validate_directory(root)
     if output:
         write_document(f"{_formatted(failure, output)}\n")

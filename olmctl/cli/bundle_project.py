@@ -101,7 +101,7 @@ def init(**given: Any) -> int:
     "--overwrite", default=True, help="With --overwrite=false, annotations.yaml and bundle.Dockerfile stay as they are."
 )
 @switch("--stdout", help="Print the manifests instead of writing them.")
-@switch("-q", "--quiet", help="Print no list of the files that are written.")
+@switch("-q", "--quiet", help="Print neither warnings nor the files that are written.")
 @switch(
     "--pin",
     "--use-image-digests",
@@ -114,6 +114,14 @@ def init(**given: Any) -> int:
     metavar="auto|VERSION",
     default="",
     help="minKubeVersion; auto: the lowest one that serves the APIs that are used.  [default: that of the base]",
+)
+@click.option(
+    "--apis-dir",
+    type=Directory(),
+    metavar="DIR",
+    default="",
+    help="The Go types of the custom resources, whose comments and markers describe them.  [default: api or apis, if there is "
+    "one]",
 )
 @click.option(
     "--catalog",

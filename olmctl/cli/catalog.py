@@ -5,7 +5,6 @@ Declares their arguments and options. The work of a command is imported when it 
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -140,7 +139,6 @@ def dockerfile(**given: Any) -> int:
     "--catalog",
     metavar="DIR",
     type=file_path(),
-    default=Path("catalog"),
     help="The directory of the catalog.  [default: catalog]",
 )
 @click.option("--image", default="", help="The image of a bundle whose directory is given.")

@@ -16,6 +16,7 @@ from typing import Any, Final
 from olmctl.authoring.yaml_writer import kubernetes_document
 from olmctl.commands import FAILED, WRONG_USAGE, CommandError, warn
 from olmctl.project import csv, inputs, metadata, min_kube_version
+from olmctl.project.api_types import described
 from olmctl.project.collection import SCORECARD, Collection, collect
 from olmctl.project.manifests import BadInput, Manifest, WrongUsage, read_manifests
 from olmctl.project.output import stale_files, write_files
@@ -40,7 +41,6 @@ DOCKERFILE: Final = Path("bundle.Dockerfile")
 AUTO: Final = "auto"
 _BUILDER: Final = f"olm-suite-v{installed_version('olm-suite')}"
 _SCORECARD_FILE: Final = f"{metadata.SCORECARD_DIRECTORY}/config.yaml"
-_NO_INPUT: Final = "one of stdin, --input-dir, or --deploy-dir (and optionally --crds-dir) must be set"
 _WAYS: Final = (
     "pipe `kustomize build DIR` into this command, name DIR with --input-dir, or let `olm bundle init` write one"
 )
@@ -69,6 +69,7 @@ class Flags:
     stdout: bool
     quiet: bool
     pin: bool
+    apis_dir: str
     catalog: str
     related_images: bool
     min_kube_version: str
@@ -130,11 +131,7 @@ def generate(**given: Any) -> int:
 
 def _check(flags: Flags) -> None:
     """Refuse options in upstream's words. Raises WrongUsage."""
-    if flags.version:
-        try:
-            parse_version(flags.version)
-        except BadVersion as error:
-            raise _wrong(f"{flags.version} is not a valid semantic version: {error}") from None
+    _check_values(flags)
     is_legacy = bool(flags.deploy_dir or flags.crds_dir)
     if flags.input_dir and is_legacy:
         sources = "--input-dir or --deploy-dir (and optionally --crds-dir)"
@@ -143,12 +140,29 @@ def _check(flags: Flags) -> None:
         raise _wrong("none of --input-dir, --deploy-dir, or --crds-dir may be set if reading from stdin")
     if flags.crds_dir and not flags.deploy_dir:
         raise _wrong("--crds-dir can only be used if --deploy-dir is set")
+    if flags.stdout and flags.output_dir:
+        raise _wrong("--output-dir cannot be set if writing to stdout")
+
+
+def _check_values(flags: Flags) -> None:
+    """Refuse values of options that are none. Raises WrongUsage."""
+    if flags.version:
+        try:
+            parse_version(flags.version)
+        except BadVersion as error:
+            raise _wrong(f"{flags.version} is not a valid semantic version: {error}") from None
     if wrong := [each for each in flags.channel_names if each != "".join(each.split())]:
         raise WrongUsage(
             f"--channels: {wrong[0]!r} is no name of a channel: write channels with commas, such as stable,fast"
         )
-    if flags.stdout and flags.output_dir:
-        raise _wrong("--output-dir cannot be set if writing to stdout")
+    if flags.default_channel != "".join(flags.default_channel.split()):
+        raise WrongUsage(f"--default-channel: {flags.default_channel!r} is no name of a channel")
+    if flags.min_kube_version not in ("", AUTO):
+        try:
+            parse_version(flags.min_kube_version)
+        except BadVersion:
+            text = f"{flags.min_kube_version!r} is neither auto nor a version such as 1.25.0"
+            raise WrongUsage(f"--min-kube-version: {text}") from None
 
 
 def _wrong(problem: str) -> WrongUsage:
@@ -167,26 +181,25 @@ def _read(flags: Flags) -> tuple[inputs.Input, list[Manifest] | None]:
     directory = Path(flags.kustomize_dir)
     if inputs.kustomization_of(directory) is not None:
         return inputs.build(directory), None
-    raise _wrong(f"{_NO_INPUT}: {directory.as_posix()} has no kustomization: {_WAYS}")
+    raise WrongUsage(f"there are no manifests: {directory.as_posix()} has no kustomization: {_WAYS}")
 
 
 def _manifests(flags: Flags, project: Project) -> _Generated:
     found, crds = _read(flags)
     if not found.manifests and not crds:
-        place = flags.input_dir or flags.deploy_dir or "standard input"
-        raise BadInput(
-            f"{place} has no manifests: a bundle is made of a Deployment, its roles and CustomResourceDefinitions"
-        )
+        place = flags.input_dir or flags.deploy_dir
+        text = "has no manifests: a bundle is made of a Deployment, its roles and CustomResourceDefinitions"
+        raise WrongUsage(f"{place} {text}") if place else BadInput(f"standard input {text}")
     collection = collect(found.manifests, crds)
-    _warn(found.notes)
-    _warn(collection.dropped_fields)
+    _warn(flags, found.notes)
+    _warn(flags, collection.dropped_fields)
     permissions = split_permissions(collection, flags.extra_service_accounts)
     value, notes = _csv(flags, project, collection, permissions)
-    _warn(notes)
-    _warn(f"{each.manifest} is not in the bundle: {each.reason}" for each in collection.left_out)
+    _warn(flags, notes)
+    _warn(flags, (f"{each.manifest} is not in the bundle: {each.reason}" for each in collection.left_out))
     value = _with_created_at(flags, project, value)
     said = {_MIN_KUBE_VERSION} if min_kube_version.minimum(collection) is not None else set[str]()
-    _validate(value, _csv_path(flags, project.package), said)
+    _validate(flags, value, said, _csv_path(flags, project.package))
     scorecard = next((kubernetes_document(each.value) for each in collection.of(SCORECARD)), "")
     return _Generated(value, object_files(collection, permissions), scorecard)
 
@@ -206,6 +219,10 @@ def _csv(
         lists_all_images=flags.related_images or flags.pin,
     )
     made = csv.make(base.value, collection, permissions, options)
+    owned = made.value["spec"]["customresourcedefinitions"]
+    if owned.get("owned"):
+        owned["owned"], notes = described(owned["owned"], flags.apis_dir)
+        made.notes += notes
     if flags.pin:
         from olmctl.project.remote import digests_of
 
@@ -280,11 +297,11 @@ def _csv_path(flags: Flags, package: str) -> Path:
     return Path(flags.directory) / "manifests" / f"{package.lower()}{csv.CSV_SUFFIX}"
 
 
-def _validate(value: Mapping[str, Any], file: Path, said: Set[str]) -> None:
+def _validate(flags: Flags, value: Mapping[str, Any], said: Set[str], file: Path) -> None:
     """Run the validator of ClusterServiceVersions, and print its warnings, without those of rules whose warning was `said` in
     better words. Raises BadInput for its errors."""
     findings = [*csv_faults(Document(file.as_posix(), kubernetes_document(value).encode(), value))]
-    _warn(_sentence(each) for each in findings if each.level != ERROR and each.rule not in said)
+    _warn(flags, (_sentence(each) for each in findings if each.level != ERROR and each.rule not in said))
     errors = [_sentence(each) for each in findings if each.level == ERROR]
     if errors:
         raise BadInput("\n".join((*errors, "invalid generated ClusterServiceVersion: nothing is written")))
@@ -311,7 +328,7 @@ def _write(flags: Flags, project: Project, made: _Generated | None) -> None:
         files |= {path: kubernetes_document(made.csv)} | {directory / name: text for name, text in made.objects.items()}
         written = frozenset(each.name for each in files)
         earlier, foreign = stale_files(directory, written, is_generated=_was_generated(directory))
-        _warn(f"{each.as_posix()} is not from this command, and stays in the bundle" for each in foreign)
+        _warn(flags, (f"{each.as_posix()} is not from this command, and stays in the bundle" for each in foreign))
         if made.scorecard:
             files[root / _SCORECARD_FILE] = made.scorecard
     if flags.does_metadata:
@@ -354,11 +371,11 @@ def _metadata_files(flags: Flags, project: Project, *, has_scorecard: bool) -> d
         return {}
     channels = flags.channel_names
     if flags.default_channel and flags.default_channel not in channels:
-        warn(clean(f"the default channel {flags.default_channel} is not among the channels {','.join(channels)}"))
+        _warn(flags, [f"the default channel {flags.default_channel} is not among the channels {','.join(channels)}"])
     before = metadata.channels_of(existing)
     if not flags.channels and before not in ("", _DEFAULT_CHANNELS):
         text = f"the channels {before} of {path.as_posix()} become {_DEFAULT_CHANNELS}, because --channels is not given"
-        warn(clean(text))
+        _warn(flags, [text])
     facts = metadata.Metadata(
         project.package, ",".join(channels), flags.default_channel, _BUILDER, project.layout, has_scorecard
     )
@@ -370,22 +387,19 @@ def _metadata_files(flags: Flags, project: Project, *, has_scorecard: bool) -> d
         docker = DOCKERFILE.read_text(encoding="utf-8", errors="replace") if DOCKERFILE.is_file() else ""
         foreign = metadata.foreign_annotations(existing)
         found = ((key, metadata.label_problem(key, value)) for key, value in foreign.items())
-        _warn(f"{path.as_posix()}: {key!r} is no label of {DOCKERFILE}: {why}" for key, why in found if why)
-        files[DOCKERFILE] = metadata.dockerfile(facts, _copied_directory(flags.directory), foreign, docker)
+        _warn(flags, (f"{path.as_posix()}: {key!r} is no label of {DOCKERFILE}: {why}" for key, why in found if why))
+        files[DOCKERFILE] = metadata.dockerfile(facts, _copied_directory(flags), foreign, docker)
     return files
 
 
-def _copied_directory(directory: str) -> str:
+def _copied_directory(flags: Flags) -> str:
     """The directory of the bundle as COPY names it: relative to the Dockerfile, which is in the current directory."""
-    path = Path(directory)
+    directory, path = flags.directory, Path(flags.directory)
     if path.is_absolute() and path.is_relative_to(Path.cwd()):
         return path.relative_to(Path.cwd()).as_posix()
     if path.is_absolute() or ".." in path.parts:
-        warn(
-            clean(
-                f"{DOCKERFILE} cannot copy {directory}, which is outside this directory: `olm bundle build` needs no such file"
-            )
-        )
+        text = f"{DOCKERFILE} cannot copy {directory}, which is outside this directory: `olm bundle build` needs no such file"
+        _warn(flags, [text])
     return directory
 
 
@@ -401,8 +415,8 @@ def _annotations(path: Path) -> str:
     return data.decode("utf-8-sig")
 
 
-def _warn(lines: Iterable[str]) -> None:
-    for line in lines:
+def _warn(flags: Flags, lines: Iterable[str]) -> None:
+    for line in () if flags.quiet else lines:
         warn(clean(line))
 
 

@@ -57,7 +57,7 @@ def _check_name(package: str) -> None:
     """Raises BadInput for a package that no catalog could have."""
     if not is_dns1123_label(package):
         text = "lower-case letters and digits, joined by '-', at most 63 of them: choose another one with --package"
-        raise BadInput(f"{package!r} is no name of a package: {text}")
+        raise WrongUsage(f"{package!r} is no name of a package: {text}")
 
 
 def _base(path: Path, package: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -102,18 +102,18 @@ def _replace_placeholders(spec: dict[str, Any]) -> None:
 def _apply(question: Question, spec: dict[str, Any], answer: str) -> None:
     text = trimmed(answer)
     if question.is_required and not text:
-        raise BadInput(f"{question.option}: is empty")
+        raise WrongUsage(f"{question.option}: is empty")
     try:
         question.apply(spec, text)
     except BadAnswer as error:
-        raise BadInput(f"{question.option}: {error}") from None
+        raise WrongUsage(f"{question.option}: {error}") from None
 
 
 def _take_defaults(questions: list[Question], spec: dict[str, Any], package: str) -> None:
     """Without a terminal, what has a default gets it, and what is required is named."""
     missing = [question.option for question in questions if question.is_required and not question.default(package)]
     if missing:
-        raise BadInput(f"{', '.join(missing)}: must be given, because there is no terminal to ask on")
+        raise WrongUsage(f"{', '.join(missing)}: must be given, because there is no terminal to ask on")
     for question in questions:
         if question.is_required:
             question.apply(spec, question.default(package))

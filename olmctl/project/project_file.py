@@ -45,5 +45,5 @@ def read_project(package: str) -> Project:
 
 def _checked(package: str) -> str:
     if "/" in package or package.startswith(".") or not package.isprintable():
-        raise BadInput(f"{package!r} is no name of a package")
+        raise WrongUsage(f"{package!r} is no name of a package")
     return package

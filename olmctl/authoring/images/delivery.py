@@ -31,6 +31,8 @@ def write_image(content: Content, output: Path | None, names: Sequence[str]) -> 
     """
     check_names(names)
     path = output or Path(f"{_file_name(content.name)}{_ARCHIVE_SUFFIX}")
+    if not path.parent.is_dir():
+        raise CommandError(WRONG_USAGE, f"{path.parent}: there is no such directory")
     with _scratch() as scratch:
         image = content.image(scratch)
         try:

@@ -13,6 +13,7 @@ from devcluster.demo.sample_catalog import SAMPLES
 from olmctl import work_limits
 from olmctl.main import main
 from olmctl.scorecard import bundle_tests
+from tests.usage import error_of
 
 CONFIG = """\
 apiVersion: scorecard.operatorframework.io/v1alpha3
@@ -109,7 +110,7 @@ def test_a_link_at_the_place_for_stored_files_is_refused(
 )
 def test_wrong_arguments(arguments: list[str], words: str, bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = run(capsys, bundle, *arguments)
-    assert (status, out, words in err) == (1, "", True)
+    assert (status, out, words in error_of(err)) == (2, "", True)
 
 
 def test_what_is_no_bundle_is_named(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:

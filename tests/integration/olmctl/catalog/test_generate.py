@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from olmctl.main import main
+from tests.usage import error_of
 
 LABEL = "LABEL operators.operatorframework.io.index.configs.v1=/configs"
 
@@ -59,15 +60,15 @@ def test_an_existing_dockerfile_is_kept(directory: Path, capsys: pytest.CaptureF
 
 
 def test_a_directory_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["catalog", "generate", "dockerfile", str(tmp_path / "x")]) == 1
-    assert capsys.readouterr().err == f"stat {tmp_path / 'x'}: no such file or directory\n"
+    assert main(["catalog", "generate", "dockerfile", str(tmp_path / "x")]) == 2
+    assert error_of(capsys.readouterr().err) == f"stat {tmp_path / 'x'}: no such file or directory\n"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_is_no_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "x").touch()
-    assert main(["catalog", "generate", "dockerfile", str(tmp_path / "x")]) == 1
-    assert capsys.readouterr().err == f'provided root path "{tmp_path / "x"}" is not a directory\n'
+    assert main(["catalog", "generate", "dockerfile", str(tmp_path / "x")]) == 2
+    assert error_of(capsys.readouterr().err) == f'provided root path "{tmp_path / "x"}" is not a directory\n'
 
 
 @pytest.mark.parametrize(
@@ -88,8 +89,8 @@ def test_names_with_special_characters_of_a_dockerfile(
 
 @pytest.mark.parametrize("image", ["a b", "x\nRUN y", "$X", "UPPER/case"])
 def test_invalid_images(image: str, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["catalog", "generate", "dockerfile", str(directory), "-i", image]) == 1
-    assert capsys.readouterr().err.startswith("invalid image pull spec ")
+    assert main(["catalog", "generate", "dockerfile", str(directory), "-i", image]) == 2
+    assert error_of(capsys.readouterr().err).startswith("invalid image pull spec ")
     assert list(directory.parent.iterdir()) == [directory]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from olmctl.main import main
+from tests.usage import error_of
 
 BLOBS: list[dict[str, Any]] = [
     {"schema": "olm.package", "name": "p", "defaultChannel": "a"},
@@ -75,12 +76,10 @@ def test_a_file_that_cannot_be_read(directory: Path, capsys: pytest.CaptureFixtu
 
 
 def test_no_directory(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["catalog", "graph", str(directory / "x"), "--package", "p"]) == 1
-    assert main(["catalog", "graph", str(directory / "catalog.json"), "--package", "p"]) == 1
-    assert capsys.readouterr().err.splitlines() == [
-        f"stat {directory / 'x'}: no such file or directory",
-        f'"{directory / "catalog.json"}" is not a directory',
-    ]
+    assert main(["catalog", "graph", str(directory / "x"), "--package", "p"]) == 2
+    assert error_of(capsys.readouterr().err) == f"stat {directory / 'x'}: no such file or directory\n"
+    assert main(["catalog", "graph", str(directory / "catalog.json"), "--package", "p"]) == 2
+    assert error_of(capsys.readouterr().err) == f'"{directory / "catalog.json"}" is not a directory\n'
 
 
 @pytest.mark.parametrize("arguments", [[], ["--package", "p", "-o", "dot"]])

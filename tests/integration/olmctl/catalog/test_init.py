@@ -10,6 +10,7 @@ import pytest
 
 from olmctl.main import main
 from olmkit.fbc.documents import MAX_DOCUMENT_BYTES
+from tests.usage import error_of
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -68,8 +69,8 @@ def test_invalid_files(
 
 
 def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["catalog", "init", "p", "--icon", str(tmp_path / "x")]) == 1
-    assert capsys.readouterr().err == f"{tmp_path / 'x'}: No such file or directory\n"
+    assert main(["catalog", "init", "p", "--icon", str(tmp_path / "x")]) == 2
+    assert error_of(capsys.readouterr().err) == f"{tmp_path / 'x'}: there is no such file\n"
 
 
 @pytest.mark.parametrize(
@@ -87,5 +88,5 @@ def test_wrong_use(arguments: list[str], words: str, capsys: pytest.CaptureFixtu
 
 
 def test_an_empty_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["catalog", "init", ""]) == 1
-    assert capsys.readouterr() == ("", "a package needs a name\n")
+    assert main(["catalog", "init", ""]) == 2
+    assert error_of(capsys.readouterr().err) == "a package needs a name\n"

@@ -11,6 +11,7 @@ import pytest
 from olmctl.authoring.catalog_validation import validate
 from olmctl.main import main
 from tests.unit.olmkit.fbc.bundle_builders import Files, bundle, dump
+from tests.usage import error_of
 
 PLAIN = {"manifests/n.yaml": dump({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}})}
 FLAGS = ["--package", "p", "--version", "1.0.0", "--image", "quay.io/o/p:v1"]
@@ -176,9 +177,9 @@ def test_metadata_that_is_left_out_is_a_warning(tmp_path: Path, capsys: pytest.C
     ],
 )
 def test_paths_that_are_no_directory(reference: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["catalog", "render", reference]) == 1
+    assert main(["catalog", "render", reference]) == 2
     out, err = capsys.readouterr()
-    assert (out, err.startswith(f'render "{reference}": {words}')) == ("", True)
+    assert (out, error_of(err).startswith(f'render "{reference}": {words}')) == ("", True)
 
 
 @pytest.mark.parametrize("arguments", [[], ["x", "-o", "xml"], ["x", "--migrate-level", "all"], ["x", "--mig"]])

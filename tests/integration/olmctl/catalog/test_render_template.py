@@ -91,8 +91,8 @@ def test_a_template_grows_and_is_rendered(olm: Command, local_registry: LocalReg
         pytest.param(
             [],
             "schema: olm.semver\nfast: {bundles: [{image: A b}]}",
-            1,
-            '-: render "A b": there is no such directory, and it is no image: ',
+            2,
+            'render "A b": there is no such directory, and it is no image: ',
             id="no image",
         ),
     ],

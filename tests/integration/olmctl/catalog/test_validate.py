@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from olmctl.main import main
+from tests.usage import error_of
 
 VALID = (
     '{"schema":"olm.package","name":"p","defaultChannel":"c"}\n'
@@ -86,19 +87,19 @@ def test_yaml(refused: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_another_form_of_output(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["catalog", "validate", str(directory), "-o", "xml"]) == 1
-    assert capsys.readouterr() == ("", 'invalid --output value "xml", expected (json|yaml)\n')
+    assert main(["catalog", "validate", str(directory), "-o", "xml"]) == 2
+    assert error_of(capsys.readouterr().err) == 'invalid --output value "xml", expected (json|yaml)\n'
 
 
 def test_a_file_is_no_directory(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = directory / "catalog.json"
-    assert main(["catalog", "validate", str(file)]) == 1
-    assert capsys.readouterr().err == f'"{file}" is not a directory\n'
+    assert main(["catalog", "validate", str(file)]) == 2
+    assert error_of(capsys.readouterr().err) == f'"{file}" is not a directory\n'
 
 
 def test_what_is_not_there(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["catalog", "validate", str(directory / "x")]) == 1
-    assert capsys.readouterr().err == f"stat {directory / 'x'}: no such file or directory\n"
+    assert main(["catalog", "validate", str(directory / "x")]) == 2
+    assert error_of(capsys.readouterr().err) == f"stat {directory / 'x'}: no such file or directory\n"
 
 
 def test_a_command_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

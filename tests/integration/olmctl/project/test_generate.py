@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from olmctl.main import main
 from tests.project_input import base, binding, deployment, operator, role, service, stream, write, write_all
+from tests.usage import error_of
 
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: old, namespace: tea}\ndata: {a: b}\n"
 SCORECARD = """\
@@ -167,7 +169,7 @@ def test_channels_with_blanks_are_refused(project: Path, capsys: pytest.CaptureF
     write(project, operator())
     assert generate("--channels", "stable fast") == 2
     text = "--channels: 'stable fast' is no name of a channel: write channels with commas, such as stable,fast\n"
-    assert capsys.readouterr().err == text
+    assert error_of(capsys.readouterr().err) == text
     assert not Path("bundle").exists()
 
 
@@ -306,7 +308,7 @@ def test_definitions_of_another_directory_come_in_place_of_those_of_the_input(pr
         pytest.param(
             {"a.yaml": operator()},
             ("--default-channel", "a\nRUN b"),
-            "operators.operatorframework.io.bundle.channel.default.v1 would be 'a\\nRUN b': its value has a line break",
+            "--default-channel: 'a\\nRUN b' is no name of a channel",
             id="a default channel of two lines",
         ),
         pytest.param(
@@ -332,18 +334,18 @@ def test_what_is_refused_changes_nothing(
 ) -> None:
     write_all(project, [(f"deploy/{name}", text) for name, text in (files or {}).items()])
     before = state()
-    is_usage = message.startswith("invalid command options: ") or files is None
+    is_usage = message.startswith(("invalid command options: ", "--", "deploy has no", "deploy: no"))
     assert generate(*arguments) == (2 if is_usage else 1)
-    assert capsys.readouterr().err.splitlines()[-1].startswith(message)
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith(f"Error: {message}" if is_usage else message)
     assert state() == before
 
 
 def test_input_is_required(capsys: pytest.CaptureFixture[str]) -> None:
     assert generate(source=()) == 2
-    expected = "one of stdin, --input-dir, or --deploy-dir (and optionally --crds-dir) must be set"
     ways = "pipe `kustomize build DIR` into this command, name DIR with --input-dir, or let `olm bundle init` write one"
-    text = f"invalid command options: {expected}: config/manifests has no kustomization: {ways}\n"
-    assert capsys.readouterr().err == text
+    text = f"there are no manifests: config/manifests has no kustomization: {ways}\n"
+    assert error_of(capsys.readouterr().err) == text
 
 
 def test_two_inputs_are_refused(
@@ -368,7 +370,7 @@ def test_a_pipe_into_which_nobody_writes_is_no_input(project: Path, monkeypatch:
 
 def test_a_package_is_required(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bundle", "generate"]) == 2
-    assert capsys.readouterr().err == "--package <name> must be set if PROJECT config file is not present\n"
+    assert error_of(capsys.readouterr().err) == "--package <name> must be set if PROJECT config file is not present\n"
 
 
 def test_what_is_not_in_the_bundle_is_named_with_its_place(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -442,3 +444,25 @@ def test_what_is_added_on_request(project: Path, arguments: tuple[str, ...], lin
     assert line not in Path(CSV).read_text()
     assert generate(*arguments) == 0
     assert line in Path(CSV).read_text()
+
+
+def test_go_types_describe_the_custom_resources(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(project, operator(), base_text=base())
+    marker = "// +operator-sdk:csv:customresourcedefinitions:displayName=A kettle,resources={{Deployment,v1,kettle}}"
+    write_all(
+        project,
+        [("api/v1/kettle_types.go", f"package v1\n// It boils.\n{marker}\ntype Kettle struct{{}}\n")],
+    )
+    assert generate() == 0
+    (owned,) = yaml.safe_load(Path(CSV).read_text())["spec"]["customresourcedefinitions"]["owned"]
+    assert (owned["displayName"], owned["description"]) == ("A kettle", "It boils.")
+    assert owned["resources"] == [{"kind": "Deployment", "name": "kettle", "version": "v1"}]
+    capsys.readouterr()
+    assert generate() == 0
+    assert capsys.readouterr().out == "bundle is up to date\n"
+
+
+def test_quiet_prints_nothing(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(project, operator())
+    assert generate("-q", "--default-channel", "other") == 0
+    assert capsys.readouterr() == ("", "")

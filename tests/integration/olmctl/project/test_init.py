@@ -12,6 +12,7 @@ import pytest
 
 from olmctl.main import main
 from tests.project_input import write_all
+from tests.usage import error_of
 
 BASE = "config/manifests/bases/kettle-operator.clusterserviceversion.yaml"
 ANSWERS = ("--description", "Boils water.", "--provider", "Tea", "--maintainers", "Ada:ada@example.com")
@@ -30,9 +31,9 @@ def init(*arguments: str) -> int:
 def test_without_a_terminal_the_missing_answers_are_named_and_nothing_is_written(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert init("--provider", "Tea") == 1
+    assert init("--provider", "Tea") == 2
     assert (
-        capsys.readouterr().err
+        error_of(capsys.readouterr().err)
         == "--description, --maintainers: must be given, because there is no terminal to ask on\n"
     )
     assert list(Path().iterdir()) == []
@@ -125,8 +126,8 @@ def test_the_kustomization_has_the_parts_of_the_project_that_exist(project: Path
 def test_an_answer_that_cannot_be_used_is_refused(
     arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert init(*arguments) == 1
-    assert capsys.readouterr().err.startswith(message)
+    assert init(*arguments) == 2
+    assert error_of(capsys.readouterr().err).startswith(message)
     assert not Path(BASE).exists()
 
 
@@ -156,8 +157,8 @@ def test_on_a_terminal_what_is_open_is_asked_until_there_is_an_answer() -> None:
 
 
 def test_a_name_that_no_catalog_takes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert init(*ANSWERS, "--package", "Foo_Bar") == 1
-    assert capsys.readouterr().err.startswith(
+    assert init(*ANSWERS, "--package", "Foo_Bar") == 2
+    assert error_of(capsys.readouterr().err).startswith(
         "'Foo_Bar' is no name of a package: lower-case letters and digits, joined by '-'"
     )
     assert list(Path().iterdir()) == []
