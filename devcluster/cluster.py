@@ -156,9 +156,13 @@ class Cluster:
         self.stop_component("kube-apiserver", signal_number)
         self.start_component("kube-apiserver")
 
-    def wait(self) -> None:
-        """Return when another process has stopped the cluster."""
-        self._supervisor.wait()
+    def wait(self, seconds: float | None = None) -> bool:
+        """Return True when another process has stopped the cluster, and False after so many seconds."""
+        try:
+            self._supervisor.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def stop(self) -> None:
         """Stop all processes, remove the routes and the directory. A second call does nothing."""

@@ -40,6 +40,10 @@ class CommandError(Exception):
         self.status = status
 
 
+class OwnStatusError(CommandError):
+    """A command that has a meaning of its own for this exit status ends with it."""
+
+
 def run(command: click.Command, program: str, arguments: Sequence[str] | None) -> int:
     """Run a command and return its exit status. `arguments` are those of the process when None.
 
@@ -91,7 +95,7 @@ def reports_errors(callback: Callable[Parameters, int]) -> Callable[Parameters, 
 def _fail_with_notes(error: CommandError | ApiError | QuestionError | OlmError) -> int:
     """Print an error after what was found before it; returns its exit status."""
     report_notes(error)
-    if isinstance(error, CommandError) and error.status == WRONG_USAGE:
+    if isinstance(error, CommandError) and error.status == WRONG_USAGE and not isinstance(error, OwnStatusError):
         _show(click.UsageError(str(error), click.get_current_context(silent=True)))
         return WRONG_USAGE
     if isinstance(error, CommandError):

@@ -3,16 +3,19 @@
 import argparse
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from devcluster.cluster import Cluster, ClusterOptions, start
 from devcluster.demo import full_catalog, real_operators, sample_catalog
 from devcluster.demo.printer import Printer
 from devcluster.errors import DevclusterError
+from devcluster.services import Services
 from devcluster.suite import Suite
 
 _NAME = "demo"
+_WATCH_SECONDS = 2.0
+"""Seconds between two looks at whether the controllers run."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,7 +94,8 @@ def log_places(suite: Suite) -> str:
 
 def _stay(chosen: argparse.Namespace, cluster: Cluster, suite: Suite, printer: Printer) -> None:
     text = sample_catalog.TRY_NEXT if chosen.catalog is None else full_catalog.TRY_NEXT
-    _wait(chosen, cluster, printer, f"{text}tail -f {suite.directory}/*.log   # what the controllers do, and why")
+    commands = f"{text}tail -f {suite.directory}/*.log   # what the controllers do, and why"
+    _wait(chosen, cluster, printer, commands, lambda: keep_running(suite, tuple(suite.addresses), suite.start, printer))
 
 
 def _stay_with_pods(chosen: argparse.Namespace, cluster: Cluster, printer: Printer) -> None:
@@ -99,14 +103,33 @@ def _stay_with_pods(chosen: argparse.Namespace, cluster: Cluster, printer: Print
         _wait(chosen, cluster, printer, real_operators.TRY_NEXT)
 
 
-def _wait(chosen: argparse.Namespace, cluster: Cluster, printer: Printer, commands: str) -> None:
+def keep_running(suite: Services, names: Sequence[str], start: Callable[[str], None], printer: Printer) -> None:
+    """Start each of the controllers again that has ended, as a kubelet would, and say so."""
+    for name in names:
+        if not suite.is_running(name):
+            log = suite.log(name)
+            printer.log(f"{name} has ended with exit code {suite.exit_code(name)}, and is started again: see {log}")
+            try:
+                start(name)
+            except DevclusterError as error:
+                printer.log(str(error).partition("\n")[0])
+
+
+def _wait(
+    chosen: argparse.Namespace,
+    cluster: Cluster,
+    printer: Printer,
+    commands: str,
+    watch: Callable[[], None] = lambda: None,
+) -> None:
     printer.plain()
     printer.plain("The cluster runs until Ctrl-C. In another shell, in this directory:")
     printer.plain()
     printer.indented(f'eval "$(.venv/bin/python -m devcluster env --name {chosen.name})"')
     printer.indented(commands)
     try:
-        cluster.wait()
+        while not cluster.wait(_WATCH_SECONDS):
+            watch()
     except KeyboardInterrupt:
         printer.plain("\nStopping.")
 

@@ -14,6 +14,8 @@ from typing import Any
 
 import click
 
+from olmctl.bundle.directory import bundle_files
+from olmctl.bundle.facts import facts_of
 from olmctl.bundle.install_options import (
     account_of,
     certificate_mode,
@@ -30,7 +32,9 @@ from olmctl.operators.session import on_cluster
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmctl.terminal_output import say
+from olmkit.api.provisioner_classes import HELM
 from olmkit.errors import ApiError
+from rukpak.format import BadBundle
 from rukpak.render.install_modes import OWN
 from rukpak.render.namespaces import SUITE_NAMESPACES, install_namespace
 
@@ -133,12 +137,20 @@ async def _watch(session: Session, request: Request) -> None:
 
 
 def _saved(directory: Path) -> BundleSource | None:
-    """The bundle of the directory; None if it has none, which is printed."""
+    """The bundle of the directory; None if it has none, or one that rukpak could not read, which is printed."""
     try:
-        return of_directory(directory)
-    except (CommandError, OSError) as error:
-        fail(clean(str(error)))
+        found = of_directory(directory)
+        if found.facts is None and found.provisioner != HELM:
+            facts_of(bundle_files(directory))
+        return found
+    except (CommandError, BadBundle, OSError) as error:
+        fail(clean("; ".join(error.errors) if isinstance(error, BadBundle) else str(error)))
+        _say_watching(directory)
         return None
+
+
+def _say_watching(directory: Path | str) -> None:
+    say(f"watching {directory}: press Ctrl-C to end", flush=True)
 
 
 def _files(source: BundleSource) -> Mapping[str, str]:
@@ -155,7 +167,7 @@ async def _install_watched(session: Session, request: Request) -> None:
     except ApiError as error:
         fail(clean(error.message))
     session.time.lift()
-    say(f"watching {request.source.shown}: press Ctrl-C to end", flush=True)
+    _say_watching(request.source.shown)
 
 
 def changed_files(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from olmctl.commands import FAILED, CommandError, status_of, warn
+from olmctl.commands import FAILED, CommandError, OwnStatusError, status_of, warn
 from olmctl.operators.bundle_reader import bundle_reader
 from olmctl.operators.diff_output import as_value, print_text
 from olmctl.operators.output import print_object
@@ -36,9 +36,9 @@ async def diff(
         found = await difference(session, operator, version, summaries or bundle_reader(options, session))
         refusal = await version_refusal(session, operator, version) if version else ""
     except (ApiError, QuestionError) as error:
-        raise CommandError(max(status_of(error), ERROR), error.message) from error
+        raise OwnStatusError(max(status_of(error), ERROR), error.message) from error
     except (OlmError, CommandError) as error:
-        raise CommandError(max(getattr(error, "status", FAILED), ERROR), str(error)) from error
+        raise OwnStatusError(max(getattr(error, "status", FAILED), ERROR), str(error)) from error
     if refusal:
         warn(clean(f"olm upgrade refuses this version: {refusal}"))
     for each in (*found.unread, *(summaries.notes if summaries is not None else ())):

@@ -1,4 +1,4 @@
-"""What the Go types of a project say about its custom resources: names, descriptions, resources, and descriptors of fields. Pure.
+"""Descriptions of custom resources from the Go types of a project: names, texts, resources, and descriptors of fields. Pure.
 
 As operator-sdk reads them: a type and its fields of the same package, from the fields with the tags spec and status on.
 """
@@ -30,7 +30,7 @@ class Placed:
 
 @dataclass
 class ApiDescription:
-    """What the types say about one kind. `notes` are about what was not read."""
+    """The words of the types about one kind. `notes` are about what was not read."""
 
     value: dict[str, Any]
     order: int

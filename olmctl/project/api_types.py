@@ -80,7 +80,7 @@ class _Packages:
         self._bytes = 0
 
     def description(self, owned: Mapping[str, Any]) -> ApiDescription | None:
-        """What the types say about an owned definition; None if there are none."""
+        """The description of an owned definition; None if no type says anything about it."""
         kind, version = str(owned.get("kind") or ""), str(owned.get("version") or "")
         group = str(owned.get("name") or "").partition(".")[2]
         directory = self._directory(group.partition(".")[0], version)

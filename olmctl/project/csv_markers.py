@@ -26,7 +26,7 @@ class BadMarker(ValueError):
 
 @dataclass(frozen=True)
 class CsvMarker:
-    """What a marker says; what it does not say is empty. `part` is spec or status, for a field."""
+    """The content of a marker; a part that it does not have is empty. `part` is spec or status, for a field."""
 
     part: str = ""
     display_name: str = ""
@@ -41,7 +41,7 @@ def is_csv_marker(marker: Marker) -> bool:
 
 
 def read_marker(marker: Marker) -> CsvMarker:
-    """What the marker says. Raises BadMarker."""
+    """The content of the marker. Raises BadMarker."""
     if len(marker.text) > MAX_MARKER_CHARACTERS:
         raise BadMarker(f"has more than {MAX_MARKER_CHARACTERS:,} characters")
     found = _arguments(marker.text.removeprefix(PREFIX).removeprefix(":"))

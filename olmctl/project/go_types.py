@@ -41,7 +41,7 @@ class Marker:
 
 @dataclass(frozen=True)
 class Comments:
-    """What stands above a declaration: its text for people, and its markers."""
+    """The comments above a declaration: its text for people, and its markers."""
 
     doc: str = ""
     markers: Sequence[Marker] = ()

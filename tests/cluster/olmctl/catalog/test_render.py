@@ -17,6 +17,7 @@ from olmctl.authoring.images.labels import CONFIGS_LABEL
 from olmctl.main import main
 from tests.servers.registry import PASSWORD, USER, basic_auth, own_registry
 from tests.unit.olmkit.fbc.bundle_builders import bundle, dump
+from tests.usage import error_of
 
 LABELS = {"operators.operatorframework.io.bundle.package.v1": "p"}
 PLAIN = {"manifests/n.yaml": dump({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}})}
@@ -167,14 +168,15 @@ def test_what_may_be_a_directory_that_is_missing_or_an_image_without_its_registr
         '[[registry]]\nprefix = "docker.io"\nblocked = true\n' if blocked else cluster.registries_conf.read_text()
     )
     flags = ["--registries-conf", str(conf), "--allow-source-cidr", "127.0.0.0/8"]
-    assert main(["catalog", "render", reference, *flags]) == 1
+    assert main(["catalog", "render", reference, *flags]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith(
+    error = error_of(err)
+    assert error.startswith(
         f'render "{reference}": there is no such directory; an image is written with its registry, '
         f'and "{meant}" cannot be pulled: '
     )
-    assert len(err.splitlines()) == 1
+    assert len(error.splitlines()) == 1
 
 
 def test_addresses_are_refused_as_by_the_controllers(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
