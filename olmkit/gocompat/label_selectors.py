@@ -76,4 +76,5 @@ def _requirement(text: str) -> _Requirement:
         return _Requirement(found[1], found[2], tuple(each.strip() for each in found[3].split(",")))
     if found := _EXISTS.fullmatch(text):
         return _Requirement(found[2], found[1] or "exists")
-    raise BadSelector(f"unable to parse requirement: {quoted(text.strip())} is none, such as suite=olm")
+    forms = "suite=olm, test in (a,b) or !slow"
+    raise BadSelector(f"unable to parse requirement: {quoted(text.strip())} has no form such as {forms}")

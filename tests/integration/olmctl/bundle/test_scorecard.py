@@ -105,7 +105,7 @@ def test_a_link_at_the_place_for_stored_files_is_refused(
         pytest.param(
             ["-c", "/no/file"], "could not find config file open /no/file: no such file or directory", id="none"
         ),
-        pytest.param(["-l", "=x"], "unable to parse requirement", id="a selector"),
+        pytest.param(["-l", "=x"], 'unable to parse requirement: "=x" has no form such as suite=olm', id="a selector"),
     ],
 )
 def test_wrong_arguments(arguments: list[str], words: str, bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
