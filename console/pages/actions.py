@@ -13,9 +13,12 @@ from console import commands
 from console.access import Ask
 from console.commands import Command
 from console.page import FIELD_MANAGER, Answer, BadInput, Page, PageRequest, Redirect
+from console.pages.kind_reader import csv_parts
 from console.pages.previews import AGAIN_SECONDS, Preview, install_preview, upgrade_preview
 from console.routes import Route, Watch
 from console.views.changes import Button, ChangeView, Notice, Section
+from console.views.description import uninstall_message
+from olmctl.questions.catalogd import CatalogReadError
 from olmctl.questions.errors import QuestionError
 from olmctl.questions.exclusions import FIELD, excluded_entry, excluded_versions, stays_note, with_exclusion
 from olmctl.questions.operator_state import (
@@ -409,6 +412,8 @@ async def _uninstall_page(request: PageRequest, problem: str = "") -> Page:
     elif removal.requiring.holding:
         names = ", ".join(removal.requiring.holding)
         notices.append(Notice("warn", f"{names} requires it.", "It stays, and waits, until these are uninstalled."))
+    if words := await _last_words(request, found):
+        notices.append(Notice("info", "Its publisher says:", words))
     if _takes_instances(removal):
         notices.insert(0, Notice("bad", "Custom resources are deleted with it.", "This cannot be undone."))
     view = ChangeView(
@@ -427,6 +432,16 @@ async def _uninstall_page(request: PageRequest, problem: str = "") -> Page:
     )
     page = _page(view)
     return Page(page.template, view, page.title, SECTION, status=422 if problem else 200)
+
+
+async def _last_words(request: PageRequest, found: Object) -> str:
+    """The publisher's message for people who uninstall the Operator; "" if there is none, or the catalog is away."""
+    catalog, bundle = (text_at(found, "status", "installed", key) for key in ("catalog", "name"))
+    try:
+        annotations, _, _ = await csv_parts(request.session, catalog, text_at(found, "spec", "packageName"), bundle)
+    except CatalogReadError:
+        return ""
+    return uninstall_message(annotations)
 
 
 def _takes_instances(removal: Removal) -> bool:

@@ -22,6 +22,7 @@ MAX_DESCRIPTION_LENGTH = 65_537
 MAX_EXAMPLES_BYTES = 256 * 1024
 MAX_EXAMPLE_DEPTH = 32
 CSV_METADATA, BUNDLE_OBJECT = "olm.csv.metadata", "olm.bundle.object"
+UNINSTALL_MESSAGE = "operator.openshift.io/uninstall-message"
 INTERNAL_OBJECTS = "operators.operatorframework.io/internal-objects"
 
 
@@ -74,6 +75,8 @@ class Description:
     min_kube_version: str = ""
     native_apis: tuple[tuple[str, str, str], ...] = ()
     kinds: tuple[ProvidedKind, ...] = ()
+    images: tuple[str, ...] = ()
+    """All images that the bundle names."""
 
 
 def description(blob: Any) -> Description:
@@ -99,7 +102,18 @@ def description(blob: Any) -> Description:
             for each in _mappings(spec.get("nativeAPIs"))
         ),
         kinds=tuple(_kinds(spec, annotations)),
+        images=tuple(_images(blob)),
     )
+
+
+def uninstall_message(annotations: Mapping[str, Any]) -> str:
+    """The publisher's words for people who uninstall it; "" without any."""
+    return _text(annotations.get(UNINSTALL_MESSAGE), MAX_TEXT_LENGTH)
+
+
+def _images(blob: Any) -> Iterable[str]:
+    listed = (_text(each.get("image"), MAX_TEXT_LENGTH) for each in _mappings(_mapping(blob).get("relatedImages")))
+    return dict.fromkeys(filter(None, listed))
 
 
 def _csv(blob: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

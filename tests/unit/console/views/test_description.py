@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
-from console.views.description import MAX_EXAMPLES_BYTES, Description, description, is_deeper
+from console.views.description import MAX_EXAMPLES_BYTES, Description, description, is_deeper, uninstall_message
 
 
 def _blob(**value: Any) -> Any:
@@ -133,3 +133,26 @@ def test_names_are_one_line_and_cut() -> None:
     found = description(_blob(displayName="a\n b" + "c" * 1000))
 
     assert found.title == ("a b" + "c" * 1000)[:200]
+
+
+@pytest.mark.parametrize(
+    ("images", "expected"),
+    [
+        pytest.param(
+            [{"name": "a", "image": "x:1"}, {"image": "x:1"}, {"image": "y:2"}], ("x:1", "y:2"), id="each once"
+        ),
+        pytest.param([{"image": 5}, "x", {}, {"image": ""}], (), id="none that is one"),
+        pytest.param("x" * 1_000_000, (), id="no list"),
+        pytest.param(None, (), id="nothing"),
+    ],
+)
+def test_all_images_are_listed(images: Any, expected: tuple[str, ...]) -> None:
+    assert description({"relatedImages": images}).images == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("Remove\nthe  volumes.", "Remove the volumes."), ("x" * 1_000_000, "x" * 2_000), (["x"], ""), (None, "")],
+)
+def test_the_words_for_people_who_uninstall(value: Any, expected: str) -> None:
+    assert uninstall_message({"operator.openshift.io/uninstall-message": value}) == expected
