@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import quote
 
 import orjson
+from pydantic import ValidationError
 
 from olmkit.api import customresourcedefinitions
 from olmkit.api.catalogs import Catalog, served_digest
@@ -43,13 +44,13 @@ MAX_SUMMARY_BYTES = 4 * 1024**2
 """Bytes of a summary; catalogd makes none that is larger."""
 FIRST_DELAY_SECONDS, MAX_DELAY_SECONDS = 1.0, 600.0
 PENDING_ATTEMPTS = 8
-"""Requests after which a summary that is still being made counts as one that cannot be had."""
+"""Requests after which a summary that is not there yet counts as one that cannot be had: after four minutes."""
 
 log = logging.getLogger(__name__)
 
 
 class _NotRead(Exception):
-    """The summary cannot be had now. `is_pending`: it is being made."""
+    """The summary cannot be had now. `is_pending`: it is being made, or catalogd cannot answer; it may be there in a moment."""
 
     def __init__(self, why: str, *, is_pending: bool = False) -> None:
         super().__init__(why)
@@ -111,6 +112,8 @@ class CrdChecker:
         check.operators.add(operator)
         if check.task is None:
             check.task = asyncio.create_task(self._keep_checking(check), name=f"check definitions of {bundle.name}")
+        elif check.state is not None:  # which the pass did not know
+            self._wake(operator)
 
     def forget_deleted(self, change: Change) -> None:
         """Forget an Operator that was deleted."""
@@ -224,14 +227,14 @@ class CrdChecker:
         raw = self._catalogs.get(bundle.catalog)
         catalog = Catalog.load(raw) if raw is not None else None
         if catalog is None or not served_digest(catalog):
-            raise _NotRead("its catalog is not served")
+            raise _NotRead("its catalog is not served", is_pending=True)
         base = catalog_base_url(catalog.status.content_url or "")
         path = f"api/v1/bundles/{quote(bundle.name, safe='')}/summary?package={quote(bundle.package, safe='')}"
         body = _Body()
         try:
             response = await self._session.get(base.split("/catalogs/", 1)[0], f"{base}/{path}", body)
         except CatalogRequestError as error:
-            raise _NotRead(str(error)) from error
+            raise _NotRead(str(error), is_pending=True) from error
         if response.status == 202:
             raise _NotRead("its image is being read", is_pending=True)
         if response.status != 200:
@@ -260,7 +263,11 @@ def _served(raw: Object | None) -> tuple[Any, ...] | None:
     """The part of a Catalog that decides whether a summary can be had."""
     if raw is None:
         return None
-    return raw["metadata"]["uid"], raw["metadata"].get("generation"), served_digest(Catalog.load(raw))
+    try:
+        digest = served_digest(Catalog.load(raw))
+    except ValidationError:  # of another version of the suite
+        digest = ""
+    return raw["metadata"]["uid"], raw["metadata"].get("generation"), digest
 
 
 class _Body:
