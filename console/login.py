@@ -7,7 +7,6 @@ and in requests to the API server: never in a URL, a log line or a page.
 from __future__ import annotations
 
 import hashlib
-import hmac
 import secrets
 import time
 from collections.abc import Callable
@@ -233,8 +232,3 @@ def is_token(token: str) -> bool:
 def is_unauthorized(error: ApiError) -> bool:
     """Report whether the API server no longer accepts the credentials of a session."""
     return error.status == 401
-
-
-def same(one: str, other: str) -> bool:
-    """Compare two texts in a time that says nothing about them."""
-    return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))

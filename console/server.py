@@ -18,7 +18,7 @@ from console import metrics
 from console.assets import Assets
 from console.live import stream
 from console.live.hub import END, LOGIN, MAX_STREAMS, Hub
-from console.login import AuthMode, Cookies, LoginRefused, Logins, is_unauthorized, same
+from console.login import AuthMode, Cookies, LoginRefused, Logins, is_unauthorized
 from console.middlewares import (
     LOOPBACK,
     add_headers,
@@ -49,7 +49,7 @@ from console.previewer import Previewer
 from console.problems import problem_of
 from console.render import CSRF_FIELD, Frame, Rendered, Renderer
 from console.routes import Route, RouteTable
-from console.session import Sealer, new_id
+from console.session import Sealer, is_same, new_id
 from console.user_client import Reading
 from console.users import Users, UserSession
 from console.views.errors import LoginView
@@ -410,7 +410,7 @@ class ConsoleServer:
         if plain is None:
             return "ok", ""
         identity, kind, text = plain.decode().split("\0", 2)
-        return (kind, text) if same(identity, session.id) else ("ok", "")
+        return (kind, text) if is_same(identity, session.id) else ("ok", "")
 
     # --- assets
 

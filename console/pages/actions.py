@@ -31,10 +31,10 @@ from olmctl.questions.operator_state import (
     text_at,
 )
 from olmctl.questions.removal import CASCADE, Removal, removal_of
-from olmctl.questions.upgrade import check_changes
+from olmctl.questions.upgrade import approval_patch, check_changes
 from olmkit.api import bundledeployments, operators
 from olmkit.api.meta import Object, unchanged_precondition
-from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, DELETION_PROTECTION_ANNOTATION, PROTECTED
+from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION, PROTECTED
 from olmkit.errors import Conflict, Invalid
 
 SECTION: Final = "Operators"
@@ -183,8 +183,7 @@ async def approve(request: PageRequest) -> Answer:
         return Redirect(
             f"/operators/{request.path['name']}/upgrade", "Tick that you approve it without a preview.", "warn"
         )
-    body = {"metadata": {"annotations": {APPROVED_VERSION_ANNOTATION: version}}}
-    return await _patch(request, body, f"Version {version} was approved.")
+    return await _patch(request, approval_patch(found, version), f"Version {version} was approved.")
 
 
 async def _exclude(request: PageRequest, version: str) -> Answer:

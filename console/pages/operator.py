@@ -33,7 +33,7 @@ from olmctl.questions.errors import QuestionError
 from olmctl.questions.graph import package_graph
 from olmctl.questions.installed_objects import bundle_deployment_of
 from olmctl.questions.left_installations import unowned_installation
-from olmctl.questions.operator_state import part, text_at
+from olmctl.questions.operator_state import text_at
 from olmctl.questions.required_operators import RequiredOperators
 from olmctl.questions.tree import tree
 from olmctl.questions.why import trace
@@ -179,7 +179,7 @@ async def _graph(request: PageRequest, given: OperatorInput, limit: int) -> Grap
     drawn = layout(found.drawing, found.versions, followed, whole=is_whole, limit=limit or MAX_ROWS)
     base = f"/catalog/{found.catalog}/{found.package}"
     more = f"/operators/{name}/graph" + ("" if limit else "?all=1")
-    excluded = [str(each) for each in part(given.operator, "spec", "excludedVersions") or ()]
+    excluded = sorted(found.excluded)
     made = graph_view(drawn, svg(drawn), given.operator, base, whole=more, excluded=excluded, ns=given.ns)
     return replace(made, notes=found.warnings)
 

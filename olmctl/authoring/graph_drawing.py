@@ -29,6 +29,8 @@ class Node:
     is_running: bool = False
     is_in_reach: bool = False
     """True if upgrades lead from what runs to this bundle, in any number of steps."""
+    is_excluded: bool = False
+    """True if an Operator never chooses it."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ class Drawing:
 class DrawingInput:
     """The blobs of one package; `versions` are those of its bundles by name, "" for an unknown one.
 
-    `running` are the names of the bundles that run on a cluster, `in_reach` those to which upgrades lead from there.
+    `running` are the names of the bundles that run on a cluster, `in_reach` those to which upgrades lead from there, `excluded`
+    those that are never chosen.
     """
 
     package: Package | None = None
@@ -91,6 +94,7 @@ class DrawingInput:
     deprecations: Sequence[Deprecations] = ()
     running: frozenset[str] = frozenset()
     in_reach: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
 
 
 def draw(name: str, parts: DrawingInput) -> Drawing:
@@ -119,7 +123,8 @@ def _nodes(entries: Sequence[Entry], parts: DrawingInput, deprecated: set[str]) 
     for name in dict.fromkeys(named):
         missing = "not in this channel" if name not in own else "no such bundle" if name not in parts.versions else ""
         is_running, is_in_reach = name in parts.running, name in parts.in_reach and not missing
-        yield Node(name, name in heads, name in deprecated, missing, is_running, is_in_reach)
+        is_excluded = name in parts.excluded
+        yield Node(name, name in heads, name in deprecated, missing, is_running, is_in_reach, is_excluded)
 
 
 def _edges(entries: Sequence[Entry], versions: Mapping[str, str]) -> Iterator[Edge]:
@@ -184,6 +189,8 @@ def _mermaid(drawn: Drawing) -> Iterator[str]:
     if any(node.is_running for channel in drawn.channels for node in channel.nodes):
         yield "  classDef running fill:#2e7d32,color:#ffffff"
         yield "  classDef reach fill:#c8e6c9,color:#000000"
+    if any(node.is_excluded for channel in drawn.channels for node in channel.nodes):
+        yield "  classDef excluded stroke:#b00020,stroke-width:3px"
     yield f'  subgraph p["{_in_mermaid(_title(drawn.package, deprecated=drawn.is_deprecated))}"]'
     for number, channel in enumerate(drawn.channels):
         ids = _ids(number, channel)
@@ -206,6 +213,7 @@ def _mermaid(drawn: Drawing) -> Iterator[str]:
             "missing": [ids[node.name] for node in channel.nodes if node.missing],
             "running": [ids[node.name] for node in channel.nodes if node.is_running],
             "reach": [ids[node.name] for node in channel.nodes if node.is_in_reach],
+            "excluded": [ids[node.name] for node in channel.nodes if node.is_excluded],
         }
         yield from (f"  class {','.join(members)} {name}" for name, members in classes.items() if members)
 
@@ -223,7 +231,7 @@ def _range_title(each: Range) -> str:
 
 def _node_title(node: Node) -> str:
     marks = {"head": node.is_head, "running": node.is_running, "in reach": node.is_in_reach}
-    shown = _title(node.name, **marks, deprecated=node.is_deprecated)
+    shown = _title(node.name, **marks, excluded=node.is_excluded, deprecated=node.is_deprecated)
     return f"{shown} ({node.missing})" if node.missing else shown
 
 

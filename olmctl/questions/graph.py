@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
 from olmctl.authoring import graph_drawing
@@ -10,6 +10,7 @@ from olmctl.authoring.graph_drawing import Drawing, DrawingInput
 from olmctl.questions.catalog_offers import offered_entries
 from olmctl.questions.catalogd import CatalogReadError, read_catalog
 from olmctl.questions.errors import QuestionError, after
+from olmctl.questions.exclusions import excluded_versions
 from olmctl.questions.left_installations import left_installations, with_left
 from olmctl.questions.offered_versions import RunningOperator, running_operator
 from olmctl.questions.operator_state import part, text_at
@@ -23,6 +24,7 @@ from operator_controller.resolve.documents.document_reader import InvalidDocumen
 from operator_controller.resolve.package.package_content import PackageContent, PackageTooLarge
 from operator_controller.resolve.package.upgrade_graph import UpgradeGraph, UpgradeStart
 from operator_controller.resolve.selection.catalog_and_bundle_choice import selected_channels
+from operator_controller.resolve.snapshot.cluster_snapshot import excluded_precedences
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class PackageGraph:
     drawing: Drawing
     versions: dict[str, str]
     """The version of each bundle; "" if it is not known."""
+    excluded: frozenset[str] = frozenset()
+    """The versions that are never chosen."""
     warnings: tuple[str, ...] = ()
     """Sentences about what the graph lacks, and about other catalogs."""
 
@@ -61,7 +65,8 @@ async def package_graph(
     if channel is not None:
         found = replace(found, channels=[each for each in found.channels if each.name == channel])
     drawing = graph_drawing.draw(package, found)
-    return PackageGraph(package, entry.catalog, drawing, dict(found.versions), tuple(warnings))
+    excluded = frozenset(found.versions.get(name, "") for name in found.excluded)
+    return PackageGraph(package, entry.catalog, drawing, dict(found.versions), excluded, tuple(warnings))
 
 
 def _asked_for(name: str, by_package: dict[str, list[Object]]) -> tuple[str, Sequence[Object]]:
@@ -109,7 +114,7 @@ async def _document(session: Session, entry: PackageEntry, warnings: list[str]) 
 
 def drawing_input(document: Object, operators: Iterable[Object]) -> DrawingInput:
     """A resolution document as blobs to draw, with marks for the Operators. Raises InvalidDocument or PackageTooLarge."""
-    content = read_package(document)
+    content, operators = read_package(document), list(operators)
     running = [each for each in map(running_operator, operators) if each.bundle]
     channels = [
         Channel(
@@ -125,18 +130,31 @@ def drawing_input(document: Object, operators: Iterable[Object]) -> DrawingInput
         {name: str(bundle.version or "") for name, bundle in content.bundles.items()},
         [Deprecations(content.name, tuple(_deprecations(document)))],
         frozenset(each.bundle for each in running),
-        frozenset(name for each in running for name in reachable(content, each)),
+        frozenset(
+            name
+            for each, operator in zip(map(running_operator, operators), operators, strict=True)
+            if each.bundle
+            for name in reachable(content, each, _excluded(content, operator))
+        ),
+        frozenset(name for each in operators for name in _excluded(content, each)),
     )
 
 
-def reachable(content: PackageContent, running: RunningOperator) -> frozenset[str]:
+def _excluded(content: PackageContent, operator: Object) -> frozenset[str]:
+    """The bundles that the Operator never chooses."""
+    excluded = excluded_precedences(excluded_versions(operator))
+    found = content.bundles.items()
+    return frozenset(name for name, each in found if each.version is not None and each.version.precedence in excluded)
+
+
+def reachable(content: PackageContent, running: RunningOperator, excluded: Set[str] = frozenset()) -> frozenset[str]:
     """The bundles in the channels that the Operator follows to which upgrades lead from what it runs, in any number of steps.
 
-    All other bundles of these channels if edges do not count.
+    All other bundles of these channels if edges do not count. None that is `excluded`, and none to which only such ones lead.
     """
     channels, _ = selected_channels(content, running.request)
     versions = {name: bundle.version for name, bundle in content.bundles.items()}
-    offered = {entry.name for channel in channels for entry in channel.entries if entry.name in versions}
+    offered = {entry.name for channel in channels for entry in channel.entries if entry.name in versions} - excluded
     if running.is_unconstrained:
         return frozenset(offered - {running.bundle})
     paths = UpgradeGraph(channels, versions).paths_from(UpgradeStart(running.bundle, running.version), offered)

@@ -51,6 +51,17 @@ def test_the_head_that_no_edge_leads_to_is_out_of_reach() -> None:
     assert drawn.in_reach == {"p.v1.4.0"}
 
 
+@pytest.mark.parametrize("form", WRITERS)
+def test_an_excluded_version_is_marked_and_is_no_step_of_an_upgrade(form: str) -> None:
+    excluding = operator("1.0.0")
+    excluding["spec"]["excludedVersions"] = ["1.2.0+build"]
+    found = drawing_input(document(length=5), [excluding])
+    assert found.excluded == {"p.v1.2.0"}
+    assert found.in_reach == {"p.v1.1.0"}
+    printed = WRITERS[form](graph_drawing.draw("p", found))
+    assert printed.count("p.v1.2.0 (excluded)") == 1
+
+
 def test_without_upgrade_constraints_all_of_the_channel_is_in_reach() -> None:
     ignoring = operator("1.3.0", upgradeConstraintPolicy="Ignore")
     drawn = drawing_input(document({"name": "p.v2.0.0", "replaces": "p.v1.1.0"}, length=5), [ignoring])
