@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from olmctl.questions.session import Session
@@ -40,17 +40,22 @@ class SuiteStatus:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences about what differs and may differ, and what could not be compared."""
-        found = []
-        if self.versions and self.versions != (self.version,):
-            is_old = any(is_newer(each, self.version) for each in self.versions)
-            advice = "use the command olm of the newest version" if is_old else "`olm suite install` upgrades it"
-            found.append(f"the cluster has {', '.join(self.versions)}, this command is of {self.version}: {advice}")
+        found = [*filter(None, [version_warning(self.versions, self.version)])]
         if self.unknown:
             found.append(f"not all objects could be compared with those of {self.version}: {clean(self.unknown)}")
         for each in self.objects:
             if each.is_good and each.differences:
                 found.append(f"{name_of(each.expected)} was changed on this cluster: {each.differences}")
         return (*found, *filter(None, [self.guard.problem]))
+
+
+def version_warning(versions: Sequence[str], version: str, program: str = "command") -> str:
+    """Say that the controllers are of other versions than this program; "" if they are not."""
+    if not versions or [*versions] == [version]:
+        return ""
+    is_old = any(is_newer(each, version) for each in versions)
+    advice = "use the command olm of the newest version" if is_old else "`olm suite install` upgrades it"
+    return f"the cluster has {', '.join(versions)}, this {program} is of {version}: {advice}"
 
 
 async def suite_status(session: Session, show: Callable[[str], None]) -> SuiteStatus:

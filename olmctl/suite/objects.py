@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from olmctl.questions.installed_objects import NAMESPACE
 from olmctl.questions.operator_state import condition, conditions, is_observed, is_terminating, is_true, part, text_at
@@ -180,14 +180,15 @@ async def states(client: Client, objects: Iterable[Object]) -> list[ObjectState]
     """The states of the objects of the manifests, in the same order."""
     expected = list(objects)
     found = await find_all(client, expected)
-    result = []
-    for one, other in zip(expected, found, strict=True):
-        state = state_of(one, other)
-        if other is not None and one["kind"] == "Deployment" and not state.is_good:
-            cause = await cause_of(client, other)
-            state = ObjectState(one, other, state.status, is_good=False, message=cause or state.message)
-        result.append(state)
-    return result
+    return [await explained(client, state_of(one, other)) for one, other in zip(expected, found, strict=True)]
+
+
+async def explained(client: Client, state: ObjectState) -> ObjectState:
+    """The state, of a Deployment that is not available with the cause. Raises ApiError if its pods may not be listed."""
+    if state.found is None or state.expected["kind"] != "Deployment" or state.is_good:
+        return state
+    cause = await cause_of(client, state.found)
+    return replace(state, message=cause or state.message)
 
 
 def state_of(expected: Object, found: Object | None) -> ObjectState:

@@ -35,8 +35,8 @@ async def with_leaders(
     async with Watched(client) as watched:
         controllers = await Controllers.open(client, namespace, watched)
         await controllers.find_stopped(names, show, start_seconds)
-        leaders = {name: controllers.leader(name) for name in names}
-    return [_with_leader(each, leaders[each.name]) if _is_available(each) else each for each in states]
+        leaders = {each.name: controllers.leader(each.name) for each in states}
+    return [with_leader(each, leaders[each.name]) for each in states]
 
 
 def _is_available(state: ObjectState) -> bool:
@@ -44,7 +44,10 @@ def _is_available(state: ObjectState) -> bool:
     return is_controller and bool(state.version) and state.status in ("Available", DIFFERS)
 
 
-def _with_leader(state: ObjectState, leader: str) -> ObjectState:
+def with_leader(state: ObjectState, leader: str) -> ObjectState:
+    """The state of a controller with its leader: one that is available and does not lead is not good. Others stay as they are."""
+    if not _is_available(state):
+        return state
     if leader:
         return replace(state, leader=leader)
     message = "; ".join(filter(None, (NO_LEADER, state.message if not state.is_good else "")))
