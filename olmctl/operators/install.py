@@ -44,7 +44,8 @@ async def install(session: Session, package: str, name: str | None, **options: A
         await _await_deletion(session, request, options)
         previous = None
     is_adopting = await _prepare(session, request, options, previous)
-    applied = await apply_operator(session, request.manifest, is_forced=options["force"], is_dry_run=is_dry_run)
+    manifest = request.manifest_over(previous)
+    applied = await apply_operator(session, manifest, is_forced=options["force"], is_dry_run=is_dry_run)
     _print(request, previous, applied, options)
     if is_dry_run:
         return 0

@@ -13,6 +13,7 @@ from olmctl.operators.install import TAKEN_OVER, apply_operator
 from olmctl.operators.list import RESOURCE
 from olmctl.operators.operator_conditions import override_hold
 from olmctl.operators.session import on_cluster
+from olmctl.questions.exclusions import check_not_excluded
 from olmctl.questions.installed_objects import bundle_deployment_of
 from olmctl.questions.operator_state import (
     available_version,
@@ -43,6 +44,8 @@ async def upgrade(session: Session, operator: str, force: bool, **options: Any) 
     settings = _install_settings(found, options)
     asked = {key: options[key] for key in ("version", "channel") if options[key] is not None}
     changes = {key: value for key, value in asked.items() if value != text_at(found, "spec", key)}
+    if not force:
+        check_not_excluded(found, options["version"] or "")
     if any(changes.values()) and not force:
         await check_changes(session, found, changes, settings)
     version = ""

@@ -9,6 +9,7 @@ from typing import Any
 from olmctl.questions.adoption import taken_over
 from olmctl.questions.catalog_offers import offered_entries
 from olmctl.questions.errors import NothingFound, QuestionError, Refused, after
+from olmctl.questions.exclusions import FIELD, check_not_excluded, own_exclusions
 from olmctl.questions.offered_versions import check_version
 from olmctl.questions.operator_state import is_terminating, text_at
 from olmctl.questions.packages import check_channel, installed_packages
@@ -34,6 +35,11 @@ class InstallRequest:
         """The Operator to apply."""
         metadata = {"name": self.name}
         return {"apiVersion": operators.KIND.api_version, "kind": "Operator", "metadata": metadata, "spec": self.spec}
+
+    def manifest_over(self, existing: Object | None) -> Object:
+        """The same over an Operator that is there: the versions that `olm` excludes stay excluded."""
+        excluded = own_exclusions(existing) if existing is not None else []
+        return {**self.manifest, "spec": {**self.spec, **({FIELD: excluded} if excluded else {})}}
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,8 @@ async def install_check(
             await _check_claim(session, request)
             if not is_adopting:
                 notes = await taken_over(session, request.package, request.name)
+        else:
+            check_not_excluded(existing, request.spec.get("version") or "")
     except QuestionError as error:
         return InstallCheck(problem=error)
     with after(notes, "note"):

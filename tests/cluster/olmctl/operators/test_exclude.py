@@ -85,3 +85,18 @@ def test_an_upgrade_says_which_exclusion_keeps_it_out(desk: Desk) -> None:
     assert desk.olm("upgrade", name) == (5, "", f"{name} unchanged: {hint}")
     status, _, err = desk.olm("upgrade", name, "--version", "1.1.0")
     assert (status, f"{name}: spec.excludedVersions has 1.1.0: `olm exclude" in err) == (5, True)
+
+
+@pytest.mark.parametrize("command", ["install", "upgrade"])
+def test_an_excluded_version_that_is_asked_for_is_refused_without_waiting_for_it(desk: Desk, command: str) -> None:
+    package = desk.package("a", "stable", versions="1.1.0,1.0.0")
+    name = desk.operator("a", RUNS, packageName=package)
+    assert desk.olm("exclude", name, "1.1.0+build")[0] == 0
+    subject = (package, "--name", name) if command == "install" else (name,)
+    status, out, err = desk.olm(command, *subject, "--version", "1.1.0")
+    assert (status, out) == (5, "")
+    assert f"{name}: spec.excludedVersions has 1.1.0+build: `olm exclude {name} 1.1.0+build --undo` permits it" in err
+    assert "version" not in desk.get(OPERATORS, name)["spec"]
+    assert desk.olm(command, *subject, "--version", "1.1.0", "--force")[0] == 0
+    status, out, err = desk.olm(command, *subject, "--version", "1.1.0")
+    assert (status, out) == (5, ""), "the spec asks for it already"
