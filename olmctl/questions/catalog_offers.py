@@ -5,17 +5,19 @@ Reads Catalogs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from pydantic import ValidationError
 
 from olmctl.questions.errors import NothingFound
+from olmctl.questions.operator_state import lost_catalog
 from olmctl.questions.packages import PackageEntry, package_objects
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import catalogs
 from olmkit.api.catalogs import Catalog, not_served_message, package_names, served_digest
+from olmkit.api.meta import Object
 from olmkit.errors import OlmError
 from operator_controller.resolve.explain.explanation import explain
 from operator_controller.resolve.explain.unread_catalogs import unread_note
@@ -30,14 +32,18 @@ from operator_controller.resolve.snapshot.package_snapshot import (
 )
 
 
-async def offered_entries(session: Session, package: str, catalog: str | None = None) -> list[PackageEntry]:
+async def offered_entries(
+    session: Session, package: str, catalog: str | None = None, installed: Iterable[Object] = ()
+) -> list[PackageEntry]:
     """The package in each catalog that has it, or in that one. Raises NothingFound if there is none, with the reason and
-    what to do."""
+    what to do; also if the Catalog of an Operator among `installed` was deleted."""
     found = await package_objects(session, package)
     if chosen := [each for each in found if catalog in (None, each.catalog)]:
         return chosen
     elsewhere = f"; the package is in {', '.join(each.catalog for each in found)}" if found else ""
-    raise NothingFound(f"{why_not_offered(await _catalogs(session), package, catalog)}{elsewhere}")
+    lost = [] if found else [clean(each) for each in map(lost_catalog, installed) if each]
+    why = why_not_offered(await _catalogs(session), package, catalog)
+    raise NothingFound("; ".join([f"{why}{elsewhere}", *lost]))
 
 
 def why_not_offered(found: Sequence[Catalog], package: str, catalog: str | None = None) -> str:

@@ -49,7 +49,7 @@ async def package_graph(
     installed from, or the one with the highest priority. Raises QuestionError, ApiError."""
     by_package = with_left(await installed_packages(session), await left_installations(session))
     package, operators = _asked_for(name_or_package, by_package)
-    entries = await offered_entries(session, package, catalog)
+    entries = await offered_entries(session, package, catalog, operators)
     check_channel(entries, channel)
     warnings: list[str] = []
     with after(warnings):

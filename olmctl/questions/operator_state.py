@@ -106,6 +106,13 @@ def refusal(obj: Object) -> str:
     return f"stalled: {text_at(stalled, 'message')}" if text_at(stalled, "status") == "True" else ""
 
 
+def lost_catalog(obj: Object) -> str:
+    """Say that the Catalog of an Operator was deleted, and that none takes its place; "" if that is not the case."""
+    ready = condition(obj, ConditionType.READY)
+    is_lost = is_observed(obj) and text_at(ready, "reason") == Reason.CATALOG_DELETED
+    return f"Operator {text_at(obj, 'metadata', 'name')}: {text_at(ready, 'message')}" if is_lost else ""
+
+
 def available_version(obj: Object) -> str:
     """The version of an upgrade that waits; "" if there is none."""
     return text_at(obj, "status", "available", "version")

@@ -54,11 +54,11 @@ async def package_details(session: Session, package: str, catalog: str | None = 
     entries: list[PackageEntry] = []
     problems: list[str] = []
     with after(problems):
-        for each in await offered_entries(session, package, catalog):
+        operators = (await installed_packages(session)).get(package, ())
+        for each in await offered_entries(session, package, catalog, operators):
             entry, problem = await with_summary(session, each)
             entries.append(entry)
             problems += [problem] * bool(problem)
-        operators = (await installed_packages(session)).get(package, ())
         left = [each for each in await left_installations(session) if each.package == package]
         revisions = await with_revisions(session, operators)
     return PackageDetails(tuple(entries), tuple(problems), tuple(operators), tuple(left), tuple(revisions))

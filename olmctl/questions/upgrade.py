@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from olmctl.questions.crd_check import check_not_refused
-from olmctl.questions.errors import Refused
+from olmctl.questions.errors import NothingFound, Refused
 from olmctl.questions.exclusions import check_not_excluded, excluded_entry, undo_hint
 from olmctl.questions.left_installations import operator_named
 from olmctl.questions.offered_versions import check_upgrade, check_version, pinned_version
@@ -17,12 +17,14 @@ from olmctl.questions.operator_state import (
     installed,
     is_approved,
     is_observed,
+    lost_catalog,
     refusal,
     text_at,
 )
 from olmctl.questions.own_fields import merged, own_spec
 from olmctl.questions.packages import check_channel, package_objects
 from olmctl.questions.session import Session
+from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.meta import Object
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, ConditionType, Reason
@@ -42,6 +44,8 @@ async def check_changes(
     if "crdUpgradeSafety" not in settings:
         check_not_refused(found, changes.get("version") or "")
     entries = await package_objects(session, text_at(found, "spec", "packageName"))
+    if not entries and (lost := lost_catalog(found)):
+        raise NothingFound(clean(lost))
     check_channel(entries, changes.get("channel"))
     await check_version(session, entries, changes.get("version"), found)
     await check_upgrade(session, entries, {**found, "spec": {**found["spec"], **changes}})

@@ -216,3 +216,13 @@ def test_a_channel_or_version_that_the_package_does_not_have_is_set_only_by_forc
     assert spec(desk, name) == {"packageName": package}
     assert desk.olm("upgrade", name, "--channel", "nope", "--force")[0] == 0
     assert spec(desk, name) == {"packageName": package, "channel": "nope"}
+
+
+def test_each_command_says_that_the_catalog_was_deleted(desk: Desk) -> None:
+    why = 'catalog "c" was deleted, and no other catalog has the package'
+    name = desk.operator("a", {**RUNS, "conditions": [condition("Ready", "True", "CatalogDeleted", why)]})
+    for arguments in (("upgrade", name, "--version", "1.1.0"), ("show", "a"), ("graph", name)):
+        status, out, err = desk.olm(*arguments)
+        assert (status, out) == (3, ""), arguments
+        assert f"Operator {name}: {why}" in err
+    assert desk.olm("upgrade", name, "--version", "1.1.0", "--force")[0] == 0
