@@ -289,9 +289,9 @@ class PackageIndexWriter:
                 f"the Package of {quoted(package.name, MAX_QUOTED_NAME_LENGTH)} is too large and does without {left_out}"
             )
         bundles = package.last_bundles()
-        heads = {channel.name: self._head(channel, bundles) for channel in channels}
-        newest = heads.get(described.default_channel)
         versions = {name: str(part.get("version", "")) for name, (_, part) in bundles.items()}
+        heads = {channel.name: _head(channel, versions) for channel in channels}
+        newest = heads.get(described.default_channel)
         body = object_body(spec, package_columns(channels, newest.version if newest else "", versions))
         line = orjson.dumps(body, option=orjson.OPT_APPEND_NEWLINE)
         if self._specs:
@@ -323,23 +323,17 @@ class PackageIndexWriter:
             return
         channels, bundles, read = package.last_channels(), package.last_bundles(), dict[str, catalog.Bundle | None]()
         heads: dict[str, tuple[str, catalog.Bundle | None]] = {}
+        versions = {name: str(part.get("version", "")) for name, (_, part) in bundles.items()}
         for channel in channels:
-            name = channel_head(channel)
+            name = channel_head(channel, versions)
             if name not in read:  # channels often have the same head
                 read[name] = self._bundle(bundles.get(name))
             heads[channel.name] = name, read[name]
-        versions = {name: str(part.get("version", "")) for name, (_, part) in bundles.items()}
         deprecations = [each for _, each in package.deprecations]
         status = manifest_status(package.packages[-1][1], channels, heads, versions, deprecations)
         self._expansion.count_written(len(status) + 1)
         self._manifests.append((package.name, file.tell(), len(status)))
         file.write(status + b"\n")
-
-    @staticmethod
-    def _head(channel: Channel, bundles: Mapping[str, tuple[int, Any]]) -> ChannelHead | None:
-        name = channel_head(channel)
-        _, part = bundles.get(name) or (None, {})
-        return ChannelHead(name, part.get("version", "")) if name else None
 
     def _bundle(self, found: tuple[int, Any] | None) -> catalog.Bundle | None:
         if found is None:
@@ -348,3 +342,8 @@ class PackageIndexWriter:
             return catalog.bundle(self._blobs.value(found[0]))
         except BadBlob:
             return None
+
+
+def _head(channel: Channel, versions: Mapping[str, str]) -> ChannelHead | None:
+    name = channel_head(channel, versions)
+    return ChannelHead(name, versions.get(name, "")) if name else None

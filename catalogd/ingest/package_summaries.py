@@ -14,6 +14,7 @@ from olmkit.fbc import bundle_objects, catalog
 from olmkit.fbc.catalog import Bundle, Channel, Deprecations, Package
 from olmkit.fbc.csv_metadata import date_of
 from olmkit.fbc.schemas import GVK, GVK_REQUIRED
+from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version
 
 MAX_DESCRIPTION_LENGTH = 200
 MAX_TEXT_LENGTH = 100
@@ -33,11 +34,22 @@ class ChannelHead:
     version: str
 
 
-def channel_head(channel: Channel) -> str:
-    """The name of the head: the first entry that may be it; "" without entries. An invalid graph has some head too."""
+def channel_head(channel: Channel, versions: Mapping[str, str]) -> str:
+    """The name of the head; "" without entries. Of several heads, which an invalid graph has, it is the one that resolution would
+    choose: that of the highest version, else the first. `versions` are those of the bundles by name."""
     replaced = {each for entry in channel.entries for each in (entry.replaces, *entry.skips)}
     heads = [entry.name for entry in channel.entries if entry.name not in replaced]
+    if len(heads) > 1:
+        return max(heads, key=lambda name: _rank(versions.get(name, "")))  # the first of equal ones
     return heads[0] if heads else channel.entries[0].name if channel.entries else ""
+
+
+def _rank(version: str) -> tuple[bool, Version | None]:
+    """Sorts texts that are no version first."""
+    try:
+        return True, parse_bundle_version(version)
+    except BadVersion:
+        return False, None
 
 
 def package_summary(

@@ -155,10 +155,15 @@ def test_long_texts_and_lists_are_truncated() -> None:
         pytest.param([("b", "a", ()), ("a", "", ())], "b", id="not replaced"),
         pytest.param([("a", "", ()), ("c", "", ("a", "b")), ("b", "", ())], "c", id="not skipped"),
         pytest.param([("b", "a", ()), ("a", "b", ())], "b", id="in a circle, the first"),
-        pytest.param([("a", "", ()), ("b", "", ())], "a", id="of two heads, the first"),
+        pytest.param([("a", "", ()), ("b", "", ())], "a", id="of two heads without versions, the first"),
+        pytest.param([("1.9.0", "", ()), ("1.10.0", "", ())], "1.10.0", id="of two heads, that of the higher version"),
+        pytest.param(
+            [("2.0.0-rc.1", "", ()), ("a", "", ()), ("1.0.0", "", ())], "2.0.0-rc.1", id="no version is the lowest"
+        ),
         pytest.param([], "", id="none of no entries"),
     ],
 )
 def test_heads(entries: list[tuple[str, str, tuple[str, ...]]], expected: str) -> None:
     made = tuple(Entry(name, replaces, skips, "") for name, replaces, skips in entries)
-    assert channel_head(Channel("c", "p", made)) == expected
+    versions = {name: name for name, _, _ in entries}
+    assert channel_head(Channel("c", "p", made), versions) == expected
