@@ -283,3 +283,10 @@ def approved(operator: Mapping[str, Any], version: str) -> dict[str, Any]:
     if not version or operator["spec"].get("approval") != "Manual":
         return dict(operator)
     return {**operator, "metadata": {**operator["metadata"], "annotations": {APPROVED_VERSION_ANNOTATION: version}}}
+
+
+def completed(texts: Texts, suggested: str) -> dict[str, str]:
+    """The texts with the namespace that the bundle suggests, where the Operator watches its own and none is named."""
+    if texts.get("watch") == OWN and not texts.get("namespace") and suggested:
+        return {**texts, "namespace": suggested}
+    return dict(texts)

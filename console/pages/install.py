@@ -67,7 +67,7 @@ async def show(request: PageRequest) -> Answer:
         "approval": "Manual",
         **texts,
     }
-    return await _form_page(request, offer, start, {})
+    return await _form_page(request, offer, operator_form.completed(start, offer.suggested_namespace), {})
 
 
 async def _form_page(
@@ -160,6 +160,7 @@ async def review(request: PageRequest) -> Answer:
     """The page of what the Operator of the form would install; the form again if something is wrong with it."""
     texts = _texts(request)
     offer = await _offer(request, texts)
+    texts = operator_form.completed(texts, offer.suggested_namespace)
     read = operator_form.read(texts, _before(offer.package), offer.modes)
     if read.problems or request.form.one("back"):
         return await _form_page(request, offer, texts, read.problems, 422 if read.problems else 200)
@@ -274,6 +275,7 @@ async def create(request: PageRequest) -> Answer:
     """Create the Operator of the review."""
     texts = _texts(request)
     offer = await _offer(request, texts)
+    texts = operator_form.completed(texts, offer.suggested_namespace)
     read = operator_form.read(texts, _before(offer.package), offer.modes)
     if read.problems:
         return await _form_page(request, offer, texts, read.problems, 422)

@@ -116,6 +116,7 @@ async def look_at_the_catalog(browser: Browser, catalog: str) -> None:
         ("/requirements", ("What 0.2.0 needs",)),
         ("/apis", ("Instance types",)),
         ("/apis?kind=hello.example.com%2FGreeting", ("Fields", "spec object", "message text")),
+        ("/install", ("This installs", f"{PACKAGE} 0.2.0", "it is requested: 0.2.0 of channel stable")),
     ):
         page = await browser.get(f"/catalog/{catalog}/{PACKAGE}{tab}")
         assert page.status == 200

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.forms.operator_form import CHOICES, Mode, default_mode, field_of, modes_of, namespaces, read, texts_of
+from console.forms.operator_form import (
+    CHOICES,
+    Mode,
+    completed,
+    default_mode,
+    field_of,
+    modes_of,
+    namespaces,
+    read,
+    texts_of,
+)
 
 LABEL = "olm.operatorframework.io/metadata.name"
 OLD: dict[str, Any] = {"spec": {"packageName": "p"}}
@@ -181,3 +191,18 @@ def test_a_form_that_nobody_changes_is_the_operator_again(spec: dict[str, Any]) 
     }
     again = read(texts_of(before), before)
     assert (again.operator, again.problems) == (before, {})
+
+
+@pytest.mark.parametrize(
+    ("texts", "suggested", "namespace"),
+    [
+        pytest.param({"watch": "own"}, "notebooks", "notebooks", id="the suggested one"),
+        pytest.param({"watch": "own", "namespace": "mine"}, "notebooks", "mine", id="the one that is named"),
+        pytest.param({"watch": "all"}, "notebooks", None, id="all namespaces are watched"),
+        pytest.param({"watch": "own"}, "", None, id="none is suggested"),
+    ],
+)
+def test_an_operator_that_watches_its_own_namespace_gets_the_suggested_one(
+    texts: dict[str, str], suggested: str, namespace: str | None
+) -> None:
+    assert completed(texts, suggested).get("namespace") == namespace
