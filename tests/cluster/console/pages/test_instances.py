@@ -45,7 +45,8 @@ def operated(kind: Cluster) -> Iterator[Cluster]:
     _owned(kind, "ConfigMap", "db-settings", found, data={"a": "b"})
     _owned(kind, "Secret", "db-password", found, stringData={"password": "hunter2"})
     yield kind
-    kind.kubectl("delete", f"{PLURAL}.{GROUP}", "db", "-n", "forms", "--ignore-not-found")
+    owned = ("configmap/db-settings", "secret/db-password")  # the garbage collector would delete those of the next test
+    kind.kubectl("delete", f"{PLURAL}.{GROUP}/db", *owned, "-n", "forms", "--ignore-not-found")
     kind.kubectl("delete", name, "forms-operator")
 
 
