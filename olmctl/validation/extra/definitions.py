@@ -60,20 +60,20 @@ def _version_findings(crd: Document, path: Path, version: Mapping[str, Any]) -> 
 
 def _description_findings(checked: Checked) -> Iterator[Finding]:
     names = {crd.name for crd in checked.crds}
-    by_kind = {_group_kind(crd.spec): crd for crd in checked.crds}
+    by_kind = {_group_kind(crd.spec): (crd, _unserved(crd.spec)) for crd in checked.crds}
     owned = {str(item.get("name")) for _, item in checked.owned()}
     for index, item in checked.owned():
         name, kind = str(item.get("name")), str(item.get("kind"))
         path: Path = ("spec", "customresourcedefinitions", "owned", index)
-        crd = by_kind.get((name.partition(".")[2], kind))
-        if crd is None:
+        found = by_kind.get((name.partition(".")[2], kind))
+        if found is None:
             continue
+        crd, unserved = found
         if name not in names:
             text = f"{kind} is described as {shown(name)}, and its definition in the bundle is {crd.name}"
             yield found_at(ERROR, "owned-name", text, checked.csv, (*path, "name"), f"Write {crd.name}.")
-        served = {str(each.get("name")): each.get("served") for _, each in entries(crd.spec.get("versions"))}
         version = str(item.get("version"))
-        if served.get(version) is False and any(served.values()):
+        if version in unserved:
             text = f"{kind} is described in version {version}, which its definition does not serve"
             hint = "Describe a version that is served."
             yield found_at(WARNING, "owned-not-served", text, checked.csv, (*path, "version"), hint)
@@ -82,6 +82,12 @@ def _description_findings(checked: Checked) -> Iterator[Finding]:
             path = ("spec", "customresourcedefinitions", "required", index)
             text = f"{item.get('name')} is required and owned: the bundle would require itself"
             yield found_at(WARNING, "required-owned", text, checked.csv, path, "Remove it from required.")
+
+
+def _unserved(spec: Mapping[str, Any]) -> frozenset[str]:
+    """The versions of a definition that are not served beside others that are; none if none is served."""
+    served = {str(each.get("name")): each.get("served") for _, each in entries(spec.get("versions"))}
+    return frozenset(name for name, value in served.items() if value is False) if any(served.values()) else frozenset()
 
 
 def _group_kind(spec: Mapping[str, Any]) -> tuple[str, str]:

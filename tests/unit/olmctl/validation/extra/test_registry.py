@@ -453,6 +453,11 @@ def deep(levels: int) -> Any:
     return value
 
 
+def many_versions(body: dict[str, Any]) -> None:
+    (version,) = body["spec"]["versions"]
+    body["spec"]["versions"] = [{**version, "name": f"v{n}", "storage": n == 1} for n in range(1, 4000)]
+
+
 @pytest.mark.parametrize(
     "bundle",
     [
@@ -475,6 +480,19 @@ def deep(levels: int) -> Any:
             made(crd=put(f"{FIELDS}.litres", {"type": "string", "pattern": "[" * 200_000})), id="a long pattern"
         ),
         pytest.param(made(put("spec.skips", ["A"] * 20_000)), id="many faults"),
+        pytest.param(
+            made(
+                put(
+                    "spec.customresourcedefinitions.owned",
+                    [
+                        {**CSV["spec"]["customresourcedefinitions"]["owned"][0], "version": f"v{n}"}
+                        for n in range(1, 4000)
+                    ],
+                ),
+                crd=many_versions,
+            ),
+            id="many versions",
+        ),
         pytest.param(
             made(
                 files={
