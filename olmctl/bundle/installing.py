@@ -235,7 +235,7 @@ def _is_installed(package: str, place: str, command: str, otherwise: str = "") -
 
 async def _apply(session: Session, request: Request, existing: Object | None) -> Object:
     """Apply the BundleDeployment; returns it. Raises CommandError if others manage its fields."""
-    _check_kept_package(request, existing)
+    check_kept_package(request, existing)
     try:
         applied = await session.client.apply(
             bundledeployments.KIND, request.manifest(), FIELD_MANAGER, force=request.is_forced
@@ -249,12 +249,14 @@ async def _apply(session: Session, request: Request, existing: Object | None) ->
     return applied
 
 
-def _check_kept_package(request: Request, existing: Object | None) -> None:
-    """Raises CommandError if the BundleDeployment has another package: it would be replaced, with its custom resources."""
+def check_kept_package(request: Request, existing: Object | None) -> None:
+    """Raises CommandError if the BundleDeployment has a package, and the bundle another one or none: the installed one would be
+    removed, with its custom resources."""
     package = LeftInstallation(existing).package if existing is not None else ""
-    if package and request.source.package and package != request.source.package and not request.is_forced:
-        text = f"BundleDeployment {request.name} is of package {clean(package)}, and this bundle of {request.source.package}"
-        raise CommandError(REFUSED, f"{text}: {_OTHER_NAME}")
+    is_other = request.source.owner is not None and package != request.source.package
+    if package and is_other and not request.is_forced:
+        text = f"BundleDeployment {request.name} is of package {package}, and this bundle {request.source.owner}"
+        raise CommandError(REFUSED, clean(f"{text}: {_OTHER_NAME}{_FORCE}"))
 
 
 async def _finish(session: Session, request: Request, applied: Object, deadline: float) -> Object:

@@ -56,6 +56,14 @@ class BundleSource:
         return self.facts.package if self.facts else ""
 
     @property
+    def owner(self) -> str | None:
+        """Say of which package it is, or that it is of none, as a plain bundle or a chart; None if that is not known."""
+        if self.package:
+            return f"of package {self.package}"
+        is_read = self.facts is not None or self.provisioner == HELM
+        return "of no package" if is_read else None
+
+    @property
     def not_found(self) -> str:
         """The words about the registry that has no such image; "" if it was read, or cannot be reached."""
         is_missing = self.unread is not None and self.unread.reason == SourceReason.NOT_FOUND

@@ -75,8 +75,8 @@ def upgrade_problem(source: BundleSource, found: LeftInstallation) -> str:
     """Explain why the bundle is no upgrade of what is installed; "" if it is one, or nothing is known against it."""
     installed = part(found.deployment, "status", "installed")
     name, version = text_at(installed, "name"), text_at(installed, "version")
-    if found.package and source.package and found.package != source.package:
-        return f"{source.shown} is of package {source.package}, and {found.name} of {found.package}"
+    if found.package and source.owner is not None and found.package != source.package:
+        return f"{source.shown} is {source.owner}, and {found.name} of package {found.package}"
     if source.facts is None:
         cause = f" ({source.unread.message})" if source.unread else ""
         return "" if source.archive is not None else f"the upgrades to {source.shown} are not known here{cause}"

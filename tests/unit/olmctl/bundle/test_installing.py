@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from olmctl.bundle.facts import BundleFacts
 from olmctl.bundle.installing import (
     Request,
+    check_kept_package,
     check_unchanged,
     is_missing_image,
     left_error,
@@ -18,8 +22,11 @@ from olmctl.bundle.source import BundleSource
 from olmctl.commands import FAILED, CommandError
 from olmctl.questions.left_installations import LeftInstallation
 from olmkit.api.meta import Object
+from olmkit.api.provisioner_classes import HELM, PLAIN, REGISTRY
 from olmkit.errors import OlmError
+from rukpak.format.bundle import PlainBundle
 from tests.unit.olmctl.bundle import installations
+from tests.unit.olmctl.bundle.bundles import widgets
 
 IMAGE: Object = {"type": "image", "image": {"ref": "registry.example.com/widgets:v1"}}
 OTHER: Object = {"type": "image", "image": {"ref": "registry.example.com/widgets:v2"}}
@@ -96,6 +103,37 @@ def test_a_deployment_of_an_operator(package: str, text: str) -> None:
     (owner,) = found["metadata"]["ownerReferences"]
     error = owner_error(found, owner, package)
     assert (error.status, str(error)) == (5, text)
+
+
+def run_of(provisioner: str, facts: BundleFacts | None, *, is_forced: bool = False) -> Request:
+    source = BundleSource("registry.example.com/widgets:v1", "w", provisioner, None, facts)
+    return Request("w", source, {}, is_forced, 60)
+
+
+@pytest.mark.parametrize(
+    ("request_", "owner"),
+    [
+        pytest.param(run_of(PLAIN, BundleFacts(PlainBundle(()))), "no package", id="a plain bundle"),
+        pytest.param(run_of(HELM, None), "no package", id="a chart"),
+        pytest.param(run_of(REGISTRY, widgets()), "package widgets", id="a bundle of another package"),
+    ],
+)
+def test_what_would_remove_an_installed_package_is_refused(request_: Request, owner: str) -> None:
+    existing = installations.deployment("w", "gadgets")
+    with pytest.raises(CommandError) as caught:
+        check_kept_package(request_, existing)
+    text = f"BundleDeployment w is of package gadgets, and this bundle of {owner}"
+    remedy = "choose another name with --name, or use --force"
+    assert (caught.value.status, str(caught.value)) == (5, f"{text}: {remedy}")
+    check_kept_package(replace(request_, is_forced=True), existing)
+    check_kept_package(request_, None)
+
+
+@pytest.mark.parametrize(
+    "facts", [pytest.param(widgets(), id="of the package"), pytest.param(None, id="not read here")]
+)
+def test_a_bundle_that_may_be_of_the_installed_package_is_run(facts: BundleFacts | None) -> None:
+    check_kept_package(run_of(REGISTRY, facts), installations.deployment("w"))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from olmctl.bundle.source import BundleSource
 from olmctl.bundle.upgrade import unknown_package, upgrade_problem
 from olmctl.questions.left_installations import LeftInstallation
 from olmkit.errors import OlmError
+from rukpak.format.bundle import PlainBundle
 from tests.unit.olmctl.bundle.bundles import widgets
 from tests.unit.olmctl.bundle.installations import Object, deployment
 
@@ -47,8 +48,15 @@ def source(facts: BundleFacts | None, archive: Archive | None = None) -> BundleS
             source(REPLACES),
             BEFORE,
             "gadgets",
-            "registry.example.com/widgets:v1 is of package widgets, and own of gadgets",
+            "registry.example.com/widgets:v1 is of package widgets, and own of package gadgets",
             id="it is of another package",
+        ),
+        pytest.param(
+            source(BundleFacts(PlainBundle(()))),
+            BEFORE,
+            "gadgets",
+            "registry.example.com/widgets:v1 is of no package, and own of package gadgets",
+            id="it is of no package",
         ),
         pytest.param(
             source(None),
