@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator
 
@@ -14,21 +15,30 @@ from olmctl.questions.operator_state import is_terminating, part, text_at
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmctl.terminal_output import say
+from olmkit.api import bundles
+from olmkit.api.bundledeployments import OWNER_NAME_LABEL
 from olmkit.api.meta import Object
 from olmkit.api.names import pluralize
+from olmkit.errors import ApiError
 from rukpak.format import BadBundle
 from rukpak.render.install_modes import default_targets
 
 MAX_EXAMPLE_LINES = 200
+REMOVAL_SECONDS = 10.0
+"""The longest time for which the objects are awaited that only the bundle before had."""
+POLL_SECONDS = 0.2
 _END = "EOF"
 
 
 async def print_installed(session: Session, source: BundleSource, deployment: Object) -> None:
     """Print what a BundleDeployment that is Ready has installed, and an example."""
+    is_removed = await removal_ends(session, deployment)
     found = await installed_objects(session, deployment)
     namespace = text_at(deployment, "status", "installNamespace")
     watched = _watched(source.facts, deployment, namespace)
     say(summary(source.facts, namespace, watched, found))
+    if not is_removed:
+        say("note: objects of the earlier bundle that are still to be deleted are counted too", err=True)
     for problem in found.problems:
         say(f"note: {clean(problem)}", err=True)
     registry = source.facts.registry if source.facts else None
@@ -39,6 +49,30 @@ async def print_installed(session: Session, source: BundleSource, deployment: Ob
         say(line)
     if example is None and (count := len(own_examples(registry))):
         say(f"note: {none_fits(count)}", err=True)
+
+
+async def removal_ends(session: Session, deployment: Object) -> bool:
+    """Wait until rukpak deletes whatever only the bundle before had; False if it does not within REMOVAL_SECONDS. The Bundle of
+    that one is deleted after its objects. True too if the user may not list Bundles."""
+    name, active = text_at(deployment, "metadata", "name"), text_at(deployment, "status", "activeBundle")
+    try:
+        async with asyncio.timeout(REMOVAL_SECONDS):
+            while True:
+                listed, _ = await session.client.list(bundles.KIND, label_selector=f"{OWNER_NAME_LABEL}={name}")
+                if not any(_is_earlier(each, deployment, active) for each in listed):
+                    return True
+                await asyncio.sleep(POLL_SECONDS)
+    except TimeoutError:
+        return False
+    except ApiError:
+        return True
+
+
+def _is_earlier(bundle: Object, deployment: Object, active: str) -> bool:
+    """Report whether it is a Bundle that was installed before the active one, and stays for now."""
+    owners = part(bundle, "metadata", "ownerReferences") or ()
+    is_own = any(each.get("uid") == text_at(deployment, "metadata", "uid") for each in owners)
+    return is_own and text_at(bundle, "metadata", "name") != active and not is_terminating(bundle)
 
 
 def none_fits(count: int) -> str:

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import yaml
 
 from olmkit.api import bundledeployments
 from olmkit.errors import NotFound
@@ -35,16 +36,21 @@ async def installed(workshop: Workshop) -> str:
 
 async def test_a_directory_is_installed_and_changed(workshop: Workshop) -> None:
     name, directory = workshop.name, str(workshop.directory)
+    removed = workshop.directory / "manifests" / "removed.yaml"
+    removed.write_text(yaml.safe_dump(config_map("removed", name)))
     status, out, err = await workshop.olm("run", directory)
     assert status == 0, err
     first, sent, ready, summary = out.splitlines()
     assert (first, sent.startswith("successfully uploaded bundle content for ")) == (f"{RESOURCE}/{name} created", True)
     assert ready.startswith(f"{RESOURCE}/{name} installed: ")
-    assert summary == f"the bundle is in namespace {name}-system: 1 ConfigMap, 1 Namespace"
+    assert summary == f"the bundle is in namespace {name}-system: 2 ConfigMaps, 1 Namespace"
     assert await installed(workshop) == "1"
     workshop.save("2")
+    removed.unlink()
     status, out, err = await workshop.olm("run", directory)
     assert (status, out.splitlines()[0]) == (0, f"{RESOURCE}/{name} configured"), err
+    assert out.splitlines()[-1].endswith(": 1 ConfigMap, 1 Namespace"), "what is deleted right after is not counted"
+    assert "still to be deleted" not in err
     assert await installed(workshop) == "2"
     status, out, _ = await workshop.olm("run", directory)
     unchanged, up_to_date, *_ = out.splitlines()

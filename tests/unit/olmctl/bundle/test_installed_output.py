@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from olmctl.bundle import installed_output
 from olmctl.bundle.example import Example
-from olmctl.bundle.installed_output import command, none_fits, summary
+from olmctl.bundle.installed_output import command, none_fits, removal_ends, summary
 from olmctl.questions.installed_objects import NAMESPACE, InstalledObject, InstalledObjects
+from olmkit.errors import Forbidden
 from tests.unit.olmctl.bundle.bundles import widgets
 
 BODY = {"apiVersion": "example.com/v1", "kind": "Widget"}
@@ -37,6 +40,47 @@ def test_the_summary_counts_what_cannot_be_listed() -> None:
     assert summary(widgets(), "own", (), InstalledObjects((), denied)) == f"{start}: 2 kinds cannot be listed"
     found = InstalledObjects((one,), denied[:1])
     assert summary(widgets(), "own", (), found) == f"{start}: 1 Namespace, 1 kind cannot be listed"
+
+
+DEPLOYMENT = {"metadata": {"name": "w", "uid": "1"}, "status": {"activeBundle": "w-2"}}
+
+
+def bundle(name: str, owner: str = "1", **more: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "ownerReferences": [{"uid": owner}], **more}}
+
+
+ACTIVE, BEFORE = bundle("w-2"), bundle("w-1")
+DELETED = bundle("w-1", deletionTimestamp="2026-01-01T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("answers", "has_ended"),
+    [
+        pytest.param([[ACTIVE]], True, id="nothing was there before"),
+        pytest.param([[ACTIVE, BEFORE], [ACTIVE, BEFORE], [ACTIVE]], True, id="the earlier bundle goes"),
+        pytest.param([[ACTIVE, BEFORE], [ACTIVE, DELETED]], True, id="a finalizer holds the earlier bundle"),
+        pytest.param([[ACTIVE, bundle("w-1", "2")]], True, id="another one has copied the label"),
+        pytest.param([[ACTIVE, BEFORE]] * 1000, False, id="the earlier bundle stays"),
+        pytest.param([], True, id="it may not be read"),
+    ],
+)
+async def test_the_removal_of_what_was_before_is_awaited(
+    answers: list[Any], has_ended: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is deleted right after is not counted."""
+    monkeypatch.setattr(installed_output, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(installed_output, "REMOVAL_SECONDS", 0.1)
+    left = list(answers)
+
+    async def listed(*_: object, label_selector: str) -> tuple[Any, str]:
+        assert label_selector == "core.rukpak.io/owner-name=w"
+        if not left:
+            raise Forbidden(403, "Forbidden", "denied")
+        return left.pop(0), "1"
+
+    session: Any = SimpleNamespace(client=SimpleNamespace(list=listed))
+    assert await removal_ends(session, DEPLOYMENT) is has_ended
+    assert has_ended is (not left)
 
 
 def test_the_command() -> None:
