@@ -235,7 +235,7 @@ def _check_edges(
         text = (
             f"{bundle.name} has version {newer}, which is not above {older} of {entry.replaces}, which it would replace"
         )
-        raise Refused(f"{text}: name another one with --replaces")
+        raise Refused(f"{text}: name another one with --replaces, or none with --replaces ''")
 
 
 def _version(blob: Mapping[str, Any] | None) -> Version | None:

@@ -19,7 +19,9 @@ def pulled(image: str, options: Mapping[str, Any], read: Callable[[Path], Conten
     try:
         with unpacked(image, *(options[key] for key in OPTIONS), only_bundles=True) as found:
             if found.is_catalog:
-                raise CommandError(FAILED, f"{image} is the image of a catalog")
+                raise CommandError(
+                    FAILED, f"{image} is the image of a catalog: give that of a bundle, or apply a Catalog"
+                )
             return read(found.root)
     except NoDirectory as error:
         raise CommandError(FAILED, str(error)) from error

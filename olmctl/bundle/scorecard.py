@@ -155,7 +155,7 @@ class _Pulled(AbstractContextManager[Path]):
             raise CommandError(WRONG_USAGE, f"{self._reference}: {error}") from None
         if found.is_catalog:
             self._opened.__exit__(None, None, None)
-            raise CommandError(FAILED, f"{self._reference} is the image of a catalog")
+            raise CommandError(FAILED, f"{self._reference} is the image of a catalog: give that of a bundle")
         return found.root
 
     def __exit__(self, *error: Any) -> None:

@@ -68,27 +68,36 @@ class Request:
 def add(bundles: Sequence[str], **options: Any) -> int:
     """Add the bundles, one after the other."""
     request = Request(**{**options, "catalog": options["catalog"] or Path("catalog")})
-    if len(bundles) > 1 and (request.image or request.wanted.has_edges):
-        raise CommandError(WRONG_USAGE, "--image, --replaces, --skips and --skip-range are for one bundle: give one")
+    _check(bundles, request, has_catalog=options["catalog"] is not None)
     if request.template is not None:
-        if options["catalog"] is not None:
-            raise click.UsageError("--catalog and --template exclude each other: a bundle is added to one of them")
-        if request.push:
-            raise click.UsageError("--push is for a catalog: render the template first (olm catalog render-template)")
-        if not request.template.is_file():
-            raise CommandError(WRONG_USAGE, f"--template {request.template}: there is no such file")
         for each in bundles:
             _add(each, request)
         return 0
-    if request.catalog.exists() and not request.catalog.is_dir():
-        raise CommandError(WRONG_USAGE, f"{request.catalog} is no directory")
-    check_names(request.push)
     request.catalog.mkdir(parents=True, exist_ok=True)
     for each in bundles:
         _add(each, request)
     if request.push:
         return push_image(request.catalog, catalog_content, request.push, request.access)
     return 0
+
+
+def _check(bundles: Sequence[str], request: Request, *, has_catalog: bool) -> None:
+    """Refuse options that make no sense, before anything is read. Raises CommandError, UsageError."""
+    if len(bundles) > 1 and (request.image or request.wanted.has_edges):
+        raise CommandError(WRONG_USAGE, "--image, --replaces, --skips and --skip-range are for one bundle: give one")
+    if wrong := [each for each in request.wanted.channels if each != "".join(each.split())]:
+        raise click.UsageError(f"--channel: {wrong[0]!r} is no name of a channel")
+    if request.template is not None:
+        if has_catalog:
+            raise click.UsageError("--catalog and --template exclude each other: a bundle is added to one of them")
+        if request.push:
+            raise click.UsageError("--push is for a catalog: render the template first (olm catalog render-template)")
+        if not request.template.is_file():
+            raise CommandError(WRONG_USAGE, f"--template {request.template}: there is no such file")
+        return
+    if request.catalog.exists() and not request.catalog.is_dir():
+        raise CommandError(WRONG_USAGE, f"{request.catalog} is no directory")
+    check_names(request.push)
 
 
 def _add(given: str, request: Request) -> None:

@@ -98,6 +98,10 @@ async def _unpack(reference: str, into: Path, registries: Registries, *, only_bu
         problem = "it contains a catalog as a SQLite database, which is not supported: use a file-based catalog"
         raise Blocked(SourceReason.UNSUPPORTED, problem)
     await image.pull(found.ref_by_digest, into, registries, limits=BUNDLE_LIMITS)
+    if not (into / MANIFESTS).is_dir() and only_bundles:
+        hint = "if it is the image of the operator itself, give that of its bundle"
+        text = f"{quoted(reference)} is the image of no bundle, because it has no directory /{MANIFESTS}: {hint}"
+        raise Blocked(SourceReason.UNSUPPORTED, text)
     if not (into / MANIFESTS).is_dir():
         shown = "".join(f"\n  {key}={value}" for key, value in sorted(labels.items()))
         found_labels = f"found labels{shown}" if shown else "image has no labels"

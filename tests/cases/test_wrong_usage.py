@@ -59,6 +59,7 @@ catalog add none
 catalog add none --image IMAGE
 catalog add 'A B'
 catalog add bundle --image 'A B'
+catalog add bundle --image IMAGE --channel 'a b'
 catalog add bundle bundle --image IMAGE
 catalog add bundle --image IMAGE --catalog template.yaml
 catalog add bundle --image IMAGE --template none.yaml

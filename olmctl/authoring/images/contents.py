@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from olmctl.authoring.catalog_validation import validate
 from olmctl.authoring.directory import discover
 from olmctl.authoring.images.image import Image, labelled_image
@@ -26,7 +28,7 @@ from olmctl.authoring.images.labels import (
     TESTS_LABEL,
 )
 from olmctl.authoring.images.layers import Files, compressed
-from olmctl.commands import FAILED, WRONG_USAGE, CommandError
+from olmctl.commands import FAILED, WRONG_USAGE, CommandError, warn
 from olmctl.directory_files import LinkOutside, check_directory, files_below
 from olmkit.api.provisioner_classes import HELM
 from olmkit.fbc.bundle_files import MANIFESTS, METADATA, PACKAGE_KEY, BadBundleFiles, read_objects, read_registry
@@ -40,6 +42,8 @@ TESTS_DIRECTORY = "tests/scorecard"
 CATALOG_DIRECTORY = "configs"
 _REGISTRY_V1, _PLAIN_V0 = "registry+v1", "plain+v0"
 _REQUIRED = (MEDIA_TYPE_LABEL, MANIFESTS_LABEL, METADATA_LABEL, PACKAGE_KEY, CHANNELS_LABEL)
+_USED = (*_REQUIRED, DEFAULT_CHANNEL_LABEL)
+"""The annotations that readers of a bundle use."""
 
 
 @dataclass(frozen=True)
@@ -130,13 +134,21 @@ def _checked_labels(annotations: Mapping[str, Any]) -> dict[str, str]:
     problems = list(_problems(annotations))
     if problems:
         raise BadBundleFiles(f"{ANNOTATIONS_FILE}: {'; '.join(problems)}")
-    return dict(annotations)
+    labels = {key: _label_text(value) for key, value in annotations.items()}
+    for key in sorted(key for key, value in annotations.items() if not isinstance(value, str)):
+        warn(f"{ANNOTATIONS_FILE}: the value of {key} is no string: its label is {quoted(labels[key])}")
+    return labels
+
+
+def _label_text(value: Any) -> str:
+    """The value of an annotation as text, as YAML and JSON write it."""
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def _problems(annotations: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"Missing annotation {quoted(key)}" for key in _REQUIRED if key not in annotations)
     for key, value in sorted(annotations.items()):
-        if not isinstance(value, str):
+        if not isinstance(value, str) and (key in _USED or isinstance(value, dict | list | None)):
             yield f"the value of {key} is no string: write it in quotes"
     wanted = ((MANIFESTS_LABEL, f"{MANIFESTS}/"), (METADATA_LABEL, f"{METADATA}/"), (MEDIA_TYPE_LABEL, _REGISTRY_V1))
     for key, expected in wanted:
@@ -154,7 +166,7 @@ def _unprintable(annotations: Mapping[str, Any]) -> Iterator[str]:
     for key in annotations:
         if not key or not key.isprintable() or " " in key:
             yield f"the key {quoted(key)} has a blank or a line break, which no label has"
-    for key in (*_REQUIRED, DEFAULT_CHANNEL_LABEL):
+    for key in _USED:
         value = annotations.get(key)
         if isinstance(value, str) and not value.isprintable():
             yield f"the value {quoted(value)} of {key} has a line break or another control character"

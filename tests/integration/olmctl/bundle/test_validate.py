@@ -122,6 +122,23 @@ def test_an_image_is_pulled(tmp_path: Path, capsys: pytest.CaptureFixture[str], 
     assert "validate/none" in missing["outputs"][0]["message"]
 
 
+def test_the_image_of_an_operator_is_no_bundle(
+    capsys: pytest.CaptureFixture[str], local_registry: LocalRegistry
+) -> None:
+    push(local_registry.address, "validate/operator", "v1", [tar({"manager": b""})], {})
+    image = f"{local_registry.address}/validate/operator:v1"
+    options = ["--registries-conf", str(local_registry.registries_conf), "--allow-source-cidr", "127.0.0.0/8"]
+    text = (
+        f'"{image}" is the image of no bundle, because it has no directory /manifests: if it is the image of the operator '
+        "itself, give that of its bundle"
+    )
+    (found,) = outputs(capsys, *options, image)
+    assert [each["message"] for each in found["outputs"]] == [text]
+    for command in (["bundle", "scorecard", image], ["catalog", "add", image]):
+        assert main([*command, *options]) == 1
+        assert capsys.readouterr().err == f"{text}\n"
+
+
 def test_links_lead_nowhere_outside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "secret.yaml").write_text("kind: Secret\npassword: hunter2\n")
     bundle = write(tmp_path / "b", files())

@@ -167,3 +167,15 @@ def test_a_catalog_has_the_files_that_are_not_ignored(tmp_path: Path) -> None:
     ]
     with pytest.raises(CommandError, match="none: there is no such directory: give the directory of a"):
         catalog_content(tmp_path / "none")
+
+
+def test_values_of_others_that_are_no_text_become_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle = Path(shutil.copytree(BUNDLE, tmp_path / "b"))
+    with (bundle / ANNOTATIONS).open("a") as file:
+        file.write("  com.redhat.delivery.backport: true\n  a.number: 4.5\n  a.text: 'yes'\n")
+    labels = bundle_content(bundle).labels
+    assert (labels["com.redhat.delivery.backport"], labels["a.number"], labels["a.text"]) == ("true", "4.5", "yes")
+    assert capsys.readouterr().err.splitlines() == [
+        'warning: metadata/annotations.yaml: the value of a.number is no string: its label is "4.5"',
+        'warning: metadata/annotations.yaml: the value of com.redhat.delivery.backport is no string: its label is "true"',
+    ]
