@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from olmctl.commands import FAILED, CommandError
+from olmctl.commands import FAILED, WRONG_USAGE, CommandError
 from olmctl.directory_files import LinkOutside, check_directory, files_below
 from olmkit.api.names import pluralize
 from olmkit.api.provisioner_classes import HELM, PLAIN, REGISTRY
@@ -82,7 +82,7 @@ def pack(directory: Path) -> Archive:
     contents = {name: path.read_bytes() for name, path in names.items() if not (is_chart and _is_hidden(name))}
     if not is_chart and not any(name.startswith("manifests/") for name in contents):
         text = f'{directory} has no "manifests" directory with files in it: give the directory of one version of one bundle'
-        raise CommandError(FAILED, text)
+        raise CommandError(WRONG_USAGE, text)
     packed = io.BytesIO()
     with (
         gzip.GzipFile("", "wb", _COMPRESSION_LEVEL, packed, mtime=0) as zipped,

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from olmctl.commands import FAILED, REFUSED, CommandError
+from olmctl.commands import FAILED, REFUSED, WRONG_USAGE, CommandError
 from olmctl.operators.field_options import requested_safety
 from olmctl.questions.left_installations import OPTIONS
 from olmctl.questions.operator_state import part
@@ -33,6 +33,8 @@ _EXPLAINED = {
 
 def config_of(file: str) -> Mapping[str, Any]:
     """The mapping in a file: changes of the Deployments. Raises CommandError, OSError."""
+    if not Path(file).is_file():
+        raise CommandError(WRONG_USAGE, f"--config {file}: there is no such file")
     try:
         found = documents.read(Path(file).read_bytes())
     except ParseError as error:

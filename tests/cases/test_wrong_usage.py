@@ -26,6 +26,7 @@ bundle push bundle
 bundle render
 bundle render none
 bundle render bundle -o xml
+bundle render bundle --config none
 bundle validate
 bundle validate bundle --select-optional 'x in ('
 bundle validate bundle --select-optional name=none
