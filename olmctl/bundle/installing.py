@@ -141,7 +141,7 @@ def ways(name: str, source: BundleSource, existing: Object | None, found: Object
         return f"olm why {name} explains it, olm bundle cleanup {name} removes the BundleDeployment"
     is_whole = part(found or {}, "status", "appliedDigest") and not back.is_replaced
     running = f"{back.name} continues to run, " if is_whole else ""
-    return clean(f"{running}olm why {name} explains it, {back.command(name)} returns to {back.name}")
+    return clean(f"{running}olm why {name} explains it, {back.command(name)} {back.effect}")
 
 
 async def _unchanged(session: Session, applied: Object) -> Object | None:

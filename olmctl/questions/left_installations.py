@@ -17,7 +17,7 @@ from olmctl.questions.packages import package_objects
 from olmctl.questions.session import FIELD_MANAGER, Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments, operators
-from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, ConditionType, RevisionOutcome
+from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, ConditionType, Reason, RevisionOutcome
 from olmkit.api.meta import Object
 from olmkit.api.ownership import OPERATOR_CONTROLLER, has_applied
 from olmkit.errors import ApiError, NotFound
@@ -39,6 +39,10 @@ def permitting_options(deployment: Object | None) -> str:
     return " ".join(OPTIONS[each] for each in fields if each in OPTIONS)
 
 
+_KEPT_CAUSES = (Reason.WAITING_FOR_SERVICE_ACCOUNT, Reason.INVALID_CONFIGURATION)
+"""Reasons that name a setting, which `olm bundle upgrade` keeps."""
+
+
 @dataclass(frozen=True)
 class WayBack:
     """An earlier bundle of a BundleDeployment, and how to return to it."""
@@ -47,29 +51,56 @@ class WayBack:
     image: str
     """Empty for what was uploaded from a directory."""
     is_replaced: bool = False
-    """True if another bundle was installed after it, of which it is no upgrade."""
+    """True if another bundle, or the same with other settings, was installed after it, of which it is no upgrade."""
+    is_setting: bool = False
+    """True if settings have changed since, which `olm bundle upgrade` keeps and `olm bundle run` sets anew."""
 
     def command(self, deployment: str) -> str:
         """The command that returns to it."""
-        forced = " --force" if self.is_replaced else ""
-        return f"olm bundle upgrade {self.image or 'DIRECTORY'} --name {deployment}{forced}"
+        bundle = self.image or "DIRECTORY"
+        if self.is_setting:
+            return f"olm bundle run {bundle} --name {deployment}"
+        return f"olm bundle upgrade {bundle} --name {deployment}{' --force' if self.is_replaced else ''}"
+
+    @property
+    def effect(self) -> str:
+        """The words that follow the command."""
+        return f"{'with the earlier options ' if self.is_setting else ''}returns to {self.name}"
 
 
 def way_back(deployment: Object | None, asked: Any) -> WayBack | None:
-    """The way back from a bundle with the source `asked`: what is installed if that is another one, else the last revision that
-    had succeeded with another one. None if there is none."""
-    installed = part(deployment or {}, "status", "installed")
+    """The way back from a bundle with the source `asked`: the same bundle with the settings before, if it had succeeded with
+    them; else what is installed if that is another one, else the last revision that had succeeded with another one. None if there
+    is none."""
+    found = deployment or {}
+    installed = part(found, "status", "installed")
+    history = part(found, "status", "history") or ()
+    succeeded = [each for each in history if text_at(each, "outcome") == RevisionOutcome.SUCCEEDED]
+    for each in succeeded[:1]:
+        if installed is not None and _bundle(each) == _bundle(installed) == _bundle({"spec": {"source": asked}}):
+            return replace(_way_back(each, asked), is_replaced=part(each, "spec", "source") == asked, is_setting=True)
+    is_setting = any(each.get("reason") in _KEPT_CAUSES for each in part(found, "status", "conditions") or ())
+    is_replaced = installed is not None
     if installed is not None and part(installed, "spec", "source") != asked:
-        return _way_back(installed, is_replaced=False)
-    for each in part(deployment or {}, "status", "history") or ():
-        if text_at(each, "outcome") == RevisionOutcome.SUCCEEDED and part(each, "spec", "source") != asked:
-            return _way_back(each, is_replaced=installed is not None)
+        succeeded, is_replaced = [installed], False
+    for each in succeeded:
+        if part(each, "spec", "source") != asked:
+            back = _way_back(each, asked)
+            return replace(back, is_replaced=is_replaced, is_setting=is_setting or back.is_setting)
     return None
 
 
-def _way_back(record: Object, *, is_replaced: bool) -> WayBack:
-    image = text_at(record, "spec", "source", "image", "ref")
-    return WayBack(text_at(record, "name") or "the earlier bundle", image, is_replaced)
+def _way_back(record: Object, asked: Any) -> WayBack:
+    image, secret = text_at(record, "spec", "source", "image", "ref"), text_at(asked, "image", "pullSecret")
+    is_setting = bool(secret) and secret != text_at(record, "spec", "source", "image", "pullSecret")
+    return WayBack(text_at(record, "name") or "the earlier bundle", image, is_setting=is_setting)
+
+
+def _bundle(record: Object) -> Any:
+    """The source of a bundle without the login, which does not change what it has."""
+    source = part(record, "spec", "source") or {}
+    image = {key: value for key, value in (source.get("image") or {}).items() if key != "pullSecret"}
+    return {**source, "image": image}
 
 
 @dataclass(frozen=True)
@@ -118,7 +149,7 @@ class LeftInstallation:
         asked = part(self.deployment, "spec", "template", "spec", "source")
         is_pending = self.is_run and not is_true(self.deployment, "Ready")
         back = way_back(self.deployment, asked) if is_pending else None
-        return f"`{back.command(self.name)}` returns to {back.name}" if back is not None else ""
+        return f"`{back.command(self.name)}` {back.effect}" if back is not None else ""
 
     @property
     def _permission(self) -> str:

@@ -154,6 +154,10 @@ EXPLAIN = "olm why widgets explains it"
 REMOVE = f"{EXPLAIN}, olm bundle cleanup widgets removes the BundleDeployment"
 RETURN = f"{EXPLAIN}, olm bundle upgrade registry.example.com/widgets:v1 --name widgets returns to widgets.v1"
 FORCE = RETURN.replace("--name widgets", "--name widgets --force")
+SETTINGS = RETURN.replace("upgrade", "run").replace("returns", "with the earlier options returns")
+AGAIN = SETTINGS.replace("v1", "v2")
+LOGIN: Object = {"type": "image", "image": {**OTHER["image"], "pullSecret": "absent"}}
+ABSENT = [{"type": "Reconciling", "status": "True", "reason": "WaitingForServiceAccount"}]
 
 
 def ran(source: Object, bundle: str = "widgets-1", *, whole: bool = True) -> Object:
@@ -202,6 +206,44 @@ HISTORY = [
 def test_what_a_failed_run_advises(existing: Object | None, found: Object | None, text: str) -> None:
     source = BundleSource(OTHER["image"]["ref"], "widgets", "registry", None, None)
     assert ways("widgets", source, existing, found) == text
+
+
+def succeeded(source: Object, **status: object) -> Object:
+    """A BundleDeployment whose bundle of this source had succeeded, after another one."""
+    history = [revision(source, "Succeeded", "widgets.v2"), revision(IMAGE, "Succeeded", "widgets.v1")]
+    return {"status": {**ran(source)["status"], "history": history, **status}}
+
+
+@pytest.mark.parametrize(
+    ("found", "secret", "text"),
+    [
+        pytest.param(succeeded(OTHER), "", AGAIN, id="the same bundle with another ServiceAccount"),
+        pytest.param(
+            succeeded(OTHER, history=[revision(OTHER, "Failed", "widgets.v2"), *succeeded(OTHER)["status"]["history"]]),
+            "",
+            AGAIN,
+            id="the same bundle with a config that fails",
+        ),
+        pytest.param(
+            succeeded(OTHER), "absent", f"widgets.v2 continues to run, {AGAIN}", id="the same bundle with another login"
+        ),
+        pytest.param(
+            succeeded(LOGIN), "", f"widgets.v2 continues to run, {AGAIN}", id="the same bundle without a login"
+        ),
+        pytest.param(
+            ran(IMAGE), "absent", f"widgets.v1 continues to run, {SETTINGS}", id="another bundle with a login"
+        ),
+        pytest.param(
+            {"status": {**ran(IMAGE)["status"], "conditions": ABSENT}},
+            "",
+            f"widgets.v1 continues to run, {SETTINGS}",
+            id="another bundle, and a ServiceAccount that upgrade would keep",
+        ),
+    ],
+)
+def test_settings_that_upgrade_keeps_are_set_anew_with_run(found: Object, secret: str, text: str) -> None:
+    source = BundleSource(OTHER["image"]["ref"], "widgets", "registry", None, None, pull_secret=secret)
+    assert ways("widgets", source, found, found) == text
 
 
 @pytest.mark.parametrize(

@@ -123,3 +123,15 @@ def test_options_that_permit_what_is_refused_are_named(fields: list[str], instal
     found["spec"]["template"]["spec"] = NEW
     found["status"] |= {"conditions": [{"type": "Stalled", "status": "True"}], "permittedBy": fields}
     assert LeftInstallation(found).next_steps == text
+
+
+def test_settings_with_which_the_same_bundle_fails_are_set_anew() -> None:
+    found = deployment("w", installed={"name": "widgets.v2", "spec": NEW})
+    found["spec"]["template"]["spec"] = NEW
+    found["status"]["history"] = [
+        {"name": "widgets.v2", "outcome": "Succeeded", "spec": NEW},
+        {"name": "widgets.v1", "outcome": "Succeeded", "spec": OLD},
+    ]
+    found["status"]["conditions"] = [{"type": "Ready", "status": "False", "reason": "Unhealthy"}]
+    run = "`olm bundle run registry.example.com/widgets:v2 --name w` with the earlier options returns to widgets.v2"
+    assert LeftInstallation(found, is_offered=False).next_steps == run
