@@ -28,7 +28,7 @@ timed = began=$$SECONDS; $(2) && echo "$$((SECONDS - began)) $(1)" >> .cache/sec
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: $(OWN_TIERS) $(LONG_TIERS) help setup lock format generate check unit coverage integration cluster e2e corpus buildah chromium console test audit dist docs bench demo clean short-node busy-tiers pure-tiers beside-tests compiled beside-setup programs $(CHECKS)
+.PHONY: $(OWN_TIERS) $(LONG_TIERS) help setup lock format generate check unit coverage integration cluster e2e corpus buildah chromium console pictures test audit dist docs bench demo clean short-node busy-tiers pure-tiers beside-tests compiled beside-setup programs $(CHECKS)
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -103,6 +103,9 @@ buildah: setup ## install buildah, which tests/e2e uses to build images (Debian,
 
 browser: setup ## the pages of the console in Chromium: accessibility, narrow screens, the keyboard, no JavaScript (Debian, as root)
 	$(BIN)/pytest tests/browser
+
+pictures: setup ## write the pictures of docs/pictures: the pages of the console beside the sample catalog (Debian, as root)
+	OLM_PICTURES=write $(BIN)/pytest tests/browser/suite/test_a_new_user.py tests/browser/suite/test_pages.py
 
 console: browser ## the pages of the console in full: in Chromium, and against the API server with users of different rights
 	$(BIN)/pytest $(call workers,2) -m console tests

@@ -35,6 +35,7 @@ OTHER_PAGES: Mapping[str, str] = {
 """Path in the repository -> path in the site, of the pages outside docs/."""
 _FENCE = re.compile(r"^( *```.*?^ *```$)", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
+_PICTURE = re.compile(r"(!\[[^\]]*\])\((?!https?:)([^)\s]+)\)")
 _MARKER = re.compile(r"^( *```\w+) .*$", re.MULTILINE)
 """The info string of a block for tests/pages.py, which the site generator does not know."""
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
@@ -68,6 +69,12 @@ def site_text(page: str, text: str, known: Mapping[str, str]) -> str:
             missing.append(target)
         return label
 
+    def replace_picture(link: re.Match[str]) -> str:
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(page), link[2]))
+        if not (REPOSITORY / path).is_file():
+            missing.append(link[2])
+        return f"{link[1]}({posixpath.relpath(path.removeprefix('docs/'), directory or '.')})"
+
     def prose(part: str) -> str:
         # Links of which the label is code have to stay whole: the code is set aside while links are replaced.
         codes: list[str] = []
@@ -76,7 +83,7 @@ def site_text(page: str, text: str, known: Mapping[str, str]) -> str:
             codes.append(code[0])
             return f"\0{len(codes) - 1}\0"
 
-        replaced = _LINK.sub(replace, _INLINE_CODE.sub(aside, part))
+        replaced = _PICTURE.sub(replace_picture, _LINK.sub(replace, _INLINE_CODE.sub(aside, part)))
         return re.sub("\0(\\d+)\0", lambda mark: codes[int(mark[1])], replaced)
 
     result = "".join(
@@ -149,6 +156,7 @@ def build(directory: Path = BUILD) -> int:
     for path, text in texts.items():
         (source / path).parent.mkdir(parents=True, exist_ok=True)
         (source / path).write_text(text)
+    shutil.copytree(REPOSITORY / "docs" / "pictures", source / "pictures")
     styles = source / "assets" / "site.css"
     styles.parent.mkdir()
     shutil.copyfile(REPOSITORY / "docs" / "assets" / "site.css", styles)

@@ -31,8 +31,15 @@ LOOKS: Final[Mapping[str, Mapping[str, Any]]] = {
     "forced": {**WIDE, "forced_colors": "active"},
 }
 """The options of contexts."""
-OVERHANG: Final = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-"""The pixels by which a page is wider than the screen."""
+BLOCKED: Final = "csp"
+"""The failure of a request that a policy has stopped."""
+_TOO_WIDE: Final = """() => {
+  const screen = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= screen) return [];
+  const wide = [...document.querySelectorAll("body *")].filter((each) => each.getBoundingClientRect().right > screen + 0.5);
+  return wide.filter((each) => !wide.some((other) => each !== other && each.contains(other)))
+    .map((each) => `${each.tagName} ${each.className} ${each.textContent.trim().slice(0, 60)}`).slice(0, 5).concat("the page");
+}"""
 _REPORT_VIOLATIONS: Final = """document.addEventListener("securitypolicyviolation", (event) =>
   window.reportViolation(`${event.effectiveDirective}: ${event.blockedURI} ${event.sample}`));"""
 
@@ -83,6 +90,7 @@ class Chromium:
         context.on("console", lambda each: noticed.complaints.append(each.text) if each.type == "error" else None)
         context.on("weberror", lambda each: noticed.complaints.append(str(each.error)))
         context.on("request", lambda each: self._record(noticed, each.url))
+        context.on("requestfailed", lambda each: self._forget(noticed, each.url) if each.failure == BLOCKED else None)
         context.on("dialog", lambda each: noticed.dialogs.append(each.message))
         yield context, noticed
         await context.close()
@@ -90,6 +98,11 @@ class Chromium:
     def _record(self, noticed: Noticed, url: str) -> None:
         if not url.startswith((f"{self.console.origin}/", "data:")):
             noticed.elsewhere.append(url)
+
+    def _forget(self, noticed: Noticed, url: str) -> None:
+        """A request that the policy of a page has stopped has not left."""
+        if url in noticed.elsewhere:
+            noticed.elsewhere.remove(url)
 
     @asynccontextmanager
     async def open(self, path: str, **options: Any) -> AsyncIterator[Page]:
@@ -127,6 +140,12 @@ async def visit(page: Page, path: str) -> Response:
     answer = await page.goto(path)
     assert answer is not None
     return answer
+
+
+async def too_wide(page: Page) -> list[str]:
+    """The innermost elements that make a page wider than its screen; none if it fits."""
+    found: list[str] = await page.evaluate(_TOO_WIDE)
+    return found
 
 
 async def broken_rules(page: Page) -> list[tuple[str, list[str]]]:

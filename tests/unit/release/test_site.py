@@ -21,6 +21,10 @@ KNOWN = {
         pytest.param("docs/cli.md", "[m](../Makefile)", "m", id="a file that is no page becomes text"),
         pytest.param("docs/cli.md", "[`a`](a/b.md)", "[`a`](a/b.md)", id="a label of code"),
         pytest.param("docs/cli.md", "`[x](nothing)`", "`[x](nothing)`", id="code has no links"),
+        pytest.param(
+            "README.md", "![p](docs/assets/site.css)", "![p](assets/site.css)", id="a picture of a page outside docs"
+        ),
+        pytest.param("docs/a/b.md", "![p](../assets/site.css)", "![p](../assets/site.css)", id="a picture of a page"),
         pytest.param("docs/cli.md", "[x](#y)", "[x](#y)", id="an anchor of the page"),
         pytest.param("docs/cli.md", "[x](https://a.b/c)", "[x](https://a.b/c)", id="another host"),
         pytest.param(
@@ -35,6 +39,8 @@ def test_a_page_has_the_links_of_the_site(page: str, text: str, expected: str) -
 def test_a_link_to_nothing_is_an_error() -> None:
     with pytest.raises(site.SiteError, match=r"docs/cli\.md has links to files that do not exist: nothing\.md"):
         site.site_text("docs/cli.md", "[x](nothing.md)", KNOWN)
+    with pytest.raises(site.SiteError, match=r"docs/cli\.md has links to files that do not exist: nothing\.png"):
+        site.site_text("docs/cli.md", "![x](nothing.png)", KNOWN)
 
 
 def test_the_navigation_lists_each_page_once() -> None:
