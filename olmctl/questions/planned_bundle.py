@@ -5,7 +5,6 @@ The caller decides how the bundle of an image is read.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -53,8 +52,8 @@ class Cluster:
     @classmethod
     async def of(cls, session: Session) -> Cluster:
         """The cluster now. Raises ApiError."""
-        found, version = await asyncio.gather(session.client.discover(), session.client.version())
-        return cls(found, version, session.system_namespace)
+        version = await session.client.version()  # if there is no cluster, only one of the two says so
+        return cls(await session.client.discover(), version, session.system_namespace)
 
 
 def running_bundle(deployment: Object | None) -> BundleImage | None:
