@@ -59,7 +59,7 @@ async def install_modes(request: PageRequest, found: Sequence[Object]) -> dict[s
     """The install modes of the installed bundles by the name of the Operator, for those whose spec does not name namespaces."""
     limit = asyncio.Semaphore(MAX_CONCURRENT_READS)
     wanted = {
-        text_at(each, "metadata", "name"): (each, key)
+        str(each["metadata"]["name"]): (each, key)
         for each in found
         if not part(each, "spec", "install", "watchNamespaces") and all(key := _bundle(each))
     }
@@ -71,8 +71,10 @@ async def install_modes(request: PageRequest, found: Sequence[Object]) -> dict[s
 
 def _bundle(operator: Object) -> tuple[str, str]:
     """The catalog and the image of the bundle that is installed; "" for what is not known."""
-    catalog, bundle = (text_at(operator, "status", "installed", key) for key in ("catalog", "name"))
-    return catalog, text_at(operator, "status", "installedBundleResource") if bundle else ""
+    installed = part(operator, "status", "installed")
+    if not isinstance(installed, dict) or not installed.get("name"):
+        return "", ""
+    return text_at(installed, "catalog"), text_at(operator, "status", "installedBundleResource")
 
 
 async def _read_modes(request: PageRequest, operator: Object, limit: asyncio.Semaphore) -> None:
@@ -92,8 +94,8 @@ async def _read_modes(request: PageRequest, operator: Object, limit: asyncio.Sem
 
 def _row(operator: Object, modes: Sequence[str], ns: str) -> OperatorRow:
     """The same as operator_row(), made once for all who see this version of the Operator."""
-    version = text_at(operator, "metadata", "uid"), text_at(operator, "metadata", "resourceVersion")
-    key = (*version, tuple(modes), ns)
+    metadata = operator["metadata"]
+    key = metadata.get("uid"), metadata.get("resourceVersion"), tuple(modes), ns
     found = _ROWS.get(key)
     if found is None:
         if len(_ROWS) >= MAX_KEPT_ROWS:

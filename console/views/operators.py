@@ -153,7 +153,7 @@ def _empty(query: OperatorsQuery, rows: Sequence[OperatorRow]) -> str:
 
 
 def _name(operator: Object) -> str:
-    return text_at(operator, "metadata", "name")
+    return str(operator["metadata"]["name"])
 
 
 def operator_row(operator: Object, modes: Sequence[str] = (), ns: str = "") -> OperatorRow:

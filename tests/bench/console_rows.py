@@ -200,6 +200,7 @@ async def _updates(
     """Seconds of each change to each tab, and the bytes of its messages."""
     taken: list[float] = []
     sizes: list[int] = []
+    version = f"{tabs}.0"
     async with AsyncExitStack() as stack:
         visitors = await stack.enter_async_context(console.visitors(*tokens))
         client = await stack.enter_async_context(await Client.connect(kubeconfig))
@@ -211,8 +212,8 @@ async def _updates(
             await anext(streams[-1])
         for number in range(CHANGES):
             started = time.perf_counter()
-            arriving = [asyncio.ensure_future(_arrival(each, f"3.0.{number}")) for each in streams]
-            status = {"status": {"available": {"version": f"3.0.{number}"}}}
+            arriving = [asyncio.ensure_future(_arrival(each, f"{version}.{number}")) for each in streams]
+            status = {"status": {"available": {"version": f"{version}.{number}"}}}
             await _patch_status(client, _operator_name(number), status)
             for at, size in await asyncio.gather(*arriving):
                 taken.append(at - started)
