@@ -47,7 +47,7 @@ class CatalogCache:
         self._reads.pop(key, None)
         if done.cancelled() or done.exception() is not None:
             return
-        raw = orjson.dumps(done.result())
+        raw = bytes(memoryview(orjson.dumps(done.result())))  # a copy: orjson's own bytes keep a larger buffer
         if len(raw) > self._max_bytes:
             return
         self._kept[key] = raw

@@ -9,10 +9,12 @@ after the last.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
 
 import orjson
 
@@ -100,10 +102,29 @@ class Stream:
         return taken
 
 
+class Packed:
+    """The JSON of an object, in memory once for all sessions that have received the same."""
+
+    __slots__ = ("__weakref__", "raw")
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = bytes(memoryview(raw))
+        """A copy: orjson's own bytes keep the buffer in which they were written, four times as large."""
+
+
+_shared: WeakValueDictionary[bytes, Packed] = WeakValueDictionary()
+"""The objects that sessions keep, by a digest: nobody gets what they have not received themselves."""
+
+
 def pack(obj: Object) -> Object:
     """A `transform` for informers: the object as JSON without managedFields, a fifth of the memory that it takes otherwise."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
-    return {"metadata": {}, PACKED: orjson.dumps({**obj, "metadata": metadata})}
+    raw = orjson.dumps({**obj, "metadata": metadata})
+    key = hashlib.blake2b(raw, digest_size=16).digest()
+    found = _shared.get(key)
+    if found is None:
+        found = _shared[key] = Packed(raw)
+    return {"metadata": {}, PACKED: found}
 
 
 def name_alone(_: Object) -> Object:
@@ -112,7 +133,7 @@ def name_alone(_: Object) -> Object:
 
 
 def _unpacked(obj: Object) -> Object:
-    found: Object = orjson.loads(obj[PACKED]) if PACKED in obj else obj
+    found: Object = orjson.loads(obj[PACKED].raw) if PACKED in obj else obj
     return found
 
 

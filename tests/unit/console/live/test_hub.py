@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import sys
 from collections.abc import Callable, Iterator
 from itertools import count, repeat
 
+import orjson
 import pytest
 
 from console.live import hub
@@ -97,3 +100,16 @@ async def test_a_page_that_can_be_rendered_again_is_live_although_nothing_has_ch
         await stream.filled.wait()
         assert stream.queue == [said]
     own.end()
+
+
+def test_sessions_that_have_received_the_same_keep_it_once_and_no_longer_than_they_need_it() -> None:
+    obj = {"metadata": {"name": "a", "managedFields": ["x" * 500]}, "spec": {"text": "y" * 600}}
+    one, two = (hub.pack(copy.deepcopy(obj))[hub.PACKED] for _ in range(2))
+    other = hub.pack({**obj, "spec": {"text": "z" * 600}})[hub.PACKED]
+    assert one is two
+    assert orjson.loads(one.raw) == {"metadata": {"name": "a"}, "spec": {"text": "y" * 600}}
+    assert orjson.loads(other.raw)["spec"] == {"text": "z" * 600}
+    assert sys.getsizeof(one.raw) < 700
+    before = len(hub._shared)
+    del one, two
+    assert len(hub._shared) == before - 1
