@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator
 
-from olmctl.bundle.example import Example, first_example, own_examples
+from olmctl.bundle.example import ANNOTATION, DEFAULT_NAMESPACE, Example, first_example, own_examples
 from olmctl.bundle.facts import BundleFacts
 from olmctl.bundle.source import BundleSource
 from olmctl.object_text import as_yaml
@@ -18,7 +18,7 @@ from olmctl.terminal_output import say
 from olmkit.api import bundles
 from olmkit.api.bundledeployments import OWNER_NAME_LABEL
 from olmkit.api.meta import Object
-from olmkit.api.names import pluralize
+from olmkit.api.names import is_dns1123_label, pluralize
 from olmkit.errors import ApiError
 from rukpak.format import BadBundle
 from rukpak.render.install_modes import default_targets
@@ -45,8 +45,10 @@ async def print_installed(session: Session, source: BundleSource, deployment: Ob
     if registry is None:
         return
     example = first_example(registry, watched, namespace)
-    for line in command(example) if example else ():
+    for line in command(example, namespace) if example else ():
         say(line)
+    if example is not None and (problem := not_printed(example)):
+        say(f"note: {problem}", err=True)
     if example is None and (count := len(own_examples(registry))):
         say(f"note: {none_fits(count)}", err=True)
 
@@ -111,18 +113,38 @@ def summary(facts: BundleFacts | None, namespace: str, watched: tuple[str, ...],
     return clean(f"{name or 'the bundle'} is in namespace {namespace}{watching}: {', '.join(objects) or 'no objects'}")
 
 
-def command(example: Example) -> Iterator[str]:
-    """The lines of a command for a shell that creates the custom resource. Nothing if it is too long to print."""
-    try:
-        lines = as_yaml(example.body).splitlines()
-    except RecursionError:
-        return
-    if len(lines) > MAX_EXAMPLE_LINES or _END in lines:
+def command(example: Example, install_namespace: str) -> Iterator[str]:
+    """The lines of a command for a shell that creates the custom resource, and before it the namespace that it names. Nothing if
+    it is too long to print."""
+    lines, own = _lines(example), text_at(example.body, "metadata", "namespace")
+    is_created = own not in (DEFAULT_NAMESPACE, install_namespace) and is_dns1123_label(own)
+    if not_printed(example):
         return
     place = f" --namespace {example.namespace}" if example.namespace else ""
     yield ""
-    yield "To try it, create its first example:"
+    yield f"To try it, create its first example{', and its namespace unless it exists' if is_created else ''}:"
     yield ""
+    if is_created:
+        yield f"kubectl create namespace {own}"
     yield f"kubectl apply{place} -f - <<'{_END}'"
     yield from lines
     yield _END
+
+
+def not_printed(example: Example) -> str:
+    """The sentence about an example that is not printed; "" if it is."""
+    lines = _lines(example)
+    place = f"see {ANNOTATION} in the ClusterServiceVersion"
+    if len(lines) > MAX_EXAMPLE_LINES:
+        return f"the first example of the bundle has {len(lines)} lines: {place}"
+    return (
+        "" if lines and _END not in lines else f"the first example of the bundle cannot be printed for a shell: {place}"
+    )
+
+
+def _lines(example: Example) -> list[str]:
+    """The custom resource as YAML; empty if it is nested too deep."""
+    try:
+        return as_yaml(example.body).splitlines()
+    except RecursionError:
+        return []

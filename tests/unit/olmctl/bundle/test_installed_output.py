@@ -10,7 +10,7 @@ import pytest
 
 from olmctl.bundle import installed_output
 from olmctl.bundle.example import Example
-from olmctl.bundle.installed_output import command, none_fits, removal_ends, summary
+from olmctl.bundle.installed_output import command, none_fits, not_printed, removal_ends, summary
 from olmctl.questions.installed_objects import NAMESPACE, InstalledObject, InstalledObjects
 from olmkit.errors import Forbidden
 from tests.unit.olmctl.bundle.bundles import widgets
@@ -84,7 +84,7 @@ async def test_the_removal_of_what_was_before_is_awaited(
 
 
 def test_the_command() -> None:
-    lines = list(command(Example({**BODY, "spec": {"text": "a\nEOF\nb"}}, "there")))
+    lines = list(command(Example({**BODY, "spec": {"text": "a\nEOF\nb"}}, "there"), "own"))
     assert lines[3] == "kubectl apply --namespace there -f - <<'EOF'"
     assert (lines[4], lines.index("EOF")) == ("apiVersion: example.com/v1", len(lines) - 1)
 
@@ -97,14 +97,35 @@ def nested(depth: int) -> Any:
 
 
 @pytest.mark.parametrize(
-    "spec",
+    ("spec", "cause"),
     [
-        pytest.param({f"k{number}": 1 for number in range(300)}, id="that is too long"),
-        pytest.param(nested(900), id="that is nested too deep"),
+        pytest.param({f"k{number}": 1 for number in range(300)}, "has 303 lines", id="that is too long"),
+        pytest.param(nested(900), "cannot be printed for a shell", id="that is nested too deep"),
     ],
 )
-def test_an_example_that_is_not_printed(spec: Any) -> None:
-    assert list(command(Example({**BODY, "spec": spec}))) == []
+def test_an_example_that_is_not_printed(spec: Any, cause: str) -> None:
+    example = Example({**BODY, "spec": spec})
+    assert list(command(example, "own")) == []
+    text = f"the first example of the bundle {cause}: see alm-examples in the ClusterServiceVersion"
+    assert not_printed(example) == text
+
+
+@pytest.mark.parametrize(
+    ("namespace", "is_created"),
+    [
+        pytest.param("b", True, id="of its own"),
+        pytest.param("own", False, id="that of the operator"),
+        pytest.param("default", False, id="that every cluster has"),
+        pytest.param("b; reboot", False, id="that is no name"),
+    ],
+)
+def test_the_namespace_of_an_example_is_created_before_it(namespace: str, is_created: bool) -> None:
+    example = Example({**BODY, "metadata": {"name": "a", "namespace": namespace}})
+    lines = list(command(example, "own"))
+    assert (f"kubectl create namespace {namespace}" in lines) is is_created
+    assert lines[1] == f"To try it, create its first example{', and its namespace unless it exists' * is_created}:"
+    assert lines[3 + is_created] == "kubectl apply -f - <<'EOF'"
+    assert not_printed(example) == ""
 
 
 def test_examples_that_do_not_fit_are_counted() -> None:
