@@ -14,7 +14,7 @@ from typing import Any
 from olmctl.commands import FAILED, TIMED_OUT, CommandError
 from olmctl.operators.retrying_client import RetryingClient
 from olmctl.questions.session import Session, TimeLimit
-from olmkit.errors import NotFound, Unavailable
+from olmkit.errors import ApiError, NotFound, OlmError, Unavailable
 from olmkit.runtime.client import NO_ANSWER
 
 _NOT_SERVED = ("404 page not found", "the server could not find the requested resource")
@@ -38,6 +38,7 @@ def on_cluster(command: Callable[..., Awaitable[int]]) -> Callable[..., int]:
     """
 
     async def opened(options: dict[str, Any], system_namespace: str) -> int:
+        asyncio.get_running_loop().set_exception_handler(_report_unknown)
         client = client_of(options)
         time = TimeLimit(options["seconds"] if "seconds" in options and options.get("wait", True) else math.inf)
         try:
@@ -65,6 +66,12 @@ def on_cluster(command: Callable[..., Awaitable[int]]) -> Callable[..., int]:
         return asyncio.run(opened(options, system_namespace))
 
     return callback
+
+
+def _report_unknown(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Leave out the error of a request beside the one whose error ends the command: one cause is said once."""
+    if not isinstance(context.get("exception"), OlmError | ApiError | CommandError):
+        loop.default_exception_handler(context)
 
 
 def _late(seconds: float, *, is_unanswered: bool) -> CommandError:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
 from devcluster.allocation import free_port
+from olmctl.commands import FAILED, CommandError
 from olmctl.main import main
+from olmctl.operators.session import on_cluster
+from olmctl.questions.session import Session
+from olmkit.errors import NotFound
 
 OPERATOR_COMMANDS = ("why", "tree", "upgrade", "approve", "uninstall")
 COMMANDS = (
@@ -38,6 +43,34 @@ def test_no_cluster_answers(arguments: list[str], away: str, capsys: pytest.Capt
     out, err = capsys.readouterr()
     start = "no answer from the API server (ClientConnectorError): is this the cluster that you mean?"
     assert (out, err.startswith(start), err.count("\n")) == ("", True, 1)
+
+
+@pytest.mark.parametrize(
+    ("second", "logged"),
+    [
+        pytest.param(NotFound(404, "NotFound", "no such object"), 0, id="another refusal is left out"),
+        pytest.param(KeyError("uid"), 1, id="a fault of olm is not"),
+    ],
+)
+def test_one_error_of_requests_at_the_same_time_is_printed(
+    second: Exception, logged: int, away: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def first_request() -> None:
+        raise CommandError(FAILED, "no kubeconfig")
+
+    async def second_request() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise second
+
+    async def both(session: Session) -> int:
+        await asyncio.gather(second_request(), first_request())
+        return 0
+
+    with pytest.raises(CommandError, match="no kubeconfig"):
+        on_cluster(both)(system_namespace="olm-suite-system", kubeconfig=away)
+    assert len(caplog.records) == logged
 
 
 @pytest.mark.parametrize("command", OPERATOR_COMMANDS)
