@@ -134,7 +134,7 @@ async def test_buttons_follow_the_rights_of_the_user(operators: Cluster, admin: 
     seen = await viewer.get("/operators/waiting")
 
     assert seen.status == 200
-    assert seen.text.count('aria-disabled="true"') == 5
+    assert seen.text.count('aria-disabled="true"') == 6
     assert f"You may not patch {OPERATORS} waiting" in words(seen)
     assert "olm approve waiting" in words(seen)
     assert "aria-disabled" not in (await admin.get("/operators/waiting")).text
