@@ -124,7 +124,8 @@ def _verb(world: World, active: str | None, *, doing: bool = True) -> str:
         return "returning to" if doing else "return to"
     if active == world.target_bundle and world.bundles.keys() > {active}:
         return "returning to" if doing else "return to"
-    if active == world.target_bundle:
+    record = world.record(active)
+    if active == world.target_bundle or (record is not None and record.name == _target(world)):
         return "changing" if doing else "change"
     if _is_downgrade(world, active):
         return "downgrading to" if doing else "downgrade to"
