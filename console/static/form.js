@@ -15,7 +15,7 @@ for (const form of document.querySelectorAll("form[data-form]")) {
   follow(form);
   form.addEventListener("input", () => follow(form));
   form.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && event.ctrlKey) form.requestSubmit();
+    if (event.key === "Enter" && event.ctrlKey) form.requestSubmit(form.querySelector(".actions button:not([type=button])"));
   });
   for (const input of form.querySelectorAll("input[data-show]")) {
     const button = document.createElement("button");

@@ -155,7 +155,7 @@ async def test_the_way_to_an_instance_with_the_keyboard_alone(
         await _install_by_keys(page)
         await page.goto("/instances")
         await _press(page, "Create")
-        await _tab_to(page, "Name")
+        await _tab_to(page, "Name required")
         await page.keyboard.type("typed")
         await page.keyboard.press("Control+Enter")
         await expect(page.get_by_role("heading", level=1)).to_have_text("typed")
