@@ -15,12 +15,15 @@ from typing import Any
 
 from olmctl.migration.v0 import GROUP, at, items, text
 from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION
-from olmkit.api.meta import Object, unchanged_precondition
+from olmkit.api.meta import Kind, Object, unchanged_precondition
 from olmkit.api.operators import MIGRATION_LABEL
 from olmkit.api.ownership import has_applied
 
 MARK = MIGRATION_LABEL
 """The label and the annotation."""
+MARK_FIELD = ("f:metadata", "f:annotations", f"f:{MARK}")
+MARK_MANAGER = "olm-migrate-v0"
+"""The field manager of the marks of what the Operator has created."""
 REMOVING = "removing"
 """The beginning of the annotation of a ClusterServiceVersion of which nothing is given back any more. The CatalogSource follows,
 for the time when its Subscription is gone."""
@@ -168,10 +171,16 @@ KEEP = "until-the-bundle-changes"
 """The value of the annotation before rukpak replaces it."""
 
 
-def marked_new(obj: Object, package: str) -> Object:
-    """The patch that marks an object that the Operator has created."""
-    annotations = {MARK: Record(is_new=True).dump()}
-    return {"metadata": {**unchanged_precondition(obj), "labels": {MARK: package}, "annotations": annotations}}
+def marked_new(kind: Kind, obj: Object, package: str) -> Object:
+    """The apply of MARK_MANAGER that marks an object which the Operator has created. rukpak gives up the fields of what it
+    releases: the owner of the mark is what shows then that it is no mark of others."""
+    place = {key: obj["metadata"][key] for key in ("name", "namespace") if obj["metadata"].get(key)}
+    marks = {"labels": {MARK: package}, "annotations": {MARK: Record(is_new=True).dump()}}
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": {**unchanged_precondition(obj), **place, **marks},
+    }
 
 
 def restored(obj: Object, version_uids: Collection[str]) -> Object:
@@ -202,11 +211,12 @@ def marked_since(version: Object) -> str:
     return min(times, default="")
 
 
-def is_created_by(obj: Object, manager: str, since: str) -> bool:
+def is_created_by(obj: Object, manager: str, since: str, *path: str) -> bool:
     """Report whether this field manager has created the object, and not before `since`, a time as the API server writes it; False
-    if `since` is empty. The record of the object proves nothing: whoever may change the object can write it."""
+    if `since` is empty. With a path, it has to own that field. The record of the object proves nothing: whoever may change the
+    object can write it."""
     created = text(obj, "metadata", "creationTimestamp")
-    return bool(since) and created >= since and has_applied(obj, manager)
+    return bool(since) and created >= since and has_applied(obj, manager, *path)
 
 
 def unmarked(obj: Object) -> Object:

@@ -6,8 +6,8 @@
     the ClusterServiceVersion loses its mark
 
 Each step is found again on the cluster, so that an interrupted one is repeated. Never deletes a CustomResourceDefinition, a
-custom resource of the package, a Namespace, or what was there before: the mark of an object counts only if the Operator's
-BundleDeployment has applied it, and it is not older than the migration.
+custom resource of the package, a Namespace, or what was there before: an object is marked as new only if the Operator's
+BundleDeployment has applied it, and it is not older than the migration; a mark counts only as it was applied here.
 """
 
 from __future__ import annotations
@@ -15,9 +15,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from olmctl.commands import REFUSED, CommandError
-from olmctl.migration.controllers import note_ended, require_stopped
-from olmctl.migration.marks import MARK, is_created_by, marked_new, marked_since, record_of, restored
+from olmctl.commands import FAILED, REFUSED, CommandError
+from olmctl.migration.controllers import MAX_PATCHES, note_ended, require_stopped
+from olmctl.migration.marks import (
+    MARK,
+    MARK_FIELD,
+    MARK_MANAGER,
+    is_created_by,
+    marked_new,
+    marked_since,
+    record_of,
+    restored,
+)
 from olmctl.migration.packages import PackagePlan, version_of
 from olmctl.migration.read import Found, installation_of, owned_objects
 from olmctl.migration.removal import is_being_removed
@@ -33,7 +42,7 @@ from olmkit.api import bundledeployments, customresourcedefinitions, operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object
 from olmkit.api.ownership import manager_name
-from olmkit.errors import NotFound
+from olmkit.errors import Conflict, NotFound
 
 ORPHAN = "Orphan"
 _DEPLOYMENTS = DeletedKind(bundledeployments.KIND, "bundledeployment.core.rukpak.io", "waiting for rukpak")
@@ -109,19 +118,28 @@ class Undo:
         """Mark what the Operator has created, so that it is found when it has no label of rukpak any more."""
         for each in (await installed_objects(self.session, deployment)).objects:
             labels = at(each.obj, "metadata", "labels") or {}
-            if MARK not in labels and self._is_created(each.kind, each.obj):
-                await change(self.session, each.kind, each.obj, self._marked_new)
+            if MARK not in labels and self._is_new(each.kind, each.obj, manager_name(self.plan.name)):
+                await self._mark_new(each.kind, each.obj)
 
-    def _marked_new(self, obj: Object) -> Object | None:
-        return None if MARK in (at(obj, "metadata", "labels") or {}) else marked_new(obj, self.plan.package)
+    async def _mark_new(self, kind: Kind, obj: Object) -> None:
+        """Mark one as it is, or as others have changed it meanwhile."""
+        for _ in range(MAX_PATCHES):
+            try:
+                await self.session.client.apply(kind, marked_new(kind, obj, self.plan.package), MARK_MANAGER)
+                return
+            except NotFound:
+                return
+            except Conflict:
+                obj = await self.session.client.get(kind, name_of(obj), namespace_of(obj) or None)
+        raise CommandError(FAILED, f"{kind.kind} {name_of(obj)} is changed by others again and again")
 
-    def _is_created(self, kind: Kind, obj: Object) -> bool:
-        """Report whether the Operator has created the object, and it may be deleted."""
+    def _is_new(self, kind: Kind, obj: Object, manager: str, *path: str) -> bool:
+        """Report whether this manager has created the object, or owns this field of it, and it may be deleted."""
         owned = items(self.plan.version, "spec", "customresourcedefinitions", "owned")
         is_custom = f"{kind.plural}.{kind.group}" in {text(each, "name") for each in owned}
         since = marked_since(self.plan.version or {})
         is_kept = kind.group_kind in _NEVER_DELETED or is_custom
-        return not is_kept and is_created_by(obj, manager_name(self.plan.name), since)
+        return not is_kept and is_created_by(obj, manager, since, *path)
 
     async def require_released(self, objects: Sequence[Found]) -> None:
         """Wait until the BundleDeployment of the Operator is gone. Raises CommandError if it stays, and has objects: it was left
@@ -157,7 +175,7 @@ class Undo:
     async def give_back(self, found: Found, version_uids: set[str]) -> bool:
         """Restore one object, or delete it if it is new. Reports if OLM v0 has it again."""
         record = record_of(found.obj)
-        if record is not None and record.is_new and self._is_created(found.kind, found.obj):
+        if record is not None and record.is_new and self._is_new(found.kind, found.obj, MARK_MANAGER, *MARK_FIELD):
             metadata = found.obj["metadata"]
             try:
                 await self.session.client.delete(

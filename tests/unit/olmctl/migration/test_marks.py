@@ -10,6 +10,8 @@ import pytest
 from olmctl.migration.marks import (
     KEEP,
     MARK,
+    MARK_FIELD,
+    MARK_MANAGER,
     Installation,
     detached,
     is_created_by,
@@ -19,8 +21,10 @@ from olmctl.migration.marks import (
     restored,
 )
 from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION
+from olmkit.api.meta import Kind
 
 Object = dict[str, Any]
+ROLES = Kind("rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced=True)
 COMPONENT = "operators.coreos.com/lamp.lamps"
 LAMP = Installation(
     "lamp", "lamps", "lamp.v1.0.0", COMPONENT, frozenset({"uid-csv", "uid-condition"}), frozenset({"watched"})
@@ -165,7 +169,7 @@ def test_an_annotation_gives_back_only_what_olm_v0_writes() -> None:
 
 
 def test_what_the_operator_has_created_is_marked_as_new() -> None:
-    record = record_of(applied(obj(), marked_new(obj(), "lamp")))
+    record = record_of(applied(obj(), marked_new(ROLES, obj(), "lamp")))
     assert record is not None
     assert record.is_new
 
@@ -210,3 +214,16 @@ def test_the_time_of_a_mark(entries: list[Object], since: str) -> None:
 def test_what_the_operator_has_created(created: str, entries: list[Object], since: str, is_created: bool) -> None:
     found = obj(creationTimestamp=created, managedFields=entries)
     assert is_created_by(found, "rukpak:lamp", since) is is_created
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_new"),
+    [
+        pytest.param({"f:metadata": {"f:annotations": {f"f:{MARK}": {}}}}, True, id="as it was applied"),
+        pytest.param({"f:metadata": {"f:labels": {f"f:{MARK}": {}}}}, False, id="which others have changed"),
+    ],
+)
+def test_a_mark_of_what_is_new(fields: Object, is_new: bool) -> None:
+    written = {**entry(MARK_MANAGER, LATER), "fieldsV1": fields}
+    found = obj(creationTimestamp=LATER, managedFields=[written])
+    assert is_created_by(found, MARK_MANAGER, BEGUN, *MARK_FIELD) is is_new

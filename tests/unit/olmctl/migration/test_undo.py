@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from olmctl.commands import CommandError
-from olmctl.migration.marks import MARK, Record
+from olmctl.migration.marks import MARK, MARK_MANAGER, Record
 from olmctl.migration.packages import make_plan
 from olmctl.migration.read import Found
 from olmctl.migration.undo import Undo
@@ -58,9 +58,10 @@ def undo(recorded: Recorded) -> Undo:
     return Undo(cast(Session, recorded), found, plan, 1)
 
 
-def new(kind: Kind, created: str = LATER, manager: str = "rukpak:lamp", **labels: str) -> Found:
+def new(kind: Kind, created: str = LATER, manager: str = MARK_MANAGER, **labels: str) -> Found:
     """An object whose record says that the migration has created it."""
-    applied = {"manager": manager, "operation": "Apply", "time": LATER, "fieldsV1": {}}
+    fields: Object = {"f:metadata": {"f:annotations": {f"f:{MARK}": {}}}}
+    applied = {"manager": manager, "operation": "Apply", "time": LATER, "fieldsV1": fields}
     metadata: Object = {
         **{"name": "any", "namespace": "lamps", "uid": "1", "resourceVersion": "7", "creationTimestamp": created},
         **{"labels": {MARK: "lamp", **labels}, "annotations": {MARK: Record(is_new=True).dump()}},
@@ -74,7 +75,8 @@ def new(kind: Kind, created: str = LATER, manager: str = "rukpak:lamp", **labels
     [
         pytest.param(new(ROLES), "deleted Role", id="what the Operator has created"),
         pytest.param(new(DEPLOYMENTS, BEFORE), "patched Deployment", id="the Deployment that it has taken over"),
-        pytest.param(new(ROLES, manager="kubectl"), "patched Role", id="what somebody else has created meanwhile"),
+        pytest.param(new(ROLES, manager="kubectl"), "patched Role", id="what somebody else has marked"),
+        pytest.param(new(ROLES, manager="rukpak:lamp"), "patched Role", id="whose mark came with the bundle"),
         pytest.param(new(CUSTOM), "patched Lamp", id="a custom resource"),
         pytest.param(new(DEFINITIONS), "patched CustomResourceDefinition", id="a CustomResourceDefinition"),
         pytest.param(new(NAMESPACES), "patched Namespace", id="a Namespace"),
