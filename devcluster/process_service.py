@@ -16,6 +16,8 @@ from devcluster.errors import DevclusterError
 from devcluster.processes import REPOSITORY
 
 MANIFESTS = REPOSITORY / "config" / "manager"
+MAX_ATTEMPTS = 10
+"""Attempts to make the Pod: kwok may still delete the one of its name that was there before, and deletes by name."""
 _NOT_SENT_TO = ("192.0.2.1", 9)
 """An address for documentation (RFC 5737): connecting a UDP socket sends nothing."""
 
@@ -43,25 +45,32 @@ def apply(cluster: Cluster, namespace: str, controller: str, address: str, port:
     service, template = manifests["Service"], manifests["Deployment"]["spec"]["template"]
     pod = _pod(template, {"name": name, "namespace": namespace}, service["spec"]["ports"][0]["targetPort"], port)
     pods = f"/api/v1/namespaces/{namespace}/pods"
-    status, answer = cluster.api.request("DELETE", f"{pods}/{name}", {"gracePeriodSeconds": 0})
-    if status not in (http.client.OK, http.client.NOT_FOUND):
-        raise DevclusterError(f"pod {name} cannot be deleted: {answer}")
     cluster.api.apply(f"/api/v1/namespaces/{namespace}/services", service)
-    cluster.api.apply(pods, pod)
     running = {
         "phase": "Running",
         "podIP": address,
         "podIPs": [{"ip": address}],
         "conditions": [{"type": "Ready", "status": "True"}],
     }
-    cluster.api.call("PATCH", f"{pods}/{name}/status", {"status": running}, MERGE)
     binding = {
         "apiVersion": "v1",
         "kind": "Binding",
         "metadata": {"name": name},
         "target": {"kind": "Node", "name": node},
     }
-    cluster.api.call("POST", f"{pods}/{name}/binding", binding)
+    for _ in range(MAX_ATTEMPTS):
+        status, answer = cluster.api.request("DELETE", f"{pods}/{name}", {"gracePeriodSeconds": 0})
+        if status not in (http.client.OK, http.client.NOT_FOUND):
+            raise DevclusterError(f"pod {name} cannot be deleted: {answer}")
+        cluster.api.apply(pods, pod)
+        status, answer = cluster.api.request("PATCH", f"{pods}/{name}/status", {"status": running}, MERGE)
+        if status == http.client.OK:
+            status, answer = cluster.api.request("POST", f"{pods}/{name}/binding", binding)
+        if status == http.client.CREATED:
+            return
+        if status not in (http.client.NOT_FOUND, http.client.CONFLICT):
+            break
+    raise DevclusterError(f"pod {name} cannot be bound to {node}: {answer}")
 
 
 def _pod(template: dict[str, Any], identity: dict[str, str], port_name: str, port: int) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from olmkit.api.provisioner_classes import REGISTRY
 from olmkit.errors import Forbidden
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.cluster.rest_mapper import CRDS
+from rukpak.render.operator_condition import ROLE_SUFFIX
 from tests.cluster.rukpak.harness import (
     CLUSTER_ROLES,
     DEPLOYMENTS,
@@ -40,6 +41,8 @@ from tests.unit.rukpak.builders import deployment as csv_deployment
 DEFINITION = operator_condition_definition()
 KIND_V1 = replace(KIND, version=V1)
 NAME = DEFINITION["metadata"]["name"]
+MADE = {KIND: "", ROLES: ROLE_SUFFIX, ROLE_BINDINGS: ROLE_SUFFIX}
+"""The kinds of what a revision with an OperatorCondition has, and the ends of their names."""
 TIME = "2026-01-01T00:00:00Z"
 TEXT = "The operator is not upgradeable: a migration is running"
 
@@ -160,8 +163,8 @@ async def test_an_operator_holds_its_upgrade_and_an_override_lifts_the_hold(
     recorded = [each.get("operatorCondition") for each in raw["status"]["history"]]
     assert recorded == [f"{at.name}/{at.name}.v2", f"{at.name}/{at.name}.v1"]
     assert (await condition_of(at, "v2"))["spec"] == made["spec"], "an override is for one version"
-    for kind in (KIND, ROLES, ROLE_BINDINGS):
-        await at.when(kind, f"{at.name}.v1", at.name, gone)
+    for kind, suffix in MADE.items():
+        await at.when(kind, f"{at.name}.v1{suffix}", at.name, gone)
     await _is_named(at, "v2")
 
 
@@ -205,8 +208,8 @@ async def test_what_others_change_of_the_object_is_put_back_and_their_part_stays
     await at.until(holds)
     await at.remove()
     await at.until(gone)
-    for kind in (KIND, ROLES, ROLE_BINDINGS):
-        assert await at.find(kind, f"{at.name}.v1", at.name) is None
+    for kind, suffix in MADE.items():
+        assert await at.find(kind, f"{at.name}.v1{suffix}", at.name) is None
 
 
 async def _stays(at: Harness, version: str, raw: Object) -> None:
@@ -241,7 +244,7 @@ async def test_nothing_is_restarted_when_the_kind_appears_or_disappears(
         ("OperatorCondition", f"{at.name}.v2")
     ]
     assert triple(raw, "Ready")[0] == "True"
-    assert await at.find(ROLES, f"{at.name}.v2", at.name) is not None
+    assert await at.find(ROLES, f"{at.name}.v2{ROLE_SUFFIX}", at.name) is not None
     await definition.appear()
     await at.when(KIND, f"{at.name}.v2", at.name, lambda found: found is not None)
     await at.until(lambda found: READY(found) and "leftOut" not in (found or {})["status"])
