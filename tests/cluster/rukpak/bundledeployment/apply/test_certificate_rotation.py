@@ -229,7 +229,8 @@ async def test_the_message_says_why_the_server_of_a_webhook_has_no_pods(at: Harn
     await install(at, operator(at, hooks=[hook], replicas=1, priorityClassName="absent"))
     why = "is ready: it cannot create its pods: FailedCreate: "
     await at.until(says("Installed", "Unknown", text=f"no pod of Deployment {at.name} {why}"))
-    raw = await at.until(says("Installed", "Unknown", text="no PriorityClass with name absent was found"))
+    await at.until(says("Installed", "Unknown", text="no PriorityClass with name absent was found"))
+    raw = await at.until(lambda found: "refusedPods" in (found or {})["status"])
     assert [each["name"] for each in raw["status"]["refusedPods"]] == [at.name]
 
 
