@@ -17,7 +17,7 @@ from devcluster.processes import REPOSITORY
 
 MANIFESTS = REPOSITORY / "config" / "manager"
 MAX_ATTEMPTS = 10
-"""Attempts to make the Pod: kwok may still delete the one of its name that was there before, and deletes by name."""
+"""Attempts to make the Pod: others may be deleting the one of its name that was there before, and delete by name."""
 _NOT_SENT_TO = ("192.0.2.1", 9)
 """An address for documentation (RFC 5737): connecting a UDP socket sends nothing."""
 

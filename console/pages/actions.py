@@ -6,6 +6,7 @@ somebody changed meanwhile is overwritten.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -69,8 +70,13 @@ def _page(view: ChangeView) -> Page:
 async def _patch(request: PageRequest, body: dict[str, Any], done: str) -> Answer:
     """Change the Operator as the page saw it."""
     name = request.path["name"]
+    return await _written(name, _patch_seen(request, name, body), done)
+
+
+async def _written(name: str, write: Awaitable[object], done: str) -> Answer:
+    """The page of the Operator, with what became of a write."""
     try:
-        await _patch_seen(request, name, body)
+        await write
     except Conflict:
         return Redirect(f"/operators/{name}", _CHANGED, "warn")
     except Invalid as error:
@@ -147,7 +153,7 @@ async def _approval(request: PageRequest, found: Object, version: str, *, is_wai
         commands=commands.approve(name, version),
         hidden=_seen(found, ("version", version)),
         agreement="" if preview.is_known else "I approve it without having seen what changes.",
-        others=_not_this(found, name, version, button),
+        others=_not_this(found, version, button),
     )
     return replace(_page(view), again_seconds=AGAIN_SECONDS if preview.is_pending else 0.0)
 
@@ -160,10 +166,9 @@ async def _preview(request: PageRequest, found: Object, version: str) -> Preview
     return await install_preview(request.session, catalog, package, version)
 
 
-def _not_this(found: Object, name: str, version: str, approve: Button) -> tuple[Button, ...]:
+def _not_this(found: Object, version: str, approve: Button) -> tuple[Button, ...]:
     if not installed(found):
         return ()
-    del name
     return (
         Button("Not this version", approve.reason if approve.command else "", approve.command, "", "exclude", version),
     )
@@ -193,15 +198,9 @@ async def _exclude(request: PageRequest, version: str) -> Answer:
         return Redirect(f"/operators/{name}", _CHANGED, "warn")
     if entry := excluded_entry(found, version):
         return Redirect(f"/operators/{name}", f"spec.{FIELD} has {entry} already.", "warn")
-    try:
-        await request.session.client.apply(
-            _KIND, with_exclusion(found, version, FIELD_MANAGER), FIELD_MANAGER, force=False
-        )
-    except Conflict:
-        return Redirect(f"/operators/{name}", _CHANGED, "warn")
-    except Invalid as error:
-        return Redirect(f"/operators/{name}", f"The API server refuses this: {error.message}"[:500], "bad")
-    return Redirect(f"/operators/{name}", f"Version {version} is excluded.")
+    excluding = with_exclusion(found, version, FIELD_MANAGER)
+    write = request.session.client.apply(_KIND, excluding, FIELD_MANAGER, force=False)
+    return await _written(name, write, f"Version {version} is excluded.")
 
 
 async def ask_exclude(request: PageRequest) -> Answer:
@@ -330,9 +329,18 @@ async def _ask_paused(request: PageRequest, *, is_paused: bool) -> Answer:
     if not is_paused:
         waiting = available_version(found)
         text = f"What its spec asks for is installed{f': {waiting} waits' if waiting else ''}."
+    names = f"{word} {name}", word, word.lower()
+    return await _switch_page(request, found, names, text, commands.pause(name, is_paused=is_paused))
+
+
+async def _switch_page(
+    request: PageRequest, found: Object, names: tuple[str, str, str], text: str, shown: tuple[Command, ...]
+) -> Page:
+    """The review of a switch. `names`: its heading, its label, and the last part of its path."""
+    name, (heading, label, action) = request.path["name"], names
     view = ChangeView(
-        f"{word} {name}", text, _crumbs(name, word), f"/operators/{name}/{word.lower()}", await _button(request, word),
-        f"/operators/{name}", commands=commands.pause(name, is_paused=is_paused), hidden=_seen(found),
+        heading, text, _crumbs(name, label), f"/operators/{name}/{action}", await _button(request, label),
+        f"/operators/{name}", commands=shown, hidden=_seen(found),
     )  # fmt: skip
     return _page(view)
 
@@ -368,11 +376,8 @@ async def _ask_protected(request: PageRequest, *, is_protected: bool) -> Answer:
     if not is_protected:
         text = "Who deletes it then also deletes its custom resources, unless its deletion policy keeps them."
     label = "Protect" if is_protected else "End the protection"
-    view = ChangeView(
-        heading, text, _crumbs(name, label), f"/operators/{name}/{action}", await _button(request, label),
-        f"/operators/{name}", commands=commands.protect(name, is_protected=is_protected), hidden=_seen(found),
-    )  # fmt: skip
-    return _page(view)
+    shown = commands.protect(name, is_protected=is_protected)
+    return await _switch_page(request, found, (heading, label, action), text, shown)
 
 
 async def protect(request: PageRequest) -> Answer:

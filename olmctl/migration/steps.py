@@ -190,15 +190,19 @@ async def take(session: Session, found: Found, installation: Installation) -> No
     await change(session, found.kind, found.obj, patch)
 
 
-async def change(session: Session, kind: Kind, obj: Object, patch_of: PatchOf) -> None:
-    """Patch an object as it is, and again if others have changed it meanwhile; nothing if it is gone, or another one by now."""
+async def change(session: Session, kind: Kind, obj: Object, patch_of: PatchOf, manager: str = "") -> None:
+    """Patch an object as it is, and again if others have changed it meanwhile; nothing if it is gone, or another one by now. With
+    a field manager, what `patch_of` returns is applied as that one's."""
     name, namespace, uid = name_of(obj), namespace_of(obj) or None, obj["metadata"]["uid"]
     for _ in range(MAX_PATCHES):
         patch = patch_of(obj)
         if patch is None:
             return
         try:
-            await session.client.patch(kind, name, patch, namespace)
+            if manager:
+                await session.client.apply(kind, patch, manager)
+            else:
+                await session.client.patch(kind, name, patch, namespace)
             return
         except NotFound:
             return

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from olmctl.commands import FAILED, REFUSED, CommandError
-from olmctl.migration.controllers import MAX_PATCHES, note_ended, require_stopped
+from olmctl.commands import REFUSED, CommandError
+from olmctl.migration.controllers import note_ended, require_stopped
 from olmctl.migration.marks import (
     MARK,
     MARK_FIELD,
@@ -30,7 +30,7 @@ from olmctl.migration.marks import (
 from olmctl.migration.packages import PackagePlan, version_of
 from olmctl.migration.read import Found, installation_of, owned_objects
 from olmctl.migration.removal import is_being_removed
-from olmctl.migration.steps import change, without_mark
+from olmctl.migration.steps import PatchOf, change, without_mark
 from olmctl.migration.v0 import SERVICE_VERSIONS, OlmV0, at, items, name_of, namespace_of, text
 from olmctl.operators.follow import DeletedKind, follow, wait_until_gone
 from olmctl.questions.installed_objects import bundle_deployment_of, installed_objects
@@ -42,7 +42,7 @@ from olmkit.api import bundledeployments, customresourcedefinitions, operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object
 from olmkit.api.ownership import manager_name
-from olmkit.errors import Conflict, NotFound
+from olmkit.errors import NotFound
 
 ORPHAN = "Orphan"
 _DEPLOYMENTS = DeletedKind(bundledeployments.KIND, "bundledeployment.core.rukpak.io", "waiting for rukpak")
@@ -119,19 +119,14 @@ class Undo:
         for each in (await installed_objects(self.session, deployment)).objects:
             labels = at(each.obj, "metadata", "labels") or {}
             if MARK not in labels and self._is_new(each.kind, each.obj, manager_name(self.plan.name)):
-                await self._mark_new(each.kind, each.obj)
+                await change(self.session, each.kind, each.obj, self._marking(each.kind), MARK_MANAGER)
 
-    async def _mark_new(self, kind: Kind, obj: Object) -> None:
-        """Mark one as it is, or as others have changed it meanwhile."""
-        for _ in range(MAX_PATCHES):
-            try:
-                await self.session.client.apply(kind, marked_new(kind, obj, self.plan.package), MARK_MANAGER)
-                return
-            except NotFound:
-                return
-            except Conflict:
-                obj = await self.session.client.get(kind, name_of(obj), namespace_of(obj) or None)
-        raise CommandError(FAILED, f"{kind.kind} {name_of(obj)} is changed by others again and again")
+    def _marking(self, kind: Kind) -> PatchOf:
+        def patch(obj: Object) -> Object | None:
+            is_marked = MARK in (at(obj, "metadata", "labels") or {})
+            return None if is_marked else marked_new(kind, obj, self.plan.package)
+
+        return patch
 
     def _is_new(self, kind: Kind, obj: Object, manager: str, *path: str) -> bool:
         """Report whether this manager has created the object, or owns this field of it, and it may be deleted."""

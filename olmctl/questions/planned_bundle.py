@@ -5,6 +5,7 @@ The caller decides how the bundle of an image is read.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -52,8 +53,8 @@ class Cluster:
     @classmethod
     async def of(cls, session: Session) -> Cluster:
         """The cluster now. Raises ApiError."""
-        version = await session.client.version()  # if there is no cluster, only one of the two says so
-        return cls(await session.client.discover(), version, session.system_namespace)
+        found, version = await asyncio.gather(session.client.discover(), session.client.version())
+        return cls(found, version, session.system_namespace)
 
 
 def running_bundle(deployment: Object | None) -> BundleImage | None:

@@ -29,6 +29,7 @@ from olmkit.api.meta import Object
 from olmkit.crd_safety.compare import Definition
 from olmkit.fbc.bundle_summary import SCHEMAS, BadSummary, BundleSummary, StatedBy, load
 from olmkit.jobs.staging import run_in_thread
+from olmkit.runtime.backoff import Backoff
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change, Informer
 from operator_controller.catalog_cache.client import (
@@ -42,7 +43,8 @@ from operator_controller.crd_checks.findings import MAX_BROKEN, BrokenRule, CrdC
 MAX_CONCURRENT_REQUESTS = 2
 MAX_SUMMARY_BYTES = 4 * 1024**2
 """Bytes of a summary; catalogd makes none that is larger."""
-FIRST_DELAY_SECONDS, MAX_DELAY_SECONDS = 1.0, 600.0
+BACKOFF = Backoff(1.0, 600.0)
+"""The delays after which a summary that could not be had is requested again."""
 PENDING_ATTEMPTS = 8
 """Requests after which a summary that is not there yet counts as one that cannot be had: after four minutes."""
 
@@ -185,7 +187,7 @@ class CrdChecker:
 
     async def _checked(self, check: _Check, failures: int) -> tuple[CrdCheckState | None, float | None]:
         """The state, None while it stays as it is; and the time to the next attempt, None to wait for a change."""
-        delay = min(FIRST_DELAY_SECONDS * 2**failures, MAX_DELAY_SECONDS)
+        delay = BACKOFF.delay(failures + 1)
         try:
             return CrdCheckState(check.bundle, await self._broken(check)), None
         except _NotRead as error:

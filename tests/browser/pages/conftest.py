@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from console.login import AuthMode
 from devcluster.api_client import MERGE
 from devcluster.cluster import Cluster
 from devcluster.watch import CATALOGS, OPERATORS, PACKAGES
 from olmkit.api.packages import CATALOG_LABEL, PACKAGE_LABEL
-from tests.chromium import Chromium, Opened, chromium_program, started
+from tests.chromium import Chromium, Opened
 from tests.cluster.conftest import serve_definitions
 from tests.conftest import running_cluster
-from tests.console import Browser, running_console
-
-__all__ = ["chromium_program"]
 
 CATALOG = {
     "apiVersion": "catalogd.operatorframework.io/v1alpha1",
@@ -93,20 +89,6 @@ def _apply(cluster: Cluster, path: str, body: dict[str, Any], status: dict[str, 
     cluster.api.apply(path, body)
     if status is not None:
         cluster.api.call("PATCH", f"{path}/{body['metadata']['name']}/status", {"status": status}, MERGE)
-
-
-@pytest.fixture
-async def console(cluster: Cluster) -> AsyncIterator[Browser]:
-    """A console that `olm console` would start."""
-    async with running_console(str(cluster.kubeconfig), AuthMode.KUBECONFIG) as found:
-        yield found
-
-
-@pytest.fixture
-async def chromium(console: Browser, chromium_program: Path) -> AsyncIterator[Chromium]:
-    """Chromium at the console."""
-    async with started(chromium_program, console) as running:
-        yield running
 
 
 @pytest.fixture

@@ -5,22 +5,16 @@ The cluster starts without the suite: `suite` installs it. So a test that uses i
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
-from console.login import AuthMode
 from devcluster.cluster import Cluster
 from devcluster.images import Catalog, Registry
-from tests.chromium import Chromium, chromium_program, started
 from tests.cluster.conftest import cluster
-from tests.console import Browser, running_console
 from tests.described_samples import write as write_samples
 from tests.fork_servers import fork_server_parent, forked_fork_servers
 from tests.running_suite import suite, suite_arguments
 
-__all__ = ["chromium_program", "cluster", "fork_server_parent", "forked_fork_servers", "suite", "suite_arguments"]
+__all__ = ["cluster", "fork_server_parent", "forked_fork_servers", "suite", "suite_arguments"]
 
 HOST = "registry.example.com"
 """The host of the sample catalog, for which the registry of the cluster answers."""
@@ -31,17 +25,3 @@ def samples(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The reference of the sample catalog, which the registry has."""
     catalog = Catalog(Registry(cluster.registry), "catalogs/samples:latest", HOST)
     return catalog.push(write_samples(tmp_path_factory.mktemp("samples"))).reference
-
-
-@pytest.fixture
-async def console(cluster: Cluster) -> AsyncIterator[Browser]:
-    """A console that `olm console` would start."""
-    async with running_console(str(cluster.kubeconfig), AuthMode.KUBECONFIG) as found:
-        yield found
-
-
-@pytest.fixture
-async def chromium(console: Browser, chromium_program: Path) -> AsyncIterator[Chromium]:
-    """Chromium at the console."""
-    async with started(chromium_program, console) as running:
-        yield running

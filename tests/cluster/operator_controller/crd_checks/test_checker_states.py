@@ -18,6 +18,7 @@ from devcluster.cluster import Cluster
 from olmkit.api import catalogs, customresourcedefinitions
 from olmkit.api.meta import Object
 from olmkit.errors import NotFound
+from olmkit.runtime.backoff import Backoff
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from operator_controller.catalog_cache.client import REQUEST_TIMEOUT, CatalogSession
@@ -96,7 +97,7 @@ async def checking(cluster: Cluster, package: str) -> AsyncIterator[Checks]:
 
 @pytest.fixture
 async def checks(definitions: Cluster, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Checks]:
-    monkeypatch.setattr(module, "FIRST_DELAY_SECONDS", 0.05)
+    monkeypatch.setattr(module, "BACKOFF", Backoff(0.05, module.BACKOFF.cap))
     package = f"p{uuid.uuid4().hex[:8]}"
     async with checking(definitions, package) as found:
         await found.client.create(KIND, definition(package))
