@@ -170,6 +170,18 @@ async def test_a_replica_that_does_not_lead_has_the_leader_answer(place: Place) 
         assert (status, "Retry-After" in headers, b"does not lead" in error) == (503, True, True)
 
 
+async def when_served(site: Site, path: str) -> tuple[bytes, set[int]]:
+    """The answer as soon as it is 200, and all statuses until then, each with the time to come back: a replica that follows has
+    to know the leader, and to trust its certificate."""
+    seen: set[int] = set()
+    async with asyncio.timeout(60):
+        while 200 not in seen:
+            status, headers, data = await site.send(path)
+            assert status == 200 or "Retry-After" in headers
+            seen.add(status)
+    return data, seen
+
+
 @pytest.mark.crash
 async def test_a_leader_that_ends_while_it_sends_is_no_end_of_the_archive(place: Place) -> None:
     """The reader of another replica notices the cut, is asked to come back, and gets the same archive from the next leader."""
@@ -183,7 +195,7 @@ async def test_a_leader_that_ends_while_it_sends_is_no_end_of_the_archive(place:
             name = await created(place, place.at.push(plain(namespace(place.at.name), *large)))
             await when_unpacked(place, name)
             follower, path = replace(site, place=replace(place, address=behind)), f"/bundles/{name}.tgz"
-            whole = (await follower.send(path))[2]
+            whole, _ = await when_served(follower, path)
             url = f"https://localhost:{behind.rpartition(':')[2]}{path}"
             async with site.http.get(url, headers={"Authorization": f"Bearer {site.tokens[READER]}"}) as answer:
                 assert (answer.status, answer.content_length) == (200, len(whole))
@@ -192,11 +204,6 @@ async def test_a_leader_that_ends_while_it_sends_is_no_end_of_the_archive(place:
                 with pytest.raises(aiohttp.ClientPayloadError):
                     await answer.content.read()
             assert whole.startswith(first)
-            seen: set[int] = set()
-            async with asyncio.timeout(60):
-                while 200 not in seen:
-                    status, headers, data = await follower.send(path)
-                    assert status == 200 or "Retry-After" in headers
-                    seen.add(status)
+            data, seen = await when_served(follower, path)
             assert seen <= {200, 503}
             assert data == whole
