@@ -19,7 +19,7 @@ from olmctl.offline_resolution import (
 from olmctl.terminal import clean_lines
 from olmctl.terminal_output import say, write_document
 from olmkit.fbc.errors import BadCatalog
-from olmkit.gocompat.versions import BadVersion, parse_tolerant_version, parse_version
+from olmkit.gocompat.versions import BadVersion, parse_tolerant_version, parse_version, version_hint
 
 
 def resolve(
@@ -72,7 +72,7 @@ def _excluded(arguments: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
         try:
             parse_version(version)
         except BadVersion as error:
-            raise BadInput(f"--exclude {text}: {error}") from error
+            raise BadInput(f"--exclude {text}: {error}{version_hint(version)}") from error
         found[package] = (*found.get(package, ()), version)
     return found
 

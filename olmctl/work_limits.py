@@ -43,6 +43,19 @@ def limited(work: str) -> Iterator[None]:
         raise LimitReached(f"{work} need too much memory") from None
 
 
+def limit_process() -> None:
+    """Let this process, which works on bundles alone, have only MEMORY until it ends."""
+    _lower_limit(MEMORY)
+
+
+def _lower_limit(size: int) -> tuple[int, int]:
+    """Let this process have only so many bytes of address space; returns the limits before."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    limit = min(each for each in (size, *before) if each != resource.RLIM_INFINITY)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, before[1]))
+    return before
+
+
 @contextmanager
 def _memory_limit(size: int) -> Iterator[None]:
     """Let the block take only so many bytes more than the process has; no limit where the system does not say what it has."""
@@ -51,9 +64,7 @@ def _memory_limit(size: int) -> Iterator[None]:
     except OSError:
         yield
         return
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    limit = min(each for each in (used + size, *before) if each != resource.RLIM_INFINITY)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, before[1]))
+    before = _lower_limit(used + size)
     try:
         yield
     finally:

@@ -45,6 +45,9 @@ class OlmError(Exception):
         self.message = message
         self.subject = tuple(sorted({encodable(name) for name in subject}))
 
+    def __str__(self) -> str:
+        return self.message  # which those who raise the error again may have completed
+
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (self.reason, self.message, self.subject)
 

@@ -48,7 +48,7 @@ from olmkit.sources.spec_source import (
     SECRET,
     InputReference,
     input_references,
-    missing_input,
+    missing_inputs,
     secret_name,
     source_of,
     verification_of,
@@ -160,9 +160,8 @@ def desired_source(world: World) -> DesiredSource | Blocked | None:
         return None
     source = world.catalog.spec.source
     try:
-        for each in input_references(source):
-            if world.input_versions.get(each) is None:
-                raise missing_input(each, world.namespace)
+        if missing := [each for each in input_references(source) if world.input_versions.get(each) is None]:
+            raise missing_inputs(missing, world.namespace)
         return _desired_source(world, source)
     except Blocked as error:
         return error

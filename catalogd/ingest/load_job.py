@@ -22,6 +22,7 @@ from catalogd.ingest.load_task import LOAD, LoadRequest, LoadResult, is_stored
 from catalogd.ingest.moved_tag import check_not_rejected, check_tag, load_result, step_in_errors
 from catalogd.ingest.yaml_expansion_limit import ExpansionLimit
 from catalogd.ingest.yaml_worker_pool import WorkerDied, YamlWorkerPool
+from olmkit.fbc.bundle_files import PACKAGE_KEY
 from olmkit.fbc.errors import NO_BLOBS_MESSAGE, BadCatalog
 from olmkit.jobs.job import Job, JobContext
 from olmkit.jobs.job_functions import implement
@@ -34,6 +35,16 @@ from olmkit.store.store import Store, fill_staging
 
 CONFIGS_LABEL = "operators.operatorframework.io.index.configs.v1"
 """The label of a catalog image that names the directory of its files."""
+
+SELECTION = FromLabel(
+    CONFIGS_LABEL,
+    {
+        PACKAGE_KEY: "it is the image of a bundle: add it to a catalog (olm catalog add), or install it alone (olm bundle run)",
+        "operators.operatorframework.io.index.database.v1": "it has a SQLite database: migrate it to a file-based catalog",
+        "": "build the image of the catalog with `olm catalog build`, or set the label to the directory of its files",
+    },
+)
+"""The files of a catalog image, and what to do about an image of something else."""
 
 NOT_A_CATALOG = "NotACatalog"
 """The reason of BadContent when the image's files cannot be read as a catalog."""
@@ -101,7 +112,7 @@ async def _stage(opened: OpenedSource, request: LoadRequest, context: JobContext
     hashed: dict[str, FileChecksums] = {}
     with fill_staging(context.directory, opened.digest, hashed=hashed) as directory:
         with step_in_errors():
-            fetched = await opened.fetch(directory, FromLabel(CONFIGS_LABEL), CATALOG_LIMITS, context.progress)
+            fetched = await opened.fetch(directory, SELECTION, CATALOG_LIMITS, context.progress)
         parse_request = ParseRequest(dict(fetched.facts), opened.digest, opened.ref)
         hashed.update((await context.parse(PARSE, parse_request, fetched.files, directory)).hashed)
 

@@ -229,7 +229,8 @@ def _check_edges(
         if entry.name in heads({**others, entry.name: entry}) and left:
             unreached = ", ".join(each for each in left if each in before)
             hint = f"name it with --replaces{' or --skips' if len(left) == 1 else ' and --skips'}"
-            raise Refused(f"channel {channel} would have two heads: {bundle.name} leads not from {unreached}: {hint}")
+            text = f"channel {channel} would have two heads, because no edge leads from {unreached} to {bundle.name}"
+            raise Refused(f"{text}: {hint}")
     older, newer = _version(state.bundles.get(entry.replaces)), _version(bundle.blob)
     if older is not None and newer is not None and not older < newer:
         text = (

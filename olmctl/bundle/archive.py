@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from olmctl.commands import FAILED, WRONG_USAGE, CommandError
-from olmctl.directory_files import LinkOutside, check_directory, files_below
+from olmctl.directory_files import LinkOutside, check_directory, files_below, no_manifests
 from olmkit.api.names import pluralize
 from olmkit.api.provisioner_classes import HELM, PLAIN, REGISTRY
 from olmkit.sources.content_limits import MAX_UPLOAD_BYTES
@@ -52,6 +52,8 @@ class Archive:
 
 def archive_of(path: Path) -> Archive:
     """The archive of a directory, or the one in a file. Raises CommandError, OSError."""
+    if not path.exists():
+        check_directory(path, "give the directory of a bundle, or its archive")
     archive = pack(path) if path.is_dir() else Archive(path.read_bytes())
     if len(archive.data) > MAX_UPLOAD_BYTES:
         text = f"{path}: the archive has {len(archive.data):,} bytes, and at most {MAX_UPLOAD_BYTES:,} can be uploaded"
@@ -72,7 +74,7 @@ def pack_bundle(directory: Path) -> Archive:
 def pack(directory: Path) -> Archive:
     """The archive of the bundle in a directory: manifests/, and metadata/ of a registry+v1 bundle; or of a Helm chart, without
     hidden files. Raises CommandError if there is none, OSError."""
-    check_directory(directory, "give the directory of a bundle, or an image with its registry")
+    check_directory(directory)
     is_chart = (directory / CHART_FILE).is_file()
     try:
         paths = list(files_below(directory, ("",) if is_chart else ("manifests", "metadata")))
@@ -81,8 +83,7 @@ def pack(directory: Path) -> Archive:
     names = {path.relative_to(directory).as_posix(): path for path in paths}
     contents = {name: path.read_bytes() for name, path in names.items() if not (is_chart and _is_hidden(name))}
     if not is_chart and not any(name.startswith("manifests/") for name in contents):
-        text = f'{directory} has no "manifests" directory with files in it: give the directory of one version of one bundle'
-        raise CommandError(WRONG_USAGE, text)
+        raise CommandError(WRONG_USAGE, no_manifests(directory))
     packed = io.BytesIO()
     with (
         gzip.GzipFile("", "wb", _COMPRESSION_LEVEL, packed, mtime=0) as zipped,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from olmctl.bundle.installing import NOT_SEEN
-from olmctl.bundle.run_installations import run_installation
+from olmctl.bundle.run_installations import NothingRun, run_installation
 from olmctl.commands import NOT_FOUND, CommandError, fail, warn
 from olmctl.operators.follow import DeletedKind, wait_until_gone
 from olmctl.operators.session import on_cluster
@@ -53,10 +53,11 @@ async def cleanup(
     """Delete what `olm bundle run` has installed for PACKAGE, with its CRDs and their custom resources, after naming it."""
     try:
         found = await run_installation(session, package)
-    except CommandError as error:
-        if error.status != NOT_FOUND or not ignore_not_found:
-            raise
-        say(str(error), err=True)
+    except NothingRun as error:
+        problem = f"{error}{f': olm uninstall {error.operator} deletes it' if error.operator else ''}"
+        if not ignore_not_found:
+            raise CommandError(NOT_FOUND, problem) from error
+        say(problem, err=True)
         return 0
     everything = await installed_objects(session, found.deployment)
     objects, adopted = without_adopted(everything)

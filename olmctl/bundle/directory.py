@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from olmctl.directory_files import LinkOutside, files_below
+from olmctl.directory_files import LinkOutside, files_below, no_manifests
 from rukpak.format import BadBundle, Bundle, read_plain, read_registry
 from rukpak.format.errors import UNPACK_FAILED
 
@@ -26,6 +26,5 @@ def bundle_files(directory: Path) -> Mapping[str, bytes]:
         raise BadBundle(UNPACK_FAILED, f"{directory}/{error}") from None
     files = {path.relative_to(directory).as_posix(): path.read_bytes() for path in paths}
     if not any(name.startswith("manifests/") for name in files):
-        text = f'{directory} has no "manifests" directory with files in it: give the directory of one version of one bundle'
-        raise BadBundle(UNPACK_FAILED, text)
+        raise BadBundle(UNPACK_FAILED, no_manifests(directory))
     return files

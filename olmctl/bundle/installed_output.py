@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import aclosing
 
 from olmctl.bundle.example import ANNOTATION, DEFAULT_NAMESPACE, Example, first_example, own_examples
 from olmctl.bundle.facts import BundleFacts
 from olmctl.bundle.source import BundleSource
 from olmctl.object_text import as_yaml
+from olmctl.operators.follow import versions_of
 from olmctl.questions.installed_objects import NAMESPACE, InstalledObjects, installed_objects
 from olmctl.questions.operator_state import is_terminating, part, text_at
 from olmctl.questions.session import Session
@@ -26,7 +28,6 @@ from rukpak.render.install_modes import default_targets
 MAX_EXAMPLE_LINES = 200
 REMOVAL_SECONDS = 10.0
 """The longest time for which the objects are awaited that only the bundle before had."""
-POLL_SECONDS = 0.2
 _END = "EOF"
 
 
@@ -59,15 +60,24 @@ async def removal_ends(session: Session, deployment: Object) -> bool:
     name, active = text_at(deployment, "metadata", "name"), text_at(deployment, "status", "activeBundle")
     try:
         async with asyncio.timeout(REMOVAL_SECONDS):
-            while True:
-                listed, _ = await session.client.list(bundles.KIND, label_selector=f"{OWNER_NAME_LABEL}={name}")
-                if not any(_is_earlier(each, deployment, active) for each in listed):
-                    return True
-                await asyncio.sleep(POLL_SECONDS)
+            listed, _ = await session.client.list(bundles.KIND, label_selector=f"{OWNER_NAME_LABEL}={name}")
+            for each in listed:
+                if _is_earlier(each, deployment, active):
+                    await _wait_until_left(session, each, deployment, active)
     except TimeoutError:
         return False
     except ApiError:
-        return True
+        pass
+    return True
+
+
+async def _wait_until_left(session: Session, bundle: Object, deployment: Object, active: str) -> None:
+    """Wait until the Bundle is deleted, or is no earlier one any more. Never ends otherwise."""
+    name = text_at(bundle, "metadata", "name")
+    async with aclosing(versions_of(session.client, bundles.KIND, name)) as versions:
+        async for found in versions:
+            if found is None or not _is_earlier(found, deployment, active):
+                return
 
 
 def _is_earlier(bundle: Object, deployment: Object, active: str) -> bool:

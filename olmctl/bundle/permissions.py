@@ -15,6 +15,7 @@ from olmctl.bundle.directory import read_directory
 from olmctl.bundle.install_options import account_of
 from olmctl.bundle.pulled_image import OPTIONS, pulled
 from olmctl.commands import FAILED, CommandError
+from olmctl.directory_files import check_directory, is_directory_meant
 from olmctl.object_text import as_json, as_yaml, object_list
 from olmctl.operators.bundle_reader import summary_or_image
 from olmctl.operators.session import on_cluster
@@ -45,9 +46,11 @@ def permissions(
         if (Path(source) / "Chart.yaml").is_file():
             text = f"{source} is a Helm chart, which is rendered on a cluster: apply a BundleDeployment of it, and give its name"
             raise CommandError(FAILED, text)
-        if Path(source).is_dir():
+        is_name = "/" not in source and ":" not in source and not Path(source).is_dir()
+        if not is_name and is_directory_meant(source):
+            check_directory(Path(source))
             needed = bundle_roles(read_directory(Path(source)), Path(source).resolve().name, namespace, exists=exists)
-        elif "/" in source or ":" in source:
+        elif not is_name:
             needed = bundle_roles(_pulled(source, options), "bundle", namespace, exists=exists)
         else:
             return _of_installed(name=source, account=account, output=output, options=options, **given)

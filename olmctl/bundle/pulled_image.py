@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from olmctl.catalog.images import NoDirectory, unpacked
-from olmctl.commands import FAILED, CommandError
+from olmctl.commands import FAILED, WRONG_USAGE, CommandError
 
 OPTIONS = ("registries_conf", "pull_cas_dir", "allow_source_cidr")
 """The parameters of olmctl.cli.options.image_options."""
@@ -24,4 +24,4 @@ def pulled(image: str, options: Mapping[str, Any], read: Callable[[Path], Conten
                 )
             return read(found.root)
     except NoDirectory as error:
-        raise CommandError(FAILED, str(error)) from error
+        raise CommandError(WRONG_USAGE, f"{image}: {error}") from error

@@ -17,7 +17,8 @@ import yaml
 
 from olmctl.bundle.directory import read_directory
 from olmctl.bundle.install_options import certificate_mode, config_of
-from olmctl.commands import FAILED, WRONG_USAGE, CommandError
+from olmctl.commands import FAILED
+from olmctl.directory_files import check_directory
 from olmctl.terminal_output import say, write_document
 from olmkit.api.names import is_dns1123_label
 from olmkit.gocompat.yaml_dumper import TreeDumper
@@ -54,8 +55,8 @@ class _Flags:
 
 def render(directories: tuple[str, ...], output: str, **given: Any) -> int:
     """Print the objects that install the bundle in each DIRECTORY."""
-    if missing := [each for each in directories if not Path(each).is_dir()]:
-        raise CommandError(WRONG_USAGE, f"{missing[0]}: no such directory")
+    for each in directories:
+        check_directory(Path(each), "give the directory of a bundle")
     flags = _flags(**given)
     results = [
         _print(directory, flags, output, f"{directory}: " if len(directories) > 1 else "") for directory in directories

@@ -8,20 +8,48 @@ from collections.abc import Sequence
 from olmctl.commands import NOT_FOUND, REFUSED, CommandError
 from olmctl.questions.left_installations import LeftInstallation, controlling_owner
 from olmctl.questions.operator_state import text_at
+from olmctl.questions.packages import installed_packages
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
-from olmkit.api import bundledeployments
+from olmkit.api import bundledeployments, operators
 from olmkit.api.meta import Object
+from olmkit.errors import Forbidden
 
 
-async def run_installation(session: Session, text: str) -> LeftInstallation:
-    """The one of that name, else the only one of that package. Raises CommandError, Forbidden."""
+class NothingRun(CommandError):
+    """Nothing of the package or name was installed with `olm bundle run`; the message names what is there instead."""
+
+    def __init__(self, message: str, operator: str = "", *, is_free: bool = False) -> None:
+        """`operator`: the name of the Operator that has it; `is_free`: True if nobody has it."""
+        super().__init__(NOT_FOUND, clean(message))
+        self.operator = clean(operator)
+        self.is_free = is_free
+
+
+async def run_installation(session: Session, text: str, package: str = "") -> LeftInstallation:
+    """The one of that name, else the only one of that package. Raises CommandError, NothingRun among them, and Forbidden.
+    `package`: that of the bundle, if the text is a name."""
     listed, _ = await session.client.list(bundledeployments.KIND)
-    return chosen(listed, text)
+    try:
+        return chosen(listed, text)
+    except NothingRun as error:
+        package = package or text
+        if error.is_free and (name := await _operator_of(session, package)):
+            raise NothingRun(f"{error}: package {package} is that of Operator {name}", name) from error
+        raise
+
+
+async def _operator_of(session: Session, package: str) -> str:
+    """The name of an Operator of the package, installed or not; "" if there is none, or the user may not list Operators."""
+    try:
+        found = (await installed_packages(session)).get(package)
+    except Forbidden:
+        return ""
+    return text_at(found[0], "metadata", "name") if found else ""
 
 
 def chosen(listed: Sequence[Object], text: str) -> LeftInstallation:
-    """The same among BundleDeployments. Raises CommandError: NOT_FOUND if there is none, with what has the package instead."""
+    """The same among BundleDeployments. Raises CommandError, and NothingRun with what has the package instead."""
     known = sorted((LeftInstallation(each) for each in listed), key=lambda each: each.name)
     related = [each for each in known if text in (each.name, each.package)]
     own = [each for each in related if each.is_run and controlling_owner(each.deployment) is None]
@@ -31,15 +59,16 @@ def chosen(listed: Sequence[Object], text: str) -> LeftInstallation:
         raise CommandError(REFUSED, f"package {clean(text)} is installed several times: name one of {names}")
     if named:
         return named[0]
-    raise CommandError(NOT_FOUND, clean(_nothing(text, related)))
+    raise _nothing(text, related)
 
 
-def _nothing(text: str, others: Sequence[LeftInstallation]) -> str:
+def _nothing(text: str, others: Sequence[LeftInstallation]) -> NothingRun:
     nothing = f"nothing of {text} was installed with olm bundle run"
     if not others:
-        return nothing
+        return NothingRun(nothing, is_free=True)
     owner = controlling_owner(others[0].deployment)
     if owner is None:
-        return f"{nothing}: BundleDeployment {others[0].name} was made by others"
+        return NothingRun(f"{nothing}: BundleDeployment {others[0].name} was made by others")
     kind, name = text_at(owner, "kind"), text_at(owner, "name")
-    return f"{nothing}: BundleDeployment {others[0].name} belongs to {kind} {name}"
+    place = f"{nothing}: BundleDeployment {others[0].name} belongs to {kind} {name}"
+    return NothingRun(place, name if kind == operators.KIND.kind else "")

@@ -14,7 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from olmctl.commands import FAILED, WRONG_USAGE, CommandError
+from olmctl.commands import FAILED, WRONG_USAGE, CommandError, warn
+from olmctl.directory_files import check_directory, is_directory_meant
 from olmctl.file_replacement import make_own_directory, replace_file
 from olmctl.scorecard.bundle_tests import TESTS, load_bundle, run_builtin
 from olmctl.scorecard.configuration import (
@@ -28,6 +29,7 @@ from olmctl.scorecard.configuration import (
 from olmctl.scorecard.output import FORMATS
 from olmctl.scorecard.pods import FileTooLarge
 from olmctl.scorecard.results import Outcome, State, failed
+from olmctl.terminal import clean
 from olmctl.terminal_output import ProgressLine, say, write_document
 from olmctl.validation.file_tree import TooLarge, read_tree
 from olmctl.validation.load_faults import LoadFault
@@ -86,11 +88,14 @@ def scorecard(bundle: str, **given: Any) -> int:
             raise CommandError(FAILED, f"{bundle}: {fault}\n{fault.hint}".rstrip()) from None
         except (TooLarge, LimitReached) as error:
             raise CommandError(FAILED, f"{bundle}: {error}") from None
-        chosen = _configuration(loaded, request)
+        configured = _configuration(loaded, request)
+        chosen = configured.selected(_selector(request.selector))
         if not chosen.tests:
-            say("0 tests selected")
+            warn(clean(configured.unmatched(request.selector)))
+        if not chosen.tests and request.output == "text":
+            say("0 tests selected")  # as operator-sdk, which ends with 0 too
             return 0
-        if request.list_only:
+        if request.list_only or not chosen.tests:
             write_document(FORMATS[request.output]([Outcome(each) for each in chosen.tests]) + "\n")
             return 0
         return _run(loaded, chosen, request)
@@ -99,7 +104,7 @@ def scorecard(bundle: str, **given: Any) -> int:
 def _run(bundle: LoadedBundle, chosen: Configuration, request: Request) -> int:
     """Run the tests, print their results, and write what is wanted. The files that tests store are written in any case."""
     output = request.test_output or (DEFAULT_OUTPUT if _stores_files(chosen) else None)
-    with _scratch(output if _stores_files(chosen) else None) as scratch:
+    with _scratch(output) as scratch:
         outcomes = _outcomes(bundle, chosen, request, scratch)
         write_document(f"{FORMATS[request.output](outcomes)}\n")
         if output is not None:
@@ -113,26 +118,28 @@ def _stores_files(chosen: Configuration) -> bool:
 
 @contextmanager
 def _scratch(output: Path | None) -> Iterator[Path]:
-    """A directory beside the output for files of pods, which is removed; without an output it is not used. Raises OSError."""
+    """A directory in the output for files of pods, which is removed; without an output it is not used. Raises CommandError if
+    nothing can be written to the output, OSError."""
     if output is None:
         yield Path()
         return
     if output == DEFAULT_OUTPUT and output.is_symlink():  # a checkout may have it
         text = "is a link, which is not followed: remove it, or name a directory with --test-output"
         raise CommandError(FAILED, f"{output} {text}")
-    output.mkdir(parents=True, exist_ok=True)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        text = "a file is in the place of the directory: name another one"
+        raise CommandError(WRONG_USAGE, f"--test-output {output}: {text}") from None
     with TemporaryDirectory(prefix=".storage-", dir=output) as directory:
         yield Path(directory)
 
 
 def _directory(bundle: str, request: Request) -> AbstractContextManager[Path]:
     """The directory of the bundle, or the files of its image. Raises CommandError, OlmError."""
-    if Path(bundle).is_dir():
+    if is_directory_meant(bundle):
+        check_directory(Path(bundle))
         return nullcontext(Path(bundle))
-    from olmctl.catalog.images import reference_error
-
-    if why := reference_error(bundle):
-        raise CommandError(WRONG_USAGE, f"{bundle}: there is no such directory, and it is no image: {why}")
     return _Pulled(bundle, request)
 
 
@@ -163,7 +170,7 @@ class _Pulled(AbstractContextManager[Path]):
 
 
 def _configuration(bundle: LoadedBundle, request: Request) -> Configuration:
-    """The selected tests of the configuration: that of --config, else of the bundle, else the built-in tests."""
+    """The tests of the configuration: that of --config, else of the bundle, else the built-in tests. Raises CommandError."""
     path: str | Path = request.config or ""
     try:
         if request.config is not None:
@@ -171,16 +178,19 @@ def _configuration(bundle: LoadedBundle, request: Request) -> Configuration:
         else:
             path = configuration_file(bundle.annotations)
             data = bundle.files.get(path, b"")
-        found = read_configuration(data) if data or request.config else _builtin_configuration()
-        return found.selected(Selector.parse(request.selector))
+        return read_configuration(data) if data or request.config else _builtin_configuration()
     except BadConfiguration as error:
         shown = path if request.config else f"{bundle.origin.rstrip('/')}/{path}" if path else bundle.origin
         raise CommandError(FAILED, f"{shown}: {error}") from None
+    except FileNotFoundError:
+        raise CommandError(WRONG_USAGE, f"--config {request.config}: there is no such file") from None
+
+
+def _selector(text: str) -> Selector:
+    try:
+        return Selector.parse(text)
     except BadSelector as error:
         raise CommandError(WRONG_USAGE, f"--selector: {error}") from None
-    except FileNotFoundError as error:
-        text = f"could not find config file open {error.filename}: no such file or directory"
-        raise CommandError(WRONG_USAGE, text) from None
 
 
 def _builtin_configuration() -> Configuration:

@@ -20,6 +20,7 @@ from olmctl.bundle.archive import Archive, pack_bundle
 from olmctl.bundle.directory import bundle_files
 from olmctl.bundle.facts import BundleFacts, facts_of
 from olmctl.commands import FAILED, WRONG_USAGE, CommandError
+from olmctl.directory_files import is_directory_meant
 from olmctl.questions.operator_state import text_at
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments
@@ -29,7 +30,7 @@ from olmkit.api.names import dns1123_subdomain_errors
 from olmkit.api.provisioner_classes import HELM, PLAIN, REGISTRY
 from olmkit.errors import OlmError
 from olmkit.fbc.bundle_files import PACKAGE_KEY
-from olmkit.sources.errors import BadReference, SourceReason
+from olmkit.sources.errors import SourceReason
 from olmkit.sources.oci.reference import parse
 from rukpak.format import BadBundle
 
@@ -82,8 +83,7 @@ class BundleSource:
         forced command goes on, because the cluster may read another registry; so does one with a pull secret, because a registry
         may deny to strangers that the image exists."""
         if self.not_found and not (is_forced or self.pull_secret):
-            hint = "correct the reference, or push the image first (olm bundle push)"
-            raise CommandError(FAILED, clean(f"{self.not_found}: {hint}"))
+            raise CommandError(FAILED, clean(f"{self.not_found} (olm bundle push)"))
 
     def with_secret_of(self, spec: Object) -> BundleSource:
         """The same with the pull secret of a BundleDeployment, unless another one is given or it is a directory."""
@@ -105,7 +105,7 @@ class BundleSource:
 
 async def read_source(text: str, options: Mapping[str, Any], pull_secret: str | None) -> BundleSource:
     """The bundle of a directory or an image. `options` are those of image_options(). Raises CommandError, OSError."""
-    if _is_directory(text):
+    if is_directory_meant(text):
         if pull_secret:
             raise CommandError(WRONG_USAGE, "--pull-secret is for an image, and a directory is uploaded")
         return of_directory(Path(text))
@@ -142,17 +142,6 @@ def _annotated_package(directory: Path, archive: Archive) -> str:
     except yaml.YAMLError:
         return ""
     return text_at(found, "annotations", PACKAGE_KEY)
-
-
-def _is_directory(text: str) -> bool:
-    """Report whether the text is meant as a directory: there is one, or it cannot be an image with its registry."""
-    if Path(text).is_dir() or text.startswith((".", "/", "~")):
-        return True
-    try:
-        parse(text)
-    except BadReference:
-        return True
-    return "/" not in text and ":" not in text
 
 
 def _image_facts(image: str, options: Mapping[str, Any]) -> tuple[BundleFacts | None, OlmError | None]:

@@ -12,7 +12,7 @@ from olmctl.bundle.edges import edge_problem
 from olmctl.bundle.install_options import safety_settings
 from olmctl.bundle.installed_output import print_installed
 from olmctl.bundle.installing import Request, install
-from olmctl.bundle.run_installations import run_installation
+from olmctl.bundle.run_installations import NothingRun, run_installation
 from olmctl.bundle.source import BundleSource, read_source
 from olmctl.commands import FAILED, NOT_FOUND, REFUSED, CommandError, warn
 from olmctl.operators.session import on_cluster
@@ -50,18 +50,22 @@ async def _installation(
 ) -> LeftInstallation:
     """The installation to upgrade. Raises CommandError."""
     try:
-        found = await run_installation(session, name or source.package or source.name)
-    except CommandError as error:
-        if error.status == NOT_FOUND:
-            source.check_found(is_forced=is_forced)
-        if error.status == NOT_FOUND and (problem := unknown_package(source, name)):
+        found = await run_installation(session, name or source.package or source.name, source.package)
+    except NothingRun as error:
+        source.check_found(is_forced=is_forced)
+        if problem := unknown_package(source, name):
             raise CommandError(FAILED, clean(problem)) from error
-        if error.status == NOT_FOUND:
-            raise CommandError(NOT_FOUND, f"{error}; olm bundle run installs it") from error
-        raise
+        raise CommandError(NOT_FOUND, f"{error}{other_way(error)}") from error
     if is_terminating(found.deployment):
         raise CommandError(FAILED, f"BundleDeployment {found.name} is being deleted: olm bundle run installs it again")
     return found
+
+
+def other_way(error: NothingRun) -> str:
+    """The command that helps instead, to follow the error; "" if `olm` has none."""
+    if error.operator:
+        return f": olm upgrade {error.operator} upgrades it"
+    return "; olm bundle run installs it" if error.is_free else ""
 
 
 def unknown_package(source: BundleSource, name: str | None) -> str:

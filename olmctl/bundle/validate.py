@@ -7,7 +7,6 @@ untrusted: each has limits of CPU time and memory, and nothing outside its direc
 from __future__ import annotations
 
 import os
-import resource
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -19,13 +18,14 @@ from typing import Any
 import click
 
 from olmctl.commands import FAILED
+from olmctl.directory_files import check_directory, is_directory_meant
 from olmctl.terminal_output import say, write_document
 from olmctl.validation.checks import LOAD, Options, validated
 from olmctl.validation.file_tree import TooLarge, read_tree
 from olmctl.validation.finding import ERROR, Finding
 from olmctl.validation.output import json, text
 from olmctl.validation.result import Result
-from olmctl.work_limits import MEMORY, LimitReached, limited
+from olmctl.work_limits import LimitReached, limit_process, limited
 from olmkit.errors import OlmError
 
 _BUNDLES_PER_PROCESS = 4
@@ -56,6 +56,8 @@ def validate(
     options = Options(upstream, select_optional, {**_access(**images), **dict(optional_values)})
     if select_optional:
         _check_selector(select_optional)
+    for each in filter(is_directory_meant, bundles):
+        check_directory(Path(each))
     jobs = [_Job(bundle, options, **images) for bundle in bundles]
     results = []
     for result in _results(jobs):
@@ -114,7 +116,7 @@ def _results(jobs: Sequence[_Job]) -> Iterator[Result]:
     done = 0
     while processes > 1 and done < len(jobs):
         context = get_context("fork")
-        with ProcessPoolExecutor(processes, mp_context=context, initializer=_limit_memory) as pool:
+        with ProcessPoolExecutor(processes, mp_context=context, initializer=limit_process) as pool:
             try:
                 for result in pool.map(_result, jobs[done:]):
                     done += 1
@@ -131,15 +133,9 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _limit_memory() -> None:
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    limit = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
-
-
 def _alone(job: _Job) -> Result:
     """The result of a job in a process of its own."""
-    with ProcessPoolExecutor(1, mp_context=get_context("fork"), initializer=_limit_memory) as pool:
+    with ProcessPoolExecutor(1, mp_context=get_context("fork"), initializer=limit_process) as pool:
         try:
             return pool.submit(_result, job).result()
         except BrokenProcessPool:
@@ -149,9 +145,7 @@ def _alone(job: _Job) -> Result:
 def _result(job: _Job) -> Result:
     """The result of a job; a bundle that cannot be read or checked has one finding that says so."""
     try:
-        if os.path.lexists(job.bundle):
-            return _checked(Path(job.bundle), job)
-        return _pulled(job)
+        return _checked(Path(job.bundle), job) if is_directory_meant(job.bundle) else _pulled(job)
     except (TooLarge, LimitReached, OlmError) as error:
         return _failure(job.bundle, str(error))
     except OSError as error:
@@ -171,11 +165,8 @@ def _checked(directory: Path, job: _Job) -> Result:
 
 
 def _pulled(job: _Job) -> Result:
-    from olmctl.catalog.images import NoDirectory, reference_error, unpacked
+    from olmctl.catalog.images import NoDirectory, unpacked
 
-    problem = reference_error(job.bundle)
-    if problem:
-        return _failure(job.bundle, f"there is no such directory, and it is no reference of an image: {problem}")
     try:
         access = (job.registries_conf, job.pull_cas_dir, job.allow_source_cidr)
         with unpacked(job.bundle, *access, only_bundles=True) as image:

@@ -23,10 +23,11 @@ from olmctl.authoring.images.labels import CHANNELS_LABEL, DEFAULT_CHANNEL_LABEL
 from olmctl.authoring.template import BadTemplate
 from olmctl.authoring.template_addition import add_to_template
 from olmctl.commands import FAILED, WRONG_USAGE, CommandError, warn
+from olmctl.directory_files import no_manifests
 from olmctl.file_replacement import locked
 from olmctl.terminal import clean_lines
 from olmctl.terminal_output import say
-from olmkit.fbc.bundle_files import BadBundleFiles, read_registry
+from olmkit.fbc.bundle_files import MANIFESTS, BadBundleFiles, read_registry
 from olmkit.fbc.checks.pull_specs import pull_spec_error
 from olmkit.fbc.errors import BadBlob, BadDocument
 from olmkit.gocompat.base64_text import base64_error
@@ -102,9 +103,10 @@ def _check(bundles: Sequence[str], request: Request, *, has_catalog: bool) -> No
 
 def _add(given: str, request: Request) -> None:
     """Add a bundle, and print what changes. Raises CommandError, OlmError, OSError."""
-    source = _Source(Path(given), request.image, given) if Path(given).is_dir() else None
-    if source is not None:
-        _add_files(source, request)
+    if Path(given).is_dir():
+        if not (Path(given) / MANIFESTS).is_dir():
+            raise CommandError(WRONG_USAGE, no_manifests(Path(given)))
+        _add_files(_Source(Path(given), request.image, given), request)
         return
     # Imported here because the image source takes a third of a second to import.
     from olmctl.catalog.images import NoDirectory, reference_error, unpacked

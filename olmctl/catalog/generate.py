@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from olmctl.commands import SETTINGS, WRONG_USAGE, CommandError, fail
+from olmctl.directory_files import check_directory
 from olmkit.fbc.checks.pull_specs import pull_spec_error
 from olmkit.gocompat.text import quoted
 
@@ -28,10 +29,7 @@ def dockerfile(directory: str, binary_image: str) -> int:
     """Write DIR.Dockerfile next to DIR. Build it with the directory that contains both as the context."""
     given = Path(directory)
     absolute = given.absolute() if given.name not in ("", "..") else given.resolve()
-    if not given.exists():
-        raise CommandError(WRONG_USAGE, f"stat {given}: no such file or directory")
-    if not given.is_dir():
-        raise CommandError(WRONG_USAGE, f"provided root path {quoted(str(given))} is not a directory")
+    check_directory(given, "give the directory of a catalog")
     if not absolute.name or _UNSAFE_CHARACTERS.search(absolute.name):
         return fail(
             f"a Dockerfile cannot name a directory {quoted(absolute.name or str(absolute))}: give it another name"

@@ -10,7 +10,8 @@ from pathlib import Path
 from olmctl.authoring import graph_drawing
 from olmctl.authoring.directory import read_directory
 from olmctl.authoring.graph_drawing import DrawingInput
-from olmctl.commands import WRONG_USAGE, CommandError, fail
+from olmctl.commands import fail
+from olmctl.directory_files import GIVE_CATALOG, check_directory
 from olmctl.terminal import clean_lines
 from olmctl.terminal_output import write_document
 from olmkit.fbc import catalog
@@ -27,9 +28,7 @@ _MAX_LISTED_NAMES = 10
 def graph(directory: str, package: str, channel: str | None, output: str) -> int:
     """Print the upgrade graph of a package."""
     root = Path(directory)
-    if not root.is_dir():
-        missing = f"stat {root}: no such file or directory"
-        raise CommandError(WRONG_USAGE, f"{quoted(str(root))} is not a directory" if root.exists() else missing)
+    check_directory(root, GIVE_CATALOG)
     try:
         packages: set[str] = set()
         parts = _parts(_of_package(read_directory(root), package, packages))

@@ -10,7 +10,7 @@ import asyncio
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from olmctl.authoring.images.labels import CONFIGS_LABEL, DATABASE_LABEL, MEDIA_TYPE_LABEL
@@ -76,8 +76,8 @@ def unpacked(
             registries = reached_registries([reference], access)
             found = asyncio.run(_unpack(reference, Path(directory), registries, only_bundles=only_bundles))
         except OlmError as error:
-            if error.reason in UNREACHABLE and (meant := _with_registry(reference)):
-                raise NoDirectory(meant, error.message) from error
+            if error.reason in UNREACHABLE and not (meant := parse(reference)).names_registry:
+                raise NoDirectory(meant.full_name, error.message) from error
             if error.reason != SourceReason.UNAUTHORIZED:
                 raise
             problem = f"the registry denies access to {quoted(reference)}, or has no such image"
@@ -113,14 +113,6 @@ async def _unpack(reference: str, into: Path, registries: Registries, *, only_bu
     is_plain = labels.get(MEDIA_TYPE_LABEL) in _PLAIN or not (into / METADATA).is_dir()
     package = labels.get(PACKAGE_KEY, "")
     return Unpacked(into, is_catalog=False, is_plain=is_plain, package=package, reference=found.ref_by_digest)
-
-
-def _with_registry(text: str) -> str:
-    """A reference without a registry, with the default registry; "" for one that names its registry."""
-    found = parse(text)
-    if found.written.startswith((f"{found.registry}/", "index.docker.io/")):
-        return ""
-    return str(replace(found, written=f"{found.registry}/{found.repository}"))
 
 
 def reference_error(text: str) -> str:

@@ -27,6 +27,7 @@ from olmkit.fbc.checks.version_errors import version_error
 from olmkit.fbc.documents import Document
 from olmkit.fbc.errors import BadBlob, BadCatalog, BadDocument
 from olmkit.gocompat.text import quoted
+from olmkit.gocompat.versions import version_hint
 
 if TYPE_CHECKING:
     from olmctl.catalog.images import Unpacked
@@ -85,7 +86,7 @@ def bundle_blob(image: str, **access: Any) -> Blob:
     options = _Options(migrate=False, migrate_level=_NO_MIGRATION, image="", package="", version="", name="", **access)
     found = list(_Rendering(image, options).pulled())
     if len(found) != 1 or found[0].schema != catalog.BUNDLE:
-        raise BadCatalog("it is no image of a bundle")
+        raise BadCatalog("it is no image of a bundle: name the images of bundles only")
     return found[0]
 
 
@@ -185,7 +186,7 @@ class _Rendering:
             raise BadBundleFiles(f"a plain bundle does not contain its name and version: set {', '.join(missing)}")
         _check_image(image)
         if why := version_error(version):
-            raise BadBundleFiles(f"--version {quoted(version)} is not a semantic version: {why}")
+            raise BadBundleFiles(f"--version {quoted(version)} is not a semantic version: {why}{version_hint(version)}")
         return _made(bundle_blobs.plain_blob(bundle_files(root), image, package, version, self.options.name))
 
 

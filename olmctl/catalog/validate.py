@@ -11,6 +11,7 @@ import yaml
 from olmctl.authoring.catalog_validation import ValidationFailure
 from olmctl.authoring.catalog_validation import validate as validate_directory
 from olmctl.commands import WRONG_USAGE, CommandError
+from olmctl.directory_files import GIVE_CATALOG, check_directory
 from olmctl.terminal_output import say, write_document
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.yaml_dumper import UNLIMITED_WIDTH, TreeDumper
@@ -23,9 +24,7 @@ _GO_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\
 def validate(directory: str, output: str) -> int:
     """Check the file-based catalog in DIR as opm does."""
     root = Path(directory)
-    if not root.is_dir():
-        missing = f"stat {directory}: no such file or directory"
-        raise CommandError(WRONG_USAGE, f"{quoted(directory)} is not a directory" if root.exists() else missing)
+    check_directory(root, GIVE_CATALOG)
     if output and output not in _FORMATS:
         raise CommandError(WRONG_USAGE, f"invalid --output value {quoted(output)}, expected (json|yaml)")
     failure = validate_directory(root)

@@ -1,4 +1,4 @@
-"""The commands `olm bundle ...`: `render` works without a cluster, the others send bundles to one and read them from it.
+"""The commands `olm bundle ...` that render bundles, send them to a cluster, and read them from it.
 
 Declares their arguments and options. The work of a command is imported when it runs, so that `olm` starts fast.
 """
@@ -153,8 +153,8 @@ _pull_secret_option = click.option(
 @click.option(
     "--force",
     is_flag=True,
-    help="Also if requirements are missing, the image is not found, an OperatorCondition holds the upgrade, or others manage "
-    "the same package or fields.",
+    help="Also if requirements are missing, the image is not found, an OperatorCondition holds the upgrade, another package is "
+    "installed under the name, or others manage the same package or fields.",
 )
 @timeout_option("How long to wait until it is installed, such as 90s or 10m.  [default: 5m]")
 @image_options
@@ -164,8 +164,8 @@ def run(**given: Any) -> int:
     """Install a bundle without a catalog.
 
     A BundleDeployment is applied, and the command waits until it is Ready. A DIRECTORY contains manifests/ and, for a registry+v1
-    bundle, metadata/; it is uploaded to rukpak. An IMAGE is pulled by the cluster, and read here too if that is possible. What
-    an earlier run has installed under the same name is changed to this bundle.
+    bundle, metadata/, or it is a Helm chart; it is uploaded to rukpak. An IMAGE is pulled by the cluster, and read here too if
+    that is possible. What an earlier run has installed under the same name is changed to this bundle.
     """
     from olmctl.bundle.run import run as work
 
@@ -215,8 +215,8 @@ def upgrade(**given: Any) -> int:
 def cleanup(**given: Any) -> int:
     """Delete what `olm bundle run` has installed.
 
-    All objects of the bundle go, its CRDs and their custom resources among them, which are named before. If there are custom
-    resources, the command asks. What the bundle requires and has not brought stays.
+    The objects that were created for the bundle go, its CRDs and their custom resources among them, which are named before. If
+    there are custom resources, the command asks. What was there before stays, and so does what the bundle requires of others.
     """
     from olmctl.bundle.cleanup import cleanup as work
 

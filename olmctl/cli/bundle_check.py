@@ -74,7 +74,8 @@ def validate(**given: Any) -> int:
 
     Each DIRECTORY contains manifests/ and metadata/; an IMAGE is pulled with the logins of docker, podman or buildah. The rules
     are those of `operator-sdk bundle validate`, with its messages, and those of the suite beyond them. With -o json, each bundle
-    is one line. The exit status is 0 if no bundle has an error, else 1; warnings do not count.
+    is one line. The exit status is 0 if no bundle has an error, else 1; warnings do not count. A DIRECTORY that does not exist
+    is wrong usage.
     """
     from olmctl.bundle.validate import validate as work
 
@@ -126,7 +127,8 @@ def validate(**given: Any) -> int:
     "--test-output",
     type=file_path(),
     metavar="DIR",
-    help="Write the results, the log and the stored files of each test to DIR/SUITE/TEST.",
+    help="Write the results, the log and the stored files of each test to DIR/SUITE/TEST.  [default: only stored files, to "
+    "test-output]",
 )
 @click.option(
     "--storage-image",
@@ -147,7 +149,8 @@ def scorecard(**given: Any) -> int:
     """Run the tests of a bundle.
 
     The built-in tests of operator-sdk's scorecard run in this process and need no cluster. Tests of other images run as pods, in
-    the stages of the configuration, with the bundle in /bundle. The exit status is 0 if all tests pass, else 1.
+    the stages of the configuration, with the bundle in /bundle. The exit status is 0 if all tests pass, also if the selector
+    selects none, else 1.
     """
     from olmctl.bundle.scorecard import scorecard as work
 

@@ -36,8 +36,9 @@ def build(**given: Any) -> int:
 def push(**given: Any) -> int:
     """Push the bundle in PATH to registries.
 
-    PATH is the directory of a bundle, or what `olm bundle build` wrote. Each IMAGE is a reference with a tag. The logins of
-    docker, podman and buildah are used, also those of credential helpers. The references by digest are printed.
+    PATH is the directory of a bundle, or what `olm bundle build` wrote. Each IMAGE is a reference with a tag; one without
+    a registry is pushed to docker.io. The logins of docker, podman and buildah are used, also those of credential helpers. The
+    references by digest are printed.
     """
     from olmctl.bundle.push import push as work
 

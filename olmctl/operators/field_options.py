@@ -12,13 +12,13 @@ from olmctl.questions.requested_fields import field_problems
 from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.crd_upgrade_rules import CrdUpgradeRule
+from olmkit.gocompat.versions import version_hint
 
 
 def check_exact_version(text: str) -> None:
     """Raises UsageError for a text that is not one exact version."""
     if not _is_exact(text):
-        meant = text.removeprefix("v")  # the tag of an image has it
-        hint = f": write {meant}" if meant != text and _is_exact(meant) else ", such as 1.2.3"
+        hint = version_hint(text) or ", such as 1.2.3"
         raise click.UsageError(f"{clean(text)!r} is not one exact version{hint}")
 
 

@@ -21,7 +21,7 @@ _NEEDED: Final = {"type": str, "displayName": str, "order": int, "xDescriptors":
 
 
 class BadMarker(ValueError):
-    """The marker cannot be read; the message says why."""
+    """The marker cannot be read; the message is a predicate, such as "has order twice"."""
 
 
 @dataclass(frozen=True)
@@ -49,30 +49,30 @@ def read_marker(marker: Marker) -> CsvMarker:
         if key not in _NEEDED:
             raise BadMarker(f"has the argument {key}, which is none of {', '.join(_NEEDED)}")
         if isinstance(value, list) and _NEEDED[key] is not list:
-            raise BadMarker(f"{key} is a list")
+            raise BadMarker(f"has a list as {key}, which takes one text")
     part = found.get("type", "")
     if part not in ("", *PARTS):
-        raise BadMarker(f"type is {part!r}, and not spec or status")
+        raise BadMarker(f"has the type {part!r}, which is neither spec nor status")
     given = found.get("xDescriptors", [])
     descriptors = given if isinstance(given, list) else [given]
     if not all(isinstance(each, str) for each in descriptors):
-        raise BadMarker("xDescriptors is a list of lists")
+        raise BadMarker("has lists in xDescriptors, which takes texts")
     resources = found.get("resources", [])
     if not isinstance(resources, list):
-        raise BadMarker("resources is no list such as {{Deployment,v1,name},{Service,v1}}")
+        raise BadMarker("has resources without braces, which are a list such as {{Deployment,v1,name},{Service,v1}}")
     order = _order(found["order"]) if "order" in found else None
     return CsvMarker(part, found.get("displayName", ""), order, tuple(descriptors), tuple(map(_resource, resources)))
 
 
 def _order(text: str) -> int:
     if not re.fullmatch(r"-?[0-9]{1,9}", text):
-        raise BadMarker(f"order is {text!r}, and no number")
+        raise BadMarker(f"has the order {text!r}, which is no number")
     return int(text)
 
 
 def _resource(value: Any) -> Mapping[str, str]:
     if not isinstance(value, list) or len(value) not in (2, 3) or not all(isinstance(each, str) for each in value):
-        raise BadMarker("a resource has to have a kind, a version and perhaps a name, as {Deployment,v1,name} has")
+        raise BadMarker("has a resource that is no kind, version and perhaps name, as {Deployment,v1,name} is")
     kind, version, *name = (each.strip() for each in value)
     return {"kind": kind, "version": version, "name": name[0] if name else ""}
 

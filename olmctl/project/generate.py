@@ -33,7 +33,7 @@ from olmctl.validation.loaded_bundle import Document
 from olmctl.work_limits import LimitReached, limited
 from olmkit.gocompat import documents
 from olmkit.gocompat.parse_errors import ParseError
-from olmkit.gocompat.versions import BadVersion, parse_version
+from olmkit.gocompat.versions import BadVersion, parse_version, version_hint
 from olmkit.sources.access import Access
 
 DEFAULT_OUTPUT: Final = "bundle"
@@ -150,7 +150,8 @@ def _check_values(flags: Flags) -> None:
         try:
             parse_version(flags.version)
         except BadVersion as error:
-            raise _wrong(f"{flags.version} is not a valid semantic version: {error}") from None
+            text = f"{flags.version} is not a valid semantic version: {error}{version_hint(flags.version)}"
+            raise _wrong(text) from None
     if wrong := [each for each in flags.channel_names if each != "".join(each.split())]:
         raise WrongUsage(
             f"--channels: {wrong[0]!r} is no name of a channel: write channels with commas, such as stable,fast"
@@ -162,7 +163,7 @@ def _check_values(flags: Flags) -> None:
             parse_version(flags.min_kube_version)
         except BadVersion:
             text = f"{flags.min_kube_version!r} is neither auto nor a version such as 1.25.0"
-            raise WrongUsage(f"--min-kube-version: {text}") from None
+            raise WrongUsage(f"--min-kube-version: {text}{version_hint(flags.min_kube_version)}") from None
 
 
 def _wrong(problem: str) -> WrongUsage:

@@ -81,7 +81,7 @@ def package_graph(source: str, package: str, access: Access) -> PackageGraph:
             return read_graph(read_directory(Path(source)), package)
         with unpacked(source, access.registries_conf, access.ca_directory, access.allowed_cidrs) as found:
             if not found.is_catalog:
-                raise BadInput(f"--catalog {source}: is the image of a bundle, not of a catalog")
+                raise BadInput(f"--catalog {source}: is the image of a bundle: give that of a catalog")
             return read_graph(read_directory(found.root), package)
     except NoDirectory as error:
         raise WrongUsage(f"--catalog {source}: {error}") from None

@@ -22,6 +22,7 @@ DIRECTORY_LABEL = "operators.operatorframework.io.test.config.v1"
 DEFAULT_DIRECTORY = "tests/scorecard"
 FILE = "config.yaml"
 MAX_TESTS = 1000
+MAX_LISTED_LABELS = 10
 _OPTIONS: Final = ReadOptions(max_bytes=4 * 1024**2, max_depth=50, exact_numbers=False)
 _ENTRYPOINT = "scorecard-test"
 
@@ -77,6 +78,15 @@ class Configuration:
             for stage in self.stages
         )
         return Configuration(tuple(each for each in stages if each.tests), self.service_account, self.mount_path)
+
+    def unmatched(self, selector: str) -> str:
+        """The sentence about a selector that selects no test: it names the labels that the tests have."""
+        labels = sorted({f"{key}={value}" for test in self.tests for key, value in test.labels.items()})
+        if not self.tests:
+            return "the configuration has no tests"
+        more = f" and {len(labels) - MAX_LISTED_LABELS} more" if len(labels) > MAX_LISTED_LABELS else ""
+        listed = ", ".join(labels[:MAX_LISTED_LABELS])
+        return f"no test matches --selector {selector}: {f'there are {listed}{more}' if labels else 'none has labels'}"
 
     @property
     def tests(self) -> tuple[TestSpec, ...]:

@@ -68,6 +68,7 @@ replaces-newer: The bundle replaces a newer one.
 required-owned: A required definition is an owned one.
 resource-requests-partial: A container requests only CPU, or only memory.
 role-missing: A binding refers to a role that is not in the bundle.
+rounded-number: An integer does not fit into 64 bits, and Kubernetes reads another number.
 rule-names-nothing: A rule of permissions has no verbs, groups or resources, and the API server refuses it.
 rule-urls: A rule of permissions has URLs where the API server refuses them.
 scorecard-config: The configuration of the scorecard cannot be read.

@@ -120,6 +120,15 @@ def parse_tolerant_version(text: str) -> Version:
     return parse_version(".".join([*parts, "0", "0"][: max(3, len(parts))]))
 
 
+def version_hint(text: str) -> str:
+    """The advice that ends an error about a text that is a version but for its v, as the tag of an image has it; else ""."""
+    meant = text.removeprefix("v")
+    try:
+        return f": write {parse_version(meant)}" if meant != text else ""
+    except BadVersion:
+        return ""
+
+
 def _without_leading_zeros(part: str) -> str:
     """The part as blang/semver passes it on: one zero stands before a part that begins with no digit, also in its errors."""
     if len(part) < 2:

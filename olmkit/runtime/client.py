@@ -197,13 +197,15 @@ class Client:
         namespace: str | None = None,
         label_selector: str | None = None,
         *,
+        field_selector: str | None = None,
         metadata_only: bool = False,
         limit: int = PAGE_SIZE,
     ) -> tuple[builtins.list[Object], str]:
         """All objects, read in pages of `limit`, and the resourceVersion of the list. Raises Gone (see pages)."""
         items: builtins.list[Object] = []
         version = ""
-        pages = self.pages(kind, namespace, label_selector, metadata_only=metadata_only, limit=limit)
+        selectors = {"label_selector": label_selector, "field_selector": field_selector}
+        pages = self.pages(kind, namespace, metadata_only=metadata_only, limit=limit, **selectors)
         async for page, version in pages:  # noqa: B007 the last page's version counts
             items += page
         return items, version

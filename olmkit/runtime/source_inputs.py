@@ -28,7 +28,7 @@ from olmkit.sources.spec_source import (
     InputReference,
     SourceSpec,
     input_references,
-    missing_input,
+    missing_inputs,
     references_of,
     secret_name,
     source_of,
@@ -108,4 +108,4 @@ class SourceInputs:
         try:
             return await self._client.get(CONFIG_MAPS, name, self.namespace)
         except NotFound:
-            raise missing_input(InputReference(CONFIG_MAP, name), self.namespace) from None
+            raise missing_inputs([InputReference(CONFIG_MAP, name)], self.namespace) from None

@@ -15,6 +15,7 @@ from olmkit.api.content import SourceType
 from olmkit.api.signatures import Verification
 from olmkit.errors import Blocked
 from olmkit.sources.credentials import missing_secret
+from olmkit.sources.errors import quoted
 from olmkit.sources.source import (
     GitReference,
     GitSource,
@@ -86,12 +87,16 @@ class InputReference:
         return f"{self.kind} {self.name}"
 
 
-def missing_input(missing: InputReference, namespace: str) -> Blocked:
-    """The error for a Secret or ConfigMap that does not exist."""
-    if missing.kind == SECRET:
-        return missing_secret(missing.name, namespace)
-    text = f'{missing.kind} "{missing.name}" not found in namespace "{namespace}": create it there'
-    return Blocked(BLOCKED, text, [f"{missing.kind} {missing.name}"])
+def missing_inputs(missing: Sequence[InputReference], namespace: str) -> Blocked:
+    """The error for Secrets and ConfigMaps that do not exist, which are one at least."""
+    errors = [missing_secret(each.name, namespace) for each in missing if each.kind == SECRET]
+    if names := list(dict.fromkeys(each.name for each in missing if each.kind != SECRET)):
+        kinds, them = (CONFIG_MAP, "it") if len(names) == 1 else (f"{CONFIG_MAP}s", "them")
+        what = f"{kinds} {', '.join(map(quoted, names))}"
+        text = f'{what} not found in namespace "{namespace}": create {them} there'
+        errors.append(Blocked(BLOCKED, text, [f"{CONFIG_MAP} {name}" for name in names]))
+    subject = [name for error in errors for name in error.subject]
+    return Blocked(errors[0].reason, "; ".join(error.message for error in errors), subject)
 
 
 def input_references(source: SourceSpec) -> Sequence[InputReference]:

@@ -218,11 +218,8 @@ class CrdChecker:
 
     async def _live(self, name: str) -> Object | None:
         """The definition on the cluster; None if it is gone. Listed by its name, which the right to list them permits."""
-        pages = self._client.pages(customresourcedefinitions.KIND, field_selector=f"metadata.name={name}")
-        async for items, _ in pages:
-            for item in items:
-                return item
-        return None
+        found, _ = await self._client.list(customresourcedefinitions.KIND, field_selector=f"metadata.name={name}")
+        return found[0] if found else None
 
     async def _summary(self, bundle: WaitingBundle) -> BundleSummary:
         """The summary of its image. Raises _NotRead, BadSummary."""

@@ -15,7 +15,7 @@ from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.jobs.state import Failed, Finished
 from olmkit.runtime.reconciler import Decision
 from olmkit.sources.source import CONTENT_NOUNS
-from olmkit.sources.spec_source import missing_input
+from olmkit.sources.spec_source import missing_inputs
 from rukpak.bundle.source_problem import source_problem
 from rukpak.bundle.world import (
     CONTENT_TYPES,
@@ -116,10 +116,10 @@ def _awaited_upload(world: World, bundle: Bundle) -> Step | None:
     return AwaitUpload() if world.awaits_upload else None
 
 
-def _missing_input(world: World, bundle: Bundle) -> Step | None:
-    if world.missing_input is None:
+def _missing_inputs(world: World, bundle: Bundle) -> Step | None:
+    if not world.missing_inputs:
         return None
-    error = missing_input(world.missing_input, world.namespace)
+    error = missing_inputs(world.missing_inputs, world.namespace)
     return Blocked(Reason.UNPACK_FAILED, error.message, unpack_subject(error))
 
 
@@ -157,7 +157,7 @@ RULES: tuple[Rule, ...] = (
     _stored,
     _conflict,
     _awaited_upload,
-    _missing_input,
+    _missing_inputs,
     _failed_job,
     _unpack,
 )

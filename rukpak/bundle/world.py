@@ -71,9 +71,9 @@ class World:
     """The facts about the stored content, if it is a chart."""
 
     @property
-    def missing_input(self) -> InputReference | None:
-        """The first Secret or ConfigMap that the spec names and that does not exist."""
-        return next((each for each, version in self.inputs.items() if version is None), None)
+    def missing_inputs(self) -> tuple[InputReference, ...]:
+        """The Secrets and ConfigMaps that the spec names and that do not exist."""
+        return tuple(each for each, version in self.inputs.items() if version is None)
 
     @property
     def source(self) -> Source | None:

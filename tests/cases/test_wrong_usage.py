@@ -16,27 +16,52 @@ COMMANDS = """
 bundle build
 bundle build none
 bundle build empty
+bundle build file.txt
+bundle build project
 bundle build bundle -o none/x.tar
 bundle build bundle -t 'A B'
 bundle push none r.example.com/x:v1
 bundle push empty r.example.com/x:v1
+bundle push file.txt r.example.com/x:v1
+bundle push project r.example.com/x:v1
 bundle push bundle 'A B'
 bundle push bundle IMAGE
 bundle push bundle
 bundle render
 bundle render none
+bundle render file.txt
+bundle render bundle none
 bundle render bundle -o xml
 bundle render bundle --config none
 bundle validate
+bundle validate none
+bundle validate ./none
+bundle validate file.txt
+bundle validate ./file.txt
+bundle validate 'A B'
+bundle validate bundle none
 bundle validate bundle --select-optional 'x in ('
 bundle validate bundle --select-optional name=none
 bundle validate bundle -o xml
 bundle scorecard
 bundle scorecard none
+bundle scorecard file.txt
+bundle scorecard bundle -t file.txt
+bundle scorecard bundle -t file.txt/x
 bundle scorecard 'A B'
 bundle scorecard bundle -c none.yaml
 bundle scorecard bundle -l 'test in (mine'
 bundle scorecard bundle -w soon
+bundle run none
+bundle run file.txt
+bundle run empty
+bundle run project
+bundle upgrade none
+bundle upgrade ./file.txt
+bundle upgrade project
+bundle permissions ./none
+bundle permissions ./file.txt
+bundle upload x none
 bundle init
 bundle init --package No_Label
 bundle init --package p
@@ -57,6 +82,7 @@ bundle generate --package p --input-dir bundle --stdout --output-dir x
 catalog add
 catalog add bundle
 catalog add none
+catalog add project --image IMAGE
 catalog add none --image IMAGE
 catalog add 'A B'
 catalog add bundle --image 'A B'
@@ -68,8 +94,10 @@ catalog add bundle --image IMAGE --template template.yaml --push r.example.com/x
 catalog add bundle --image IMAGE --template template.yaml --catalog catalog
 catalog add bundle --image IMAGE --push 'A B'
 catalog build none
+catalog build file.txt
 catalog build catalog -o none/x.tar
 catalog push none r.example.com/x:v1
+catalog push file.txt r.example.com/x:v1
 catalog push catalog 'A B'
 catalog validate
 catalog validate none
@@ -95,7 +123,8 @@ IMAGE = f"registry.example.com/a@sha256:{'0' * 64}"
 
 @pytest.fixture(autouse=True)
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A directory with a bundle, a catalog, a template and an empty directory, without a registry and a cluster."""
+    """A directory with a bundle, a project with one, a catalog, a template, an empty directory and a file, without a registry and
+    a cluster."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     Path("registries.conf").write_text('[[registry]]\nprefix = "docker.io"\nblocked = true\n')
@@ -104,6 +133,8 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(SAMPLES / "catalog", "catalog")
     Path("template.yaml").write_text("schema: olm.template.basic\nentries: []\n")
     Path("empty").mkdir()
+    Path("file.txt").write_text("no bundle, no catalog and no archive\n")
+    shutil.copytree("bundle", "project/bundle")
 
 
 @pytest.mark.parametrize("command", COMMANDS.strip().splitlines())

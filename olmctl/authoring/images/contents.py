@@ -29,7 +29,7 @@ from olmctl.authoring.images.labels import (
 )
 from olmctl.authoring.images.layers import Files, compressed
 from olmctl.commands import FAILED, WRONG_USAGE, CommandError, warn
-from olmctl.directory_files import LinkOutside, check_directory, files_below
+from olmctl.directory_files import LinkOutside, check_directory, files_below, no_manifests
 from olmkit.api.provisioner_classes import HELM
 from olmkit.fbc.bundle_files import MANIFESTS, METADATA, PACKAGE_KEY, BadBundleFiles, read_objects, read_registry
 from olmkit.fbc.documents import read_documents
@@ -107,8 +107,7 @@ def _bundle_content(directory: Path) -> Content:
         raise BadBundleFiles("it is a Helm chart, which `helm push` pushes: bundles of the class " + HELM + " take it")
     files = bundle_files(directory)
     if not any(path.startswith(f"{MANIFESTS}/") for path in files):
-        text = f'{directory}: it has no "{MANIFESTS}" directory with files in it: give the directory of one bundle'
-        raise CommandError(WRONG_USAGE, text)
+        raise CommandError(WRONG_USAGE, no_manifests(directory))
     if not (directory / METADATA).is_dir():
         return _plain_content(directory, files)
     if ANNOTATIONS_FILE not in files:

@@ -13,13 +13,15 @@ from olmctl.authoring.images.contents import Content
 from olmctl.authoring.images.image import Image
 from olmctl.authoring.images.layout import BadLayout
 from olmctl.authoring.images.push import push
-from olmctl.commands import FAILED, WRONG_USAGE, CommandError
+from olmctl.commands import FAILED, WRONG_USAGE, CommandError, warn
 from olmctl.registry_logins import login_hint, reached_registries
 from olmctl.terminal import clean
 from olmctl.terminal_output import ProgressLine, say
 from olmkit.errors import Blocked, OlmError
+from olmkit.gocompat.text import quoted
 from olmkit.sources.access import Access
 from olmkit.sources.errors import SourceReason
+from olmkit.sources.oci.reference import parse
 
 _ARCHIVE_SUFFIX = ".tar"
 
@@ -52,6 +54,8 @@ def push_image(path: Path, read: Callable[[Path], Content], references: Sequence
     Raises CommandError, OlmError, OSError.
     """
     check_names(references)
+    for text in unwritten_registries(references):
+        warn(text)
     with _scratch() as scratch:
         for reference in send(_image(path, read, scratch), references, access):
             say(reference)
@@ -70,6 +74,13 @@ def send(image: Image, references: Sequence[str], access: Access) -> list[str]:
         raise Blocked(error.reason, f"{_without_secrets_hint(error.message)}: {hint}") from error
     finally:
         line.end()
+
+
+def unwritten_registries(references: Sequence[str]) -> Iterator[str]:
+    """Say for each reference without a registry to which public one it is pushed."""
+    for each in map(parse, references):
+        if not each.names_registry:
+            yield f"{quoted(str(each))} names no registry: it is pushed to {each.registry}, as {each.full_name}"
 
 
 @contextmanager

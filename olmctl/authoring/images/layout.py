@@ -14,7 +14,6 @@ import re
 import shutil
 import tarfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -25,7 +24,7 @@ from olmctl.file_replacement import locked, partial_file, replaced_file
 from olmkit.gocompat.text import quoted
 from olmkit.sources.errors import BadReference
 from olmkit.sources.oci import manifests
-from olmkit.sources.oci.manifests import Descriptor, Manifest
+from olmkit.sources.oci.manifests import Descriptor, InvalidManifest, Manifest
 from olmkit.sources.oci.reference import parse
 
 if TYPE_CHECKING:
@@ -95,19 +94,17 @@ def _order(name: str) -> tuple[bool, bool, str]:
 
 def is_layout(path: Path) -> bool:
     """Report whether the path is a tar archive, or a directory with an OCI layout."""
-    return (path / MARKER).is_file() if path.is_dir() else path.is_file()
+    return (path / MARKER).is_file() if path.is_dir() else path.is_file() and tarfile.is_tarfile(path)
 
 
 def read(path: Path) -> Image:
     """The image in an archive or a directory, all of it verified. Raises BadLayout, OSError."""
     open_file = _of_directory(path) if path.is_dir() else _of_archive(path)
     try:
-        found = manifests.descriptor(_one(json.loads(_small(open_file, INDEX))))
+        found = manifests.descriptor(_one(_index(open_file)))
         data = _small(open_file, _blob_name(found))
         document = manifests.parse(data, found.media_type)
-    except BadLayout:
-        raise
-    except ValueError as error:  # InvalidManifest, and what is no JSON
+    except InvalidManifest as error:
         raise BadLayout(f"has no image that can be read: it {error}") from error
     if not isinstance(document, Manifest):
         raise BadLayout("has an image for several platforms, which is not supported")
@@ -124,16 +121,18 @@ def _files(image: Image, names: Sequence[str]) -> dict[str, StoredBlob]:
     """The files of a layout by their paths."""
     manifest = StoredBlob.of(image.manifest_bytes)
     described = descriptor(image.media_type, manifest)
-    named = [{**described, "annotations": {REFERENCE_NAME: name, NODE_NAME: full_name(name)}} for name in names]
+    named = [{**described, "annotations": {REFERENCE_NAME: name, NODE_NAME: parse(name).full_name}} for name in names]
     index = {"schemaVersion": 2, "manifests": named or [described]}
     blobs = {f"blobs/{blob.digest.replace(':', '/')}": blob for blob in (manifest, *image.blobs)}
     return {INDEX: StoredBlob.of(json.dumps(index).encode()), MARKER: StoredBlob.of(_MARKER_TEXT), **blobs}
 
 
-def full_name(reference: str) -> str:
-    """The reference with its registry: docker.io/library/a:v1 for a:v1. Raises BadReference."""
-    found = parse(reference)
-    return str(replace(found, written=f"{found.registry}/{found.repository}"))
+def _index(open_file: _Open) -> Any:
+    data = _small(open_file, INDEX)
+    try:
+        return json.loads(data)
+    except ValueError as error:
+        raise BadLayout(f"has an {INDEX} that is not JSON") from error
 
 
 def _one(index: Any) -> Any:

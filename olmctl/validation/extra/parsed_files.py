@@ -1,7 +1,9 @@
-"""The documents of one file, the keys that it has twice, and the fault that keeps it from being read. Pure."""
+"""The documents of one file, the keys that it has twice, the numbers that lose digits, and the fault that keeps it from being
+read. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +16,12 @@ from olmkit.gocompat.parse_errors import ParseError
 
 MAX_DUPLICATES = 20
 """Keys of one file that are reported."""
+MAX_ROUNDED = 20
+"""Numbers of one file that are reported."""
+_LONG_NUMBER = re.compile(rb"(?<![\w.])[0-9]{19}")
+_INTEGER = re.compile(r"[-+]?[0-9]{19,400}")
+_FLOATS = ("maximum", "minimum", "multipleOf")
+"""Fields of schemas that are floating-point numbers in any case."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +31,15 @@ class Duplicate:
     key: str
     line: int
     first_line: int
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """An integer of more than 64 bits, and the number that Kubernetes reads instead."""
+
+    text: str
+    value: float
+    line: int
 
 
 @dataclass(frozen=True)
@@ -54,6 +71,35 @@ def parse_file(data: bytes) -> ParsedFile:
     except ParseError as error:
         return ParsedFile(error=error)
     return ParsedFile(read, tuple(_duplicates(data)))
+
+
+def rounded_numbers(data: bytes) -> Iterator[Rounded]:
+    """The first integers that Kubernetes reads as floating-point numbers of other digits."""
+    if not _LONG_NUMBER.search(data):
+        return
+    found, before = 0, ""
+    for event in _node_events(data):
+        is_scalar = isinstance(event, yaml.ScalarEvent)
+        text = event.value if is_scalar and not event.style and _INTEGER.fullmatch(event.value) else ""
+        if text and before not in _FLOATS and not -(2**63) <= int(text) < 2**63 and float(text) != int(text):
+            yield Rounded(text, float(text), event.start_mark.line + 1)
+            found += 1
+        if found == MAX_ROUNDED:
+            return
+        before = event.value if is_scalar else ""
+
+
+def _node_events(data: bytes) -> Iterator[Any]:
+    """The events of nodes, as far as the file can be read."""
+    parser = CParser(data if data.endswith(b"\n") else data + b"\n")
+    try:
+        while (event := parser.get_event()) is not None:
+            if isinstance(event, yaml.NodeEvent):
+                yield event
+    except yaml.YAMLError:
+        return
+    finally:
+        parser.dispose()
 
 
 def _duplicates(data: bytes) -> Iterator[Duplicate]:

@@ -1,5 +1,5 @@
-"""The faults that upstream's loader passes over: further documents, keys that stand twice, objects without apiVersion or in two
-files, and fields that nobody reads. Pure."""
+"""The faults that upstream's loader passes over: further documents, keys that stand twice, integers that lose digits, objects
+without apiVersion or in two files, and fields that nobody reads. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Final
 
+from olmctl.validation.extra.parsed_files import rounded_numbers
 from olmctl.validation.extra.report import Checked, Place, found_at, found_in, shown
 from olmctl.validation.extra.unknown_fields import unknown_fields
 from olmctl.validation.finding import ERROR, WARNING, Finding
@@ -27,6 +28,12 @@ def file_findings(checked: Checked) -> Iterator[Finding]:
         for each in parsed.duplicates:
             text = f"the key {shown(each.key)} stands twice in one mapping, first in line {each.first_line}: the last one counts"
             yield found_in(ERROR, "duplicate-key", text, Place(name, line=each.line), "Keep one of them.")
+        for number in rounded_numbers(checked.bundle.files[name]):
+            text = (
+                f"{shown(number.text)} does not fit into 64 bits: Kubernetes reads the number {number.value!r} instead"
+            )
+            place, hint = Place(name, line=number.line), "Write it in quotes, as text."
+            yield found_in(WARNING, "rounded-number", text, place, hint)
         in_manifests = name.startswith(f"{checked.bundle.manifests}/")
         if in_manifests and parsed.error is not None:
             yield _unreadable(name, parsed.error)

@@ -13,7 +13,7 @@ import os
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -65,6 +65,7 @@ MAX_MANIFEST_BYTES = 4 * 1024**2
 MAX_TAG_PAGES, TAGS_PER_PAGE = 50, 1000
 
 
+_NOT_FOUND_ADVICE = ": correct the reference, or push the image"
 WITHOUT_REFERRERS = frozenset(
     {HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_ACCEPTABLE}
 )
@@ -136,6 +137,13 @@ class FromLabel:
     """Selects the path that a label of the image names, as catalog images have one."""
 
     name: str
+    advice: Mapping[str, str] = field(default_factory=dict)
+    """The end of the error about an image without the label, by another label that it has; "" for every other image."""
+
+    def missing(self, ref: str, labels: Mapping[str, str]) -> str:
+        """The error about an image without the label."""
+        advice = next((text for label, text in self.advice.items() if not label or label in labels), "")
+        return f'catalog image "{ref}" is missing the required label "{self.name}"{advice and f": {advice}"}'
 
 
 @dataclass(frozen=True)
@@ -289,7 +297,8 @@ class Endpoints:
             self._registries.insert(0, registry)
             return answer
         last = failures[-1]
-        last.message = "; ".join(dict.fromkeys(error.message for error in failures))
+        advice = _NOT_FOUND_ADVICE if isinstance(last, ImageNotFound) else ""
+        last.message = "; ".join(dict.fromkeys(error.message for error in failures)) + advice
         raise last
 
     async def _if_found(self, request: Callable[[RegistryClient], Awaitable[Value]]) -> Value | None:
@@ -526,8 +535,7 @@ def _selected_paths(found: _FoundImage, only: str | Sequence[str] | FromLabel | 
         return ("",)
     if isinstance(only, FromLabel):
         if not found.labels.get(only.name):
-            text = f'catalog image "{found.ref}" is missing the required label "{only.name}"'
-            raise BadContent(SourceReason.MISSING_LABEL, text, found.ref)
+            raise BadContent(SourceReason.MISSING_LABEL, only.missing(found.ref, found.labels), found.ref)
         only = found.labels[only.name]
     paths = (only,) if isinstance(only, str) else tuple(only or ("",))
     for path in paths:

@@ -7,13 +7,14 @@ localhost is a registry. Other names are those of Docker Hub: `nginx` is docker.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from olmkit.api.names import is_digest
 from olmkit.api.patterns import IMAGE_HOST, IMAGE_REPOSITORY, IMAGE_TAG
 from olmkit.sources.errors import BadReference, SourceReason, quoted
 
 DOCKER_HUB = "docker.io"
+_OLD_DOCKER_HUB = "index.docker.io"
 MAX_NAME_LENGTH = 255
 
 _HOST = re.compile(IMAGE_HOST)
@@ -39,6 +40,16 @@ class Reference:
     def version(self) -> str:
         """The digest, else the tag: the reference of a manifest in the distribution API."""
         return self.digest or self.tag or "latest"
+
+    @property
+    def names_registry(self) -> bool:
+        """True unless the registry is the default one, which is not written."""
+        return self.written.startswith((f"{self.registry}/", f"{_OLD_DOCKER_HUB}/"))
+
+    @property
+    def full_name(self) -> str:
+        """The reference with its registry: docker.io/library/a:v1 for a:v1."""
+        return str(replace(self, written=f"{self.registry}/{self.repository}"))
 
     def by_digest(self, digest: str) -> str:
         """`name@digest`, as status shows it."""
@@ -88,7 +99,7 @@ def _split_registry(name: str) -> tuple[str, str]:
         registry, repository = first, rest
     else:
         registry, repository = DOCKER_HUB, name
-    if registry == "index.docker.io":
+    if registry == _OLD_DOCKER_HUB:
         registry = DOCKER_HUB
     if registry == DOCKER_HUB and "/" not in repository:
         repository = f"library/{repository}"

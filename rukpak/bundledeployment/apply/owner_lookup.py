@@ -130,10 +130,8 @@ async def _holder(
 async def _uid_of(client: Client, name: str) -> str:
     """The uid of the BundleDeployment of this name; empty: there is none. A list tells that from a kind that is not served."""
     selector = f"metadata.name={name}"
-    async for objects, _ in client.pages(bundledeployments.KIND, field_selector=selector, metadata_only=True):
-        for obj in objects:
-            return str(obj["metadata"]["uid"])
-    return ""
+    found, _ = await client.list(bundledeployments.KIND, field_selector=selector, metadata_only=True)
+    return str(found[0]["metadata"]["uid"]) if found else ""
 
 
 async def _owner(client: Client, claim: Claim) -> tuple[bool, ConflictingObject | None]:

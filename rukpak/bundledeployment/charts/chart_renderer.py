@@ -12,7 +12,7 @@ import base64
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -178,9 +178,9 @@ class ChartRenderer:
         if problem := chart_options_problem(inputs.options):
             return BadBundle(INVALID_CONFIGURATION, problem)
         versions = dict(inputs.versions)
-        for each in inputs.options.values_from:
-            if versions[InputReference(each.kind, each.name)] is None and not each.optional:
-                return _missing(each, self.sources.namespace)
+        required = (each for each in inputs.options.values_from if not each.optional)
+        if missing := [each for each in required if versions[InputReference(each.kind, each.name)] is None]:
+            return missing_values(missing, self.sources.namespace)
         refused = self._refused.get(inputs.place)
         return refused[1] if refused is not None and refused[0] == inputs else None
 
@@ -204,7 +204,7 @@ class ChartRenderer:
         except NotFound:
             if each.optional:
                 return None
-            raise _missing(each, self.sources.namespace) from None
+            raise missing_values([each], self.sources.namespace) from None
         data: Mapping[str, Any] = raw.get("data") or {}
         if key not in data:
             if each.optional:
@@ -220,10 +220,12 @@ class ChartRenderer:
         return ValuesLayer(f"{each.kind} {each.name}, key {key}", text, is_secret)
 
 
-def _missing(each: ValuesFrom, namespace: str) -> BadBundle:
-    key, what = each.key or DEFAULT_KEY, f'{each.kind} "{each.name}"'
-    text = f'config.valuesFrom: {what} with the key {key} not found in namespace "{namespace}": create it there'
-    return BadBundle(INVALID_CONFIGURATION, text, subject=[f"{each.kind} {each.name}"])
+def missing_values(missing: Sequence[ValuesFrom], namespace: str) -> BadBundle:
+    """The error about Secrets and ConfigMaps of values that do not exist, which are one at least."""
+    what = ", ".join(f'{each.kind} "{each.name}" with the key {each.key or DEFAULT_KEY}' for each in missing)
+    them = "it" if len(missing) == 1 else "them"
+    text = f'config.valuesFrom: {what} not found in namespace "{namespace}": create {them} there'
+    return BadBundle(INVALID_CONFIGURATION, text, subject=[f"{each.kind} {each.name}" for each in missing])
 
 
 def _digest(versions: Collection[str]) -> str:

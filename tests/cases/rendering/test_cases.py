@@ -108,7 +108,8 @@ def test_a_config_that_cannot_be_used(
 
 def test_a_directory_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bundle", "render", str(tmp_path / "none")]) == 2
-    assert error_of(capsys.readouterr().err) == f"{tmp_path / 'none'}: no such directory\n"
+    text = "there is no such directory: give the directory of a bundle"
+    assert error_of(capsys.readouterr().err) == f"{tmp_path / 'none'}: {text}\n"
 
 
 @pytest.mark.parametrize("parts", [(), ("metadata",), ("manifests",)], ids=" ".join)

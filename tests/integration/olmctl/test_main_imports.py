@@ -115,7 +115,7 @@ def test_the_validation_of_a_catalog_imports_only_what_reads_one(tmp_path: Path)
     (tmp_path / "catalog.json").write_text('{"schema":"olm.package","name":"p"}\n')
     found = imported("main", "olm", "catalog", "validate", str(tmp_path))
     places = {".".join(each.split(".")[:2]) for each in own(found) - DECLARATIONS}
-    assert places == {"olmctl.authoring", "olmctl.catalog", "olmkit.fbc", "olmkit.gocompat"}
+    assert places == {"olmctl.authoring", "olmctl.catalog", "olmctl.directory_files", "olmkit.fbc", "olmkit.gocompat"}
     assert found & HEAVY <= CATALOG_PACKAGES
 
 

@@ -62,3 +62,9 @@ def test_an_outcome_crosses_a_process_border_as_itself(error: OlmError) -> None:
     assert type(arrived) is type(error)
     assert vars(arrived) == vars(error)
     assert str(arrived) == "message"
+
+
+def test_an_error_whose_message_was_completed_is_printed_with_it() -> None:
+    error = Blocked("Reason", "the registry has no such image")
+    error.message += ": push it"
+    assert str(error) == "the registry has no such image: push it"

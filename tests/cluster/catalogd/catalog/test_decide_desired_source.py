@@ -147,7 +147,7 @@ async def test_config_maps_are_read_again_when_they_change(world: World, catalog
     await world.catalog_of({"source": source})
     found = await world.when("Stalled", "True", "Blocked")
     assert triple(found, "Unpacked")[2] == (
-        f'ConfigMap "{first}" not found in namespace "{NAMESPACE}": create it there'
+        f'ConfigMaps "{first}", "{second}" not found in namespace "{NAMESPACE}": create them there'
     )
     await put(world, CONFIG_MAP, first, data={"p.json": text(package("p", "1.0.0"))})
     await put(world, CONFIG_MAP, second, data={"q.json": text(package("q", "1.0.0"))})

@@ -110,10 +110,10 @@ async def test_a_bundle_waits_for_each_of_its_configmaps_and_until_they_are_immu
     at = shelf.at
     async with rukpak(at.cluster, tmp_path / "cache", **SETTINGS):
         await at.create(bundles.KIND, shelf.bundle("", "-2"))
-        missing = 'ConfigMap "{}" not found in namespace "default": create it there'
-        await shelf.says(missing.format(shelf.name()))
+        both = f'ConfigMaps "{shelf.name()}", "{shelf.name("-2")}"'
+        await shelf.says(f'{both} not found in namespace "default": create them there')
         await shelf.put(shelf.files("1"))
-        await shelf.says(missing.format(shelf.name("-2")))
+        await shelf.says(f'ConfigMap "{shelf.name("-2")}" not found in namespace "default": create it there')
         more = {"more.yaml": plain(config_map("more", at.name))["manifests/all.yaml"]}
         await shelf.put(more, "-2", immutable=False)
         open_ = f'configmap "{shelf.name("-2")}" is not immutable'

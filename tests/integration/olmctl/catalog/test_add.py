@@ -112,7 +112,7 @@ def test_a_bundle_for_each_file(olm: Command) -> None:
             "--template none: there is no such file",
             id="no template",
         ),
-        pytest.param([SAMPLES, "--image", IMAGE], 1, "no bundle objects found", id="no bundle"),
+        pytest.param([SAMPLES, "--image", IMAGE], 2, 'has no "manifests" directory with files in it', id="no bundle"),
         pytest.param([BUNDLES / "0.1.0", "--image", IMAGE, "--push", "a@b"], 2, "image reference", id="no tag"),
     ],
 )
@@ -184,7 +184,7 @@ def test_what_was_built_is_pushed_as_it_is(olm: Command, local_registry: LocalRe
         pytest.param(["build", BUNDLES / "0.1.0", "-o", "."], 1, "is a directory with other files", id="other files"),
         pytest.param(["push", BUNDLES / "0.1.0", "quay.io/a@sha256:" + "0" * 64], 2, "give a tag", id="a digest"),
         pytest.param(["push", "none", "quay.io/a:v1"], 2, "or what `olm bundle build` wrote", id="nothing to push"),
-        pytest.param(["push", "file", "quay.io/a:v1"], 1, "is no tar archive", id="no archive"),
+        pytest.param(["push", "file", "quay.io/a:v1"], 2, "file: is a file: give the directory", id="no archive"),
         pytest.param(["push", BUNDLES / "0.1.0", "127.0.0.1:1/a:v1"], 1, "registry 127.0.0.1:1 ", id="no registry"),
     ],
 )

@@ -153,6 +153,7 @@ async def test_mirrors_are_tried_in_order_before_the_registry(
         assert missing.value.message == (
             f"registry {mirror.address} does not answer: nothing within 1 s; "
             f'image "{ref}" not found: registry {proxied.proxy.address} has no such tag or repository (404)'
+            ": correct the reference, or push the image"
         )
 
 

@@ -76,6 +76,16 @@ def test_a_missing_config_map_is_named() -> None:
     assert desired.message == 'ConfigMap "a" not found in namespace "the-suite": create it there'
 
 
+def test_all_missing_inputs_are_named() -> None:
+    login = {"pullSecret": "login", "verify": {"authorities": [{"name": "a", "key": {"configMap": {"name": "keys"}}}]}}
+    desired = desired_source(world(source={"type": "image", "image": {"ref": "quay.io/a:v1", **login}}))
+    assert isinstance(desired, Blocked)
+    assert desired.message == (
+        'Secret "login" not found in namespace "the-suite": create it there, or name another one; '
+        'ConfigMap "keys" not found in namespace "the-suite": create it there'
+    )
+
+
 def test_the_interval_of_a_source_of_another_type_does_not_count() -> None:
     spec = CatalogSource.load(
         {"type": "http", "http": {"url": "https://x/c.tar"}, "image": {"ref": "r/c:v1", "pollInterval": "1m"}}

@@ -139,7 +139,7 @@ def test_a_released_bundle_changes_only_if_that_is_wanted() -> None:
         pytest.param(
             replace(NEW, replaces="p.v1.0.0"),
             Wanted(),
-            r"channel stable would have two heads: p\.v1\.2\.0 leads not from p\.v1\.1\.0: name it with --replaces or",
+            r"would have two heads, because no edge leads from p\.v1\.1\.0 to p\.v1\.2\.0: name it with --replaces or",
             id="it replaces another bundle than the head",
         ),
         pytest.param(NEW, Wanted(replaces=""), "would have two heads", id="it replaces nothing"),

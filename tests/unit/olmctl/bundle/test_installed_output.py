@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -53,34 +55,55 @@ ACTIVE, BEFORE = bundle("w-2"), bundle("w-1")
 DELETED = bundle("w-1", deletionTimestamp="2026-01-01T00:00:00Z")
 
 
+class Bundles:
+    """A client that lists these Bundles, and reports these changes of w-1."""
+
+    def __init__(self, listed: Sequence[Any] | None, changes: Sequence[Any]) -> None:
+        self.listed = listed
+        self.changes = list(changes)
+
+    async def list(self, *_: object, label_selector: str) -> tuple[Sequence[Any], str]:
+        assert label_selector == "core.rukpak.io/owner-name=w"
+        if self.listed is None:
+            raise Forbidden(403, "Forbidden", "denied")
+        return self.listed, "1"
+
+    async def pages(self, *_: object, field_selector: str) -> AsyncIterator[tuple[Sequence[Any], str]]:
+        assert field_selector == "metadata.name=w-1"
+        yield [BEFORE], "1"
+
+    async def watch(self, *_: object, field_selector: str) -> AsyncGenerator[Any, None]:
+        assert field_selector == "metadata.name=w-1"
+        while self.changes:
+            yield self.changes.pop(0)
+        await asyncio.Event().wait()
+
+
+def changed(found: Any, event: str = "MODIFIED") -> Any:
+    return {"type": event, "object": found}
+
+
 @pytest.mark.parametrize(
-    ("answers", "has_ended"),
+    ("listed", "changes", "has_ended"),
     [
-        pytest.param([[ACTIVE]], True, id="nothing was there before"),
-        pytest.param([[ACTIVE, BEFORE], [ACTIVE, BEFORE], [ACTIVE]], True, id="the earlier bundle goes"),
-        pytest.param([[ACTIVE, BEFORE], [ACTIVE, DELETED]], True, id="a finalizer holds the earlier bundle"),
-        pytest.param([[ACTIVE, bundle("w-1", "2")]], True, id="another one has copied the label"),
-        pytest.param([[ACTIVE, BEFORE]] * 1000, False, id="the earlier bundle stays"),
-        pytest.param([], True, id="it may not be read"),
+        pytest.param([ACTIVE], [], True, id="nothing was there before"),
+        pytest.param(
+            [ACTIVE, BEFORE], [changed(BEFORE), changed(DELETED, "DELETED")], True, id="the earlier bundle goes"
+        ),
+        pytest.param([ACTIVE, BEFORE], [changed(DELETED)], True, id="a finalizer holds the earlier bundle"),
+        pytest.param([ACTIVE, bundle("w-1", "2")], [], True, id="another one has copied the label"),
+        pytest.param([ACTIVE, BEFORE], [changed(BEFORE)], False, id="the earlier bundle stays"),
+        pytest.param(None, [], True, id="it may not be read"),
     ],
 )
 async def test_the_removal_of_what_was_before_is_awaited(
-    answers: list[Any], has_ended: bool, monkeypatch: pytest.MonkeyPatch
+    listed: list[Any] | None, changes: list[Any], has_ended: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is deleted right after is not counted."""
-    monkeypatch.setattr(installed_output, "POLL_SECONDS", 0.001)
     monkeypatch.setattr(installed_output, "REMOVAL_SECONDS", 0.1)
-    left = list(answers)
-
-    async def listed(*_: object, label_selector: str) -> tuple[Any, str]:
-        assert label_selector == "core.rukpak.io/owner-name=w"
-        if not left:
-            raise Forbidden(403, "Forbidden", "denied")
-        return left.pop(0), "1"
-
-    session: Any = SimpleNamespace(client=SimpleNamespace(list=listed))
-    assert await removal_ends(session, DEPLOYMENT) is has_ended
-    assert has_ended is (not left)
+    client = Bundles(listed, changes)
+    assert await removal_ends(cast("Any", SimpleNamespace(client=client)), DEPLOYMENT) is has_ended
+    assert client.changes == []
 
 
 def test_the_command() -> None:

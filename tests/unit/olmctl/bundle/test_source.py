@@ -29,10 +29,10 @@ def unread(reason: str, message: str) -> BundleSource:
 
 
 def test_an_image_that_its_registry_does_not_have_is_refused_but_by_force() -> None:
-    missing = unread("ImageNotFound", "image example.com/a:v9 not found (404)")
+    missing = unread("ImageNotFound", "image example.com/a:v9 not found (404): push the image")
     with pytest.raises(CommandError) as caught:
         missing.check_found(is_forced=False)
-    text = "image example.com/a:v9 not found (404): correct the reference, or push the image first (olm bundle push)"
+    text = "image example.com/a:v9 not found (404): push the image (olm bundle push)"
     assert (caught.value.status, str(caught.value)) == (FAILED, text)
     missing.check_found(is_forced=True)
     replace(missing, pull_secret="login").check_found(is_forced=False)

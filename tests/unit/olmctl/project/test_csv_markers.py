@@ -55,16 +55,16 @@ def test_what_a_marker_says(text: str, expected: CsvMarker) -> None:
     ("text", "words"),
     [
         ("title=a", "the argument title, which is none of"),
-        ("type=metadata", "type is 'metadata', and not spec or status"),
-        ("order=first", "order is 'first', and no number"),
+        ("type=metadata", "the type 'metadata', which is neither spec nor status"),
+        ("order=first", "the order 'first', which is no number"),
         ("order=1,order=2", "has order twice"),
-        ("displayName={a,b}", "displayName is a list"),
+        ("displayName={a,b}", "a list as displayName"),
         ('displayName="a', "a text without an end"),
-        ("resources=Deployment", "is no list such as"),
-        ("resources={{Deployment}}", "a kind, a version and perhaps a name"),
+        ("resources=Deployment", "resources without braces"),
+        ("resources={{Deployment}}", "no kind, version and perhaps name"),
         ("resources={{{{{a}}}}}", "lists in lists"),
         ("xDescriptors={a", "a list without an end"),
-        ("xDescriptors={{a}}", "a list of lists"),
+        ("xDescriptors={{a}}", "lists in xDescriptors"),
         ("=a", "where an argument such as displayName="),
         ('displayName="a" b', "where a comma has to be"),
         ("x" * 20_000, "more than 10,000 characters"),
@@ -74,6 +74,7 @@ def test_what_cannot_be_read_says_why(text: str, words: str) -> None:
     with pytest.raises(BadMarker) as caught:
         read(text)
     assert words in str(caught.value)
+    assert str(caught.value).startswith("has ")
 
 
 @pytest.mark.parametrize(

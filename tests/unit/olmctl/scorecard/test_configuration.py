@@ -81,3 +81,25 @@ def test_the_file_in_a_bundle() -> None:
     assert configuration_file({label: "my/tests/"}) == "my/tests/config.yaml"
     with pytest.raises(BadConfiguration, match="which is outside the bundle"):
         configuration_file({label: "../x"})
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        pytest.param([], "the configuration has no tests", id="no tests"),
+        pytest.param([{}], "no test matches --selector suite=x: none has labels", id="tests without labels"),
+        pytest.param(
+            [{"suite": "b"}, {"suite": "a", "test": "c"}],
+            "no test matches --selector suite=x: there are suite=a, suite=b, test=c",
+            id="tests with labels",
+        ),
+        pytest.param(
+            [{"test": str(number)} for number in range(12)],
+            "test=5, test=6, test=7 and 2 more",
+            id="tests with many labels",
+        ),
+    ],
+)
+def test_a_selector_that_selects_no_test(labels: list[dict[str, str]], words: str) -> None:
+    found = Configuration((Stage(tuple(TestSpec("image", labels=each) for each in labels)),))
+    assert found.unmatched("suite=x").endswith(words)

@@ -19,6 +19,7 @@ from olmkit.gocompat.versions import (
     parse_release,
     parse_tolerant_version,
     parse_version,
+    version_hint,
 )
 
 REFUSED = "refused with a reason"
@@ -367,3 +368,16 @@ def test_the_slices_of_a_range_hold_the_versions_that_match(text: str, some: lis
 @given(ranges)
 def test_blanks_make_no_difference_to_a_range(text: str) -> None:
     assert BlangRange.parse(f" {text.replace(' ', '  ')} ").groups == BlangRange.parse(text).groups
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        pytest.param("v0.1.0", ": write 0.1.0", id="a tag"),
+        pytest.param("v0.1.0-rc.1", ": write 0.1.0-rc.1", id="a tag of a prerelease"),
+        pytest.param("v1", "", id="a tag of another form"),
+        pytest.param("0.1", "", id="no tag"),
+    ],
+)
+def test_a_version_with_a_v_is_advised_without_it(text: str, hint: str) -> None:
+    assert version_hint(text) == hint

@@ -243,6 +243,12 @@ def test_plan(seen: World, plan: Plan) -> None:
             id="a missing ConfigMap",
         ),
         pytest.param(
+            of_maps(versions={"a": None, "b": None}),
+            Blocked,
+            'ConfigMaps "a", "b" not found in namespace "the-suite": create them there',
+            id="two missing ConfigMaps",
+        ),
+        pytest.param(
             with_source(world(), {"type": "configMaps", "configMaps": []}),
             Blocked,
             'bundle.spec.source.configmaps must be set for source type "configmaps"',

@@ -146,7 +146,7 @@ def test_what_is_no_bundle_is_refused(bundle: Path, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"it has a ClusterServiceVersion, but no metadata/annotations\.yaml"):
         bundle_content(bundle)
     shutil.rmtree(bundle / "manifests")
-    with pytest.raises(CommandError, match='it has no "manifests" directory'):
+    with pytest.raises(CommandError, match='has no "manifests" directory with files in it'):
         bundle_content(bundle)
     (bundle / "Chart.yaml").write_text("name: a")
     with pytest.raises(CommandError, match="it is a Helm chart"):

@@ -17,6 +17,7 @@ from olmctl.authoring.images.image import Image, labelled_image, make_image
 from olmctl.authoring.images.layers import compressed
 from olmctl.authoring.images.layout import BadLayout
 from olmkit.errors import OlmError
+from olmkit.sources.oci.reference import parse
 
 
 @pytest.fixture
@@ -110,6 +111,13 @@ def test_a_layout_that_cannot_be_read(index: Any, words: str, image: Image, tmp_
         layout.read(tmp_path / "image")
 
 
+def test_an_index_that_is_not_json_is_refused(image: Image, tmp_path: Path) -> None:
+    layout.write_directory(image, tmp_path / "image", ())
+    (tmp_path / "image" / "index.json").write_text("{")
+    with pytest.raises(BadLayout, match=r"^has an index\.json that is not JSON$"):
+        layout.read(tmp_path / "image")
+
+
 def test_a_changed_blob_is_refused(image: Image, tmp_path: Path) -> None:
     layout.write_directory(image, tmp_path / "image", ())
     blob = tmp_path / "image" / "blobs" / image.blobs[1].digest.replace(":", "/")
@@ -120,6 +128,7 @@ def test_a_changed_blob_is_refused(image: Image, tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_archive_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.tar").write_text("no tar")
+    assert not layout.is_layout(tmp_path / "a.tar")
     with pytest.raises(BadLayout, match="is no tar archive of an OCI layout"):
         layout.read(tmp_path / "a.tar")
 
@@ -130,7 +139,7 @@ def test_a_name_that_is_no_reference_by_tag(name: str, image: Image) -> None:
     assert not layout.reference_error("quay.io/a:v1")
     if "@" not in name:
         with pytest.raises(OlmError):
-            layout.full_name(name)
+            parse(name)
 
 
 def test_a_link_at_the_place_of_a_partial_archive_is_not_followed(image: Image, tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ async def test_a_missing_image(
             await image.pull(ref, into, registries)
         assert raised.value.reason == "ImageNotFound"
         expected = f'image "{ref}" not found: registry {local_registry.address} has no such tag or repository (404)'
-        assert raised.value.message == expected
+        assert str(raised.value) == f"{expected}: correct the reference, or push the image"
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,8 @@ async def test_a_registry_without_faults(proxied: ProxiedImage, tmp_path: Path) 
             "/manifests/",
             redirect("/v2/other"),
             "ImageNotFound",
-            'image "IMAGE" not found: registry REGISTRY has no such tag or repository (404)',
+            'image "IMAGE" not found: registry REGISTRY has no such tag or repository (404): correct the reference, or push the '
+            "image",
             id="a redirect to a missing path",
         ),
         pytest.param(

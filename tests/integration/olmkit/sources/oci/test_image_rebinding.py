@@ -31,7 +31,8 @@ def test_the_address_is_checked_when_the_connection_is_made(seen: dict[str, Any]
         why = "has the address 127.0.0.1, which is loopback: such addresses are refused unless --allow-source-cidr names them"
         return f"AddressRefused: registry {name}:8080 {why}"
 
-    found = 'ImageNotFound: image "NAME:8080/a:v1" not found: registry NAME:8080 has no such tag or repository (404)'
+    advice = "correct the reference, or push the image"
+    found = f'ImageNotFound: image "NAME:8080/a:v1" not found: registry NAME:8080 has no such tag or repository (404): {advice}'
     assert seen["errors"] == {
         "rebind.test": [found.replace("NAME", "rebind.test"), refused("rebind.test")],
         "both.test": [refused("both.test")] * 2,

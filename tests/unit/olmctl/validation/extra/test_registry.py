@@ -129,6 +129,14 @@ CASES = [
                     "{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n"}),
         W, "several-documents", id="two documents",
     ),
+    pytest.param(
+        made(files={"manifests/o.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nx: 18446744073709551617\n"}),
+        W, "rounded-number", id="an integer of 65 bits",
+    ),
+    pytest.param(
+        made(files={"manifests/o.json": '{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"},"x":-9223372036854775809}'}),
+        W, "rounded-number", id="a negative integer of 65 bits in JSON",
+    ),
     pytest.param(made(objects=({"kind": "ConfigMap", "metadata": {"name": "c"}},)), E, "api-version", id="no apiVersion"),
     pytest.param(made(objects=(config_map(), config_map())), E, "object-twice", id="an object in two files"),
     pytest.param(made(put("apiVersion", "operators.coreos.com/v1")), W, "csv-other-api-version", id="another CSV"),
