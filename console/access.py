@@ -65,6 +65,27 @@ class Ask:
 
 
 @dataclass(frozen=True)
+class PathAsk:
+    """The right to get a path that is not of a kind, such as those of catalogd."""
+
+    path: str
+
+    @property
+    def command(self) -> str:
+        """The command that asks the same."""
+        return f"kubectl auth can-i get {self.path}"
+
+    @property
+    def refusal(self) -> str:
+        """The sentence that names what may not be done."""
+        return f"You may not get {self.path}."
+
+    def spec(self) -> dict[str, object]:
+        """The spec of the review."""
+        return {"nonResourceAttributes": {"verb": "get", "path": self.path}}
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The answer to an Ask. `allowed` is None if the API server could not be asked: then nothing is refused in advance."""
 
@@ -82,9 +103,9 @@ class Access:
     def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._clock = clock
-        self._kept: dict[Ask, tuple[float, asyncio.Task[Verdict]]] = {}
+        self._kept: dict[Ask | PathAsk, tuple[float, asyncio.Task[Verdict]]] = {}
 
-    async def may(self, ask: Ask) -> Verdict:
+    async def may(self, ask: Ask | PathAsk) -> Verdict:
         """The answer to one question."""
         now = self._clock()
         until, task = self._kept.get(ask, (0.0, None))
@@ -99,7 +120,7 @@ class Access:
         """The answers to several questions, which are asked at once."""
         return tuple(await asyncio.gather(*map(self.may, asks)))
 
-    async def _ask(self, ask: Ask) -> Verdict:
+    async def _ask(self, ask: Ask | PathAsk) -> Verdict:
         try:
             allowed = await is_allowed(self._client, ask.spec())
         except ApiError:

@@ -24,6 +24,8 @@ class CatalogService:
         self._url = url.rstrip("/")
         self._trust = trust
         self._session: aiohttp.ClientSession | None = None
+        self.asks_for_token: bool | None = None
+        """True if the last answer needed a token: catalogd then decides by it who may read what. None before the first answer."""
 
     async def get(self, target: str, token: str) -> Object:
         """The JSON object at a path, for the user of a token. Raises ApiError."""
@@ -33,6 +35,7 @@ class CatalogService:
             except aiohttp.ClientSSLError:  # the CA may be another one, or published only now
                 await self._trust.context(after_failure=True)
                 status, found = await self._get(target, {})
+            self.asks_for_token = status == UNAUTHORIZED
             if status == UNAUTHORIZED and token and self._url.startswith("https:"):
                 status, found = await self._get(target, {"Authorization": f"Bearer {token}"})
         except aiohttp.ClientSSLError as error:

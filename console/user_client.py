@@ -1,7 +1,8 @@
 """The client of one user: the API server by the user's own token, and the contents of catalogs from a cache that users share.
 
 What `olm` reads of catalogd goes through the API server's proxy of a Service. The same requests are answered here from the
-cache by the digest of the content, if the user may list packages; the cache asks catalogd once per digest and path.
+cache by the digest of the content, if the user may list packages, and may get the path where catalogd asks for tokens; the cache
+asks catalogd once per digest and path.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from urllib.parse import unquote
 
 from pydantic import ValidationError
 
-from console.access import Access, Ask
+from console.access import Access, Ask, PathAsk
 from console.catalog_cache import CatalogCache
 from console.catalog_service import CatalogService
 from olmctl.questions.catalogd import proxy_path
@@ -126,7 +127,15 @@ class UserClient(Client):
         revision = None if found["rest"].endswith(SUMMARY) else await self._revision(unquote(found["catalog"]))
         if revision is None:
             return await self._read(path, target, options)
-        return await self._cache.read((revision, target), lambda: self._read(path, target, options))
+        key, service = (revision, target), self._service
+        if service is not None and service.asks_for_token is None:
+            found_first = await self._read(path, target, options)
+            return found_first if service.asks_for_token else await self._cache.read(key, lambda: _made(found_first))
+        if service is not None and service.asks_for_token:
+            may = await self._access.may(PathAsk(unquote(target.partition("?")[0])))
+            if may.allowed is not True:
+                return await self._read(path, target, options)
+        return await self._cache.read(key, lambda: self._read(path, target, options))
 
     async def _read(self, path: str, target: str, options: dict[str, Any]) -> Object:
         """The content of catalogd at a path, from its Service or through the API server."""
@@ -145,6 +154,10 @@ class UserClient(Client):
             self._revisions.until = now + REVISIONS_KEPT_SECONDS
             self._revisions.found = dict(filter(None, map(_revision_of, found)))
         return self._revisions.found.get(catalog)
+
+
+async def _made(obj: Object) -> Object:
+    return obj
 
 
 def _revision_of(obj: Object) -> tuple[str, Revision] | None:

@@ -19,7 +19,8 @@ ROOT = "content"
 _MARK = secrets.token_hex(8)
 """Stands around the place of an inner part. No text of a page can have it: it is another one in each process."""
 _PLACE = re.compile(rf"\x01{_MARK}:([A-Za-z0-9_.:-]+)\x02")
-_NOT_AN_ID = re.compile(r"[^A-Za-z0-9_.:-]")
+_NOT_AN_ID = re.compile(r"[^A-Za-z0-9.:-]")
+"""Characters of names that ids have escaped, so that two names never are one id. `_` begins and ends an escape."""
 _TAG = re.compile(r"[a-z][a-z0-9]*\Z")
 _AGE = re.compile(r"(<time [^>]*data-age[^>]*>)[^<]*")
 
@@ -46,7 +47,7 @@ class Parts:
 
     def add(self, name: str, tag: str, attributes: Mapping[str, object], content: str) -> Markup:
         """Record a part; returns its place. Raises ValueError for a tag that is none, or an id that is used twice."""
-        identity = _NOT_AN_ID.sub("-", name)
+        identity = _NOT_AN_ID.sub(lambda found: f"_{ord(found[0]):x}_", name)
         if not _TAG.match(tag) or identity in self.found:
             raise ValueError(f"the part {identity} is there twice, or its tag is none: {tag}")
         listed = "".join(

@@ -206,7 +206,7 @@ def package_card(entry: PackageEntry, operators: Sequence[Object], ns: str = "",
     if missing:
         badges = [*badges, Badge("warn", "Does not work here", "alert")]
     return Card(
-        id=f"{entry.catalog}-{entry.name}",
+        id=_card_id(entry),
         href=page_url("catalog", entry.catalog, entry.name, ns=ns),
         title=title,
         by=provider or f"{entry.name} of catalog {entry.catalog}",
@@ -230,6 +230,11 @@ def package_card(entry: PackageEntry, operators: Sequence[Object], ns: str = "",
         words=" ".join((entry.name, title, *entry.texts("keywords"), *_provided(entry))),
         provided=frozenset(each.casefold() for each in _provided(entry)),
     )
+
+
+def _card_id(entry: PackageEntry) -> str:
+    """Another one for each package of each catalog, and for each kind: only those of packages have a colon after a catalog."""
+    return f"{entry.catalog}:{entry.name}"
 
 
 def _provided(entry: PackageEntry) -> list[str]:
@@ -283,7 +288,7 @@ def instance_card(each: InstanceType, ns: str = "") -> Card:
     """The card of a kind of instances."""
     kind = each.kind
     return Card(
-        id=f"kind-{kind.group}-{kind.plural}",
+        id=f"{kind.plural}.{kind.group}",
         href=page_url("instances", kind.group, kind.version, kind.plural, ns=ns),
         title=each.title or kind.kind,
         by=f"{each.operator} · {kind.group}/{kind.version}",
@@ -305,7 +310,7 @@ def _matching(cards: Sequence[Card], matched: Sequence[PackageEntry], word: str)
     """
     if not word:
         return list(cards)
-    ids = {f"{each.catalog}-{each.name}": number for number, each in enumerate(matched)}
+    ids = {_card_id(each): number for number, each in enumerate(matched)}
     low = word.casefold()
     kinds = [each for each in cards if INSTANCES in each.facets["type"] and low in each.words.casefold()]
     found = sorted((each for each in cards if each.id in ids), key=lambda each: ids[each.id])

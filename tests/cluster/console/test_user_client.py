@@ -9,6 +9,7 @@ import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,10 @@ from olmkit.api import catalogs
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, Forbidden, NotFound, Unavailable
 from olmkit.runtime.client import Client
+from olmkit.tls.certificate_authority import create
 from olmkit.tls.client_tls import ClientTls
+from olmkit.tls.delegated_auth import DelegatedAuth
+from olmkit.tls.server_tls import ServerTls
 from tests.cluster.olmkit.conftest import NAMESPACE as NAMESPACES
 from tests.cluster.olmkit.conftest import until_allowed
 from tests.cluster.proxy import run_as
@@ -73,8 +77,8 @@ def names(definitions: Cluster) -> Iterator[Names]:
 class CountingService(CatalogService):
     """The client of catalogd's Service; `asked` has the paths."""
 
-    def __init__(self, url: str) -> None:
-        super().__init__(url, ClientTls())
+    def __init__(self, url: str, ca_file: Path | None = None) -> None:
+        super().__init__(url, ClientTls(ca_file))
         self.asked: list[str] = []
 
     async def get(self, target: str, token: str) -> Object:
@@ -92,6 +96,7 @@ class Place:
     service: CountingService
     store: CatalogStore
     admin: Client
+    cluster: Cluster
     made: list[str] = field(default_factory=list)
 
     def session(self, token: str) -> Session:
@@ -126,7 +131,7 @@ async def place(definitions: Cluster, names: Names, tmp_path: Path) -> AsyncIter
     ):
         await client.open()
         service = CountingService(site.base)
-        found = Place(Users(client, SYSTEM, service), names, api, service, store, admin)
+        found = Place(Users(client, SYSTEM, service), names, api, service, store, admin, definitions)
         may_list = {"verb": "list", "group": "catalogd.operatorframework.io", "resource": "packages"}
         for account in ("anna", "ben"):
             await until_allowed(admin, f"{names.namespace}:{account}", resourceAttributes=may_list)
@@ -187,6 +192,36 @@ async def test_who_may_not_list_packages_gets_nothing_that_others_have_read(plac
     assert len(place.service.asked) == 1
     asked = [each.path for each in place.api.requests if "/proxy/" in each.path]
     assert asked == [f"{proxy_path(SYSTEM)}/catalogs/{CATALOG}/{PACKAGES}"], "the API server decides"
+
+
+async def test_where_catalogd_asks_for_tokens_a_user_gets_nothing_that_only_others_may_read(
+    place: Place, tmp_path: Path
+) -> None:
+    """ben may list packages, but not get the paths of this catalog: only the permission of anna is for these."""
+    cluster, names, role = place.cluster, place.names, f"{place.names.namespace}-paths"
+    certificates, tls = create(("127.0.0.1",), datetime.now(UTC)), ServerTls()
+    tls.use(certificates.leaf)
+    (tmp_path / "ca.crt").write_bytes(certificates.ca_bundle())
+    path = f"/catalogs/{CATALOG}/*"
+    cluster.kubectl("create", "clusterrole", role, "--verb=get", f"--non-resource-url={path}")
+    cluster.kubectl(
+        "create", "clusterrolebinding", role, f"--clusterrole={role}", f"--serviceaccount={names.namespace}:anna"
+    )
+    attributes = {"path": f"/catalogs/{CATALOG}/{PACKAGES}", "verb": "get"}
+    await until_allowed(place.admin, f"{names.namespace}:anna", nonResourceAttributes=attributes)
+    async with serving(place.store, tls=tls.context, authorize=DelegatedAuth(place.admin).middleware) as site:
+        place.service = CountingService(site.base.replace("http:", "https:"), tmp_path / "ca.crt")
+        place.users = Users(place.users._client, SYSTEM, place.service)
+        try:
+            for _ in range(3):
+                assert [each["name"] for each in (await place.read(names.anna))["packages"]] == ["p", "q"]
+            with pytest.raises(CatalogReadError, match="may not"):
+                await place.read(names.ben)
+            assert len(place.service.asked) == 3, "what anna may read is kept, once it is known that catalogd asks"
+        finally:
+            await place.service.close()
+            for kind in ("clusterrolebinding", "clusterrole"):
+                cluster.kubectl("delete", kind, role)
 
 
 async def test_an_error_is_not_kept_and_a_summary_is_asked_for_each_time(place: Place) -> None:

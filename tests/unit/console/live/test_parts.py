@@ -68,11 +68,18 @@ def test_a_tab_that_has_nothing_gets_everything() -> None:
 def test_an_id_has_harmless_characters_and_is_there_once() -> None:
     parts = Parts()
     parts.add('a" onload="x', "div", {"title": '"><script>', "hidden": None, "open": False}, "text")
-    assert parts.whole_part("a--onload--x") == '<div id="a--onload--x" title="&#34;&gt;&lt;script&gt;">text</div>'
+    identity = "a_22__20_onload_3d__22_x"
+    assert parts.whole_part(identity) == f'<div id="{identity}" title="&#34;&gt;&lt;script&gt;">text</div>'
     with pytest.raises(ValueError, match="twice"):
         parts.add('a" onload="x', "div", {}, "")
     with pytest.raises(ValueError, match="tag"):
         parts.add("b", "div onload=x", {}, "")
+
+
+def test_names_that_differ_are_different_ids() -> None:
+    parts, names = Parts(), ("a b", "a-b", "a_b", "a_20_b", "a/b", "a\u00e4b", "a--b", "a__b")
+    parts.add(ROOT, "div", {}, "".join(parts.add(name, "p", {}, name) for name in names))
+    assert len(parts.digests()) == len(names) + 1
 
 
 def test_a_text_that_looks_like_the_place_of_a_part_is_no_place() -> None:

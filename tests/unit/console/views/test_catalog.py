@@ -169,9 +169,16 @@ def test_a_card_says_what_the_cluster_lacks_and_where_it_works() -> None:
     ],
 )
 def test_a_card_shows_what_is_installed(operator: Object, expected: list[tuple[str, str]]) -> None:
-    card = next(each for each in _view(CatalogQuery(), operator).cards if each.id == "community-etcd")
+    card = next(each for each in _view(CatalogQuery(), operator).cards if each.id == "community:etcd")
 
     assert [(each.kind, each.text) for each in card.badges] == expected
+
+
+def test_no_package_and_no_kind_has_the_id_of_another() -> None:
+    kind = InstanceType(Kind("b", "v1", "C", "kind"), "C", "o", "p", "a")
+    names = [("a", "b-c"), ("a-b", "c"), ("a", "b:c"), ("kind", "b"), ("kind.b", "c"), ("kind", "b-kind")]
+    view = catalog_view(CatalogQuery(), [_entry(name, catalog) for catalog, name in names], {}, (kind,))
+    assert len({each.id for each in view.cards}) == len(names) + 1
 
 
 def test_no_hit_has_the_words_of_the_command() -> None:
