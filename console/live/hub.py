@@ -34,6 +34,8 @@ MAX_WATCHES = 6
 MAX_STREAMS = 4
 KEPT_SECONDS = 30.0
 """The time for which informers and pages without a stream are kept."""
+WATCH_SECONDS = (30, 60)
+"""The API server checks permissions when a watch is opened, so a user who has lost them gets nothing new after this time."""
 SYNC_SECONDS = 5.0
 """A page is rendered at the latest this long after a stream was opened."""
 STALE_SECONDS = 5.0
@@ -150,6 +152,7 @@ class _Followed:
             metadata_only=watch.is_signal,
             transform=name_alone if watch.is_signal else pack,
             absent_is_empty=True,
+            watch_seconds=WATCH_SECONDS,
         )
         self.is_optional = watch.is_optional
         self.pages: set[LivePage] = set()

@@ -57,6 +57,8 @@ class Informer:
     `absent_is_empty`: a kind that is not served counts as synced and empty, and is checked for every 30 s; without it the
     informer waits for the kind and is not synced.
 
+    `watch_seconds`: the server ends a watch after a time in this range, and decides anew who may open the next one.
+
     `synced` is set once the objects have been listed, and stays set. `fresh` is set while the informer is not stale: a list that
     began after the last relist() is complete, and the watch that follows it is open. A list is read from etcd, not from a cache
     of the API server.
@@ -73,6 +75,7 @@ class Informer:
         metadata_only: bool = False,
         transform: Callable[[Object], Object] | None = None,
         absent_is_empty: bool = False,
+        watch_seconds: tuple[int, int] = WATCH_TIMEOUT_RANGE_SECONDS,
     ) -> None:
         self.kind = kind
         self.synced = asyncio.Event()
@@ -83,6 +86,7 @@ class Informer:
         self._field_selector = field_selector
         self._metadata_only = metadata_only
         self._absent_is_empty = absent_is_empty
+        self._watch_seconds = watch_seconds
         self._transform = transform
         self._store = InformerStore()
         self._handlers: list[Handler] = []
@@ -234,7 +238,7 @@ class Informer:
             self._selector,
             field_selector=self._field_selector,
             metadata_only=self._metadata_only,
-            timeout_seconds=random.randint(*WATCH_TIMEOUT_RANGE_SECONDS),
+            timeout_seconds=random.randint(*self._watch_seconds),
         )
         try:
             async with aclosing(events):

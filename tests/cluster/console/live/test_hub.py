@@ -129,6 +129,23 @@ async def test_a_user_without_the_right_gets_nothing_live(cluster: Cluster, acco
 
 
 @pytest.mark.usefixtures("maps")
+async def test_a_page_that_is_open_ends_when_the_right_to_see_it_is_taken_away(
+    cluster: Cluster, accounts: Accounts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The API server does not end a watch of somebody who may not watch any more."""
+    monkeypatch.setattr(hub, "WATCH_SECONDS", (1, 1))
+    monkeypatch.setattr(hub, "STALE_SECONDS", 0.2)
+    async with running_console(str(cluster.kubeconfig), routes=ROUTES, templates=TEMPLATES) as browser:
+        path, state = await opened(browser, accounts)
+        async with browser.live(path, state) as events, asyncio.timeout(30):
+            await following(events, "hello")
+            cluster.kubectl("delete", "rolebinding/team", f"--namespace={accounts.namespace}")
+            assert await following(events, "reload") is None
+            (opened_hub,) = browser.console._hubs.values()
+            assert all(each.informer.stale for each in opened_hub._followed.values())
+
+
+@pytest.mark.usefixtures("maps")
 async def test_a_watch_that_only_wakes_a_page_keeps_no_content(
     cluster: Cluster, client: Client, accounts: Accounts
 ) -> None:
