@@ -203,9 +203,10 @@ class ConsoleServer:
         return f"{self._cookies().name}-login"
 
     async def _log_in(self, request: web.Request) -> web.Response:
-        form = await _read_form(request)
+        is_from_here = is_same_origin(request)
+        form = await _read_form(request) if is_from_here else Fields()
         nonce = request.cookies.get(self._login_cookie, "")
-        if self.settings.auth is not AuthMode.TOKEN or not is_same_origin(request) or not nonce:
+        if self.settings.auth is not AuthMode.TOKEN or not is_from_here or not nonce:
             return await self._login_page(request, "The form did not come from this page. Try again.", 403)
         if not self._sealer.is_mark(form.one(CSRF_FIELD), "login", nonce):
             return await self._login_page(request, "The page was open for too long. Try again.", 403)

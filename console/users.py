@@ -1,12 +1,13 @@
 """The sessions that are open in this process: a client, reviews and a rate for each, bounded in number.
 
-A session may be lost at any time: its cookie opens it again. The least recently used one without an open stream gives way.
+A session may be lost at any time: its cookie opens it again. The least recently used one without an open stream gives way, or
+one of the user who has the most.
 """
 
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -117,13 +118,25 @@ class Users:
     def add(self, session: UserSession) -> UserSession:
         """Open a session. Raises TooManySessions."""
         if len(self._sessions) >= MAX_SESSIONS:
-            idle = next((each for each in self._sessions.values() if not each.streams), None)
-            if idle is None:
+            leaving = self._leaving(session.user.name)
+            if leaving is None:
                 raise TooManySessions
-            self._sessions.pop(idle.id).on_end()
+            self._sessions.pop(leaving.id).on_end()
         self._sessions[session.id] = session
         metrics.SESSIONS.set(len(self._sessions))
         return session
+
+    def _leaving(self, user: str) -> UserSession | None:
+        """The session that gives way to a new one of a user: one without a stream, else one of the user who has the most, if that
+        is more than the new one would be. So nobody keeps others out by many sessions of their own."""
+        idle = next((each for each in self._sessions.values() if not each.streams), None)
+        if idle is not None:
+            return idle
+        counts = Counter(each.user.name for each in self._sessions.values())
+        name, most = counts.most_common(1)[0]
+        if most <= counts[user] + 1:
+            return None
+        return next(each for each in self._sessions.values() if each.user.name == name)
 
     def end(self, identity: str) -> None:
         """The user has left: the cookie of the session opens it no more in this process."""
