@@ -141,6 +141,7 @@ class Logins:
             return None
         identity = self._sealer.mark("token", token)
         if found := self._users.get(identity):
+            found.expires = time.time() + SESSION_SECONDS  # the proxy has sent the token again
             return found
         client = self._users.client_of(token)
         user = await _checked(client)

@@ -273,6 +273,7 @@ class Connection(web.RequestHandler):
             max_line_size=MAX_LINE_BYTES,
             max_field_size=MAX_LINE_BYTES,
             lingering_time=BODY_DISCARD_SECONDS,
+            auto_decompress=False,  # no client of the suite compresses, and a small body would cost the time of a large one
         )
         self._listener = listener
         self._slot = slot

@@ -153,6 +153,11 @@ async def test_each_request_has_the_token_of_its_own_user(cluster: Cluster, toke
         for token, name in ((tokens.anna, "anna"), (tokens.ben, "ben"), (tokens.anna, "anna")):
             answer = await browser.get("/", {"Authorization": f"Bearer {token}"})
             assert name in answer.text
+        sessions = browser.console.users._sessions.values()
+        for each in sessions:
+            each.expires = 0.0
+        await browser.get("/", {"Authorization": f"Bearer {tokens.anna}"})
+        assert sum(each.expires > 0 for each in sessions) == 1, "a session lasts as long as the proxy sends its token"
 
 
 @pytest.mark.parametrize("header", ["", "Bearer wrong", "Bearer ", "Basic YTpi", "Bearer a b", "Bearer \xff"])

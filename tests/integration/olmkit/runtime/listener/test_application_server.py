@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import logging
 
 import aiohttp
@@ -80,6 +81,25 @@ async def test_a_request_that_does_not_end_is_aborted() -> None:
     await server.close()
     with pytest.raises(aiohttp.ClientError):
         await request
+
+
+async def test_a_compressed_body_is_not_decompressed() -> None:
+    """Its limit is that of the bytes that were sent: no small request costs what a large one does."""
+
+    async def length(request: web.Request) -> web.Response:
+        return web.Response(text=str(len(await request.read())))
+
+    application, body = web.Application(), gzip.compress(b"x" * 1_000_000)
+    application.router.add_post("/length", length)
+    limits = ConnectionLimits(max_connections=4, max_body_bytes=len(body))
+    server = ApplicationServer("tests", application, limits, shutdown_grace_seconds=1.0)
+    port = await server.start(LOCALHOST)
+    headers = {"Content-Encoding": "gzip"}
+    async with aiohttp.ClientSession() as session:
+        request = session.post(f"http://127.0.0.1:{port}/length", data=body, headers=headers)
+        async with request as answer:
+            assert await answer.text() == str(len(body))
+    await server.close()
 
 
 async def test_an_address_in_use_is_an_error_and_the_server_can_be_closed() -> None:
