@@ -102,7 +102,8 @@ async def test_values_come_from_secrets_and_config_maps_and_follow_them(at: Harn
     }
     names["valuesFrom"].append({"kind": "Secret", "name": f"{at.name}-absent", "optional": True})
     await charts.install("web", {"settings": {"size": "large"}}, **names)
-    words = f'ConfigMap "{at.name}" with the key values.yaml not found in namespace "{SYSTEM}": create it there'
+    both = f'ConfigMap "{at.name}" with the key values.yaml, Secret "{at.name}" with the key more'
+    words = f'{both} not found in namespace "{SYSTEM}": create them there'
     await at.until(says("Stalled", "True", "Blocked", words))
     if await at.find(NAMESPACES, SYSTEM) is None:
         await at.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM}})
