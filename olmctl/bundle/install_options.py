@@ -89,9 +89,14 @@ def watched_namespaces(mode: str, namespaces: tuple[str, ...], install_namespace
 
 
 def safety_settings(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of spec that --adoption-policy, --crd-policy and --ignore-crd-rule set. Raises UsageError."""
-    policy, safety = options["adoption_policy"], requested_safety(options["crd_policy"], options["crd_rules"])
-    return {**({"adoptionPolicy": policy} if policy else {}), **({"crdUpgradeSafety": safety} if safety else {})}
+    """The fields of spec that --adoption-policy, --crd-policy, --ignore-crd-rule and --rollback set. Raises UsageError."""
+    safety = requested_safety(options["crd_policy"], options["crd_rules"])
+    asked = {
+        "adoptionPolicy": options["adoption_policy"],
+        "crdUpgradeSafety": safety,
+        "rollback": options["rollback"],
+    }
+    return {key: value for key, value in asked.items() if value}
 
 
 def options_for(found: Object | None) -> list[str]:

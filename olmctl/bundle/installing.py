@@ -18,14 +18,17 @@ from olmctl.bundle.sending import check_access, send
 from olmctl.bundle.source import BundleSource
 from olmctl.bundle.upload import sent
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError, fail, warn
-from olmctl.operators.follow import follow, objects_of
+from olmctl.operators.follow import follow, objects_of, versions_of
 from olmctl.operators.operator_conditions import override_hold
 from olmctl.questions.controller_state import RUKPAK, not_running
 from olmctl.questions.left_installations import (
     DEPLOYMENT_RESOURCE,
+    RETRIED,
     LeftInstallation,
     controlling_owner,
+    is_rolled_back,
     left_installations,
+    retry_command,
     way_back,
 )
 from olmctl.questions.operator_state import condition, is_observed, is_terminating, is_true, part, text_at
@@ -134,9 +137,14 @@ def ways(name: str, source: BundleSource, existing: Object | None, found: Object
     """The commands for an installation that failed or was interrupted. The removal of what ran before is not advised.
     `existing`: the BundleDeployment before it; `found`: as it is, None if that is not known."""
     asked = part(source.template(), "spec", "source")
+    if found is not None and is_rolled_back(found):
+        again = f"{retry_command(name, source.shown)} {RETRIED}"
+        return clean(f"olm why {name} explains it, a corrected bundle is tried at once, {again}")
     back, before = way_back(found, asked), way_back(existing, asked)
     if back is None and before is not None:
-        back = replace(before, is_replaced=before.is_replaced or part(found or {}, "status", "installed") is not None)
+        back = replace(
+            before, upload="", is_replaced=before.is_replaced or part(found or {}, "status", "installed") is not None
+        )
     if back is None:
         return f"olm why {name} explains it, olm bundle cleanup {name} removes the BundleDeployment"
     is_whole = part(found or {}, "status", "appliedDigest") and not back.is_replaced
@@ -284,21 +292,20 @@ async def _upload(session: Session, request: Request, applied: Object, archive: 
 
 
 async def _bundle(session: Session, request: Request, deployment: Object, archive: Archive, deadline: float) -> Object:
-    """The Bundle that rukpak creates for the archive, as soon as it exists. Raises CommandError."""
-    uid = deployment["metadata"]["uid"]
-    selector = f"{OWNER_NAME_LABEL}={request.name}"
+    """The Bundle that rukpak creates for the archive, as soon as it exists. Raises CommandError, also if rukpak says that it
+    creates none."""
+    created = asyncio.ensure_future(_created_bundle(session, request, deployment, archive))
+    refused = asyncio.ensure_future(_bundle_of_refusal(session, request, deployment, archive))
     try:
-        async with (
-            asyncio.timeout_at(deadline),
-            aclosing(objects_of(session.client, bundles.KIND, label_selector=selector)) as found,
-        ):
-            async for each in found:
-                owners = part(each, "metadata", "ownerReferences") or ()
-                is_own = any(owner.get("uid") == uid for owner in owners) and not is_terminating(each)
-                if is_own and text_at(each, "spec", "source", "upload", "digest") == archive.digest:
-                    return each
+        async with asyncio.timeout_at(deadline):
+            await asyncio.wait({created, refused}, return_when=asyncio.FIRST_COMPLETED)
+        return created.result() if created.done() else refused.result()
     except TimeoutError:
         pass
+    finally:
+        for task in (created, refused):
+            task.cancel()
+        await asyncio.gather(created, refused, return_exceptions=True)
     last = await session.client.get(bundledeployments.KIND, request.name)
     check_unchanged(deployment, last)
     message = text_at(condition(last, "Ready"), "message") or NOT_SEEN
@@ -306,30 +313,59 @@ async def _bundle(session: Session, request: Request, deployment: Object, archiv
     raise CommandError(TIMED_OUT, clean(text))
 
 
+async def _created_bundle(session: Session, request: Request, deployment: Object, archive: Archive) -> Object:
+    """The Bundle when it exists."""
+    async with aclosing(objects_of(session.client, bundles.KIND, label_selector=_selector(request))) as found:
+        async for each in found:
+            if _is_bundle(each, deployment, archive):
+                return each
+    raise AssertionError("objects_of() never ends")
+
+
+async def _bundle_of_refusal(session: Session, request: Request, deployment: Object, archive: Archive) -> Object:
+    """The Bundle when the BundleDeployment says that something is in the way, which an upload may change. Raises CommandError
+    with that if there is no Bundle."""
+    async with aclosing(versions_of(session.client, bundledeployments.KIND, request.name)) as found:
+        async for each in found:
+            try:
+                check_progress(request, deployment, each)
+            except CommandError:
+                listed, _ = await session.client.list(bundles.KIND, label_selector=_selector(request))
+                own = next((one for one in listed if _is_bundle(one, deployment, archive)), None)
+                if own is None:
+                    raise
+                return own
+    raise AssertionError("versions_of() never ends")
+
+
+def _selector(request: Request) -> str:
+    return f"{OWNER_NAME_LABEL}={request.name}"
+
+
+def _is_bundle(found: Object, deployment: Object, archive: Archive) -> bool:
+    """Report whether it is the Bundle of the BundleDeployment with this archive."""
+    owners, uid = part(found, "metadata", "ownerReferences") or (), deployment["metadata"]["uid"]
+    is_own = any(owner.get("uid") == uid for owner in owners) and not is_terminating(found)
+    return is_own and text_at(found, "spec", "source", "upload", "digest") == archive.digest
+
+
 async def _ready(session: Session, request: Request, applied: Object, deadline: float) -> Object:
     """The BundleDeployment when it is Ready. Raises CommandError; also if the API server refuses its pods for some time."""
     last: Object = {}
-    generation = part(applied, "metadata", "generation")
     patience = asyncio.timeout(None)
 
     def message(found: Object | None) -> str | None:
         nonlocal last
-        if found is None or is_terminating(found):
-            raise CommandError(FAILED, f"{request.name} was deleted")
-        check_unchanged(applied, found)
-        if not is_observed(found) or part(found, "metadata", "generation") < generation:
+        seen = check_progress(request, applied, found)
+        if not seen:
             return NOT_SEEN
-        last = found
-        ready = text_at(condition(found, "Ready"), "message")
-        if is_held(found) and not request.is_forced:
-            raise CommandError(REFUSED, f"{request.name}: {clean(ready)}: --force writes this override")
-        if is_true(found, "Stalled") or is_missing_image(request.source, ready):
-            raise CommandError(FAILED, f"{request.name}: {clean(ready)}")
-        if not has_refused_pods(found):
+        last = seen
+        ready = text_at(condition(last, "Ready"), "message")
+        if not has_refused_pods(last):
             patience.reschedule(None)
         elif patience.when() is None:
             patience.reschedule(asyncio.get_running_loop().time() + REFUSED_PODS_SECONDS)
-        return None if is_true(found, "Ready") else ready
+        return None if is_true(last, "Ready") else ready
 
     late = f"not within {request.seconds:g} seconds: {{}}"
     try:
@@ -340,6 +376,22 @@ async def _ready(session: Session, request: Request, applied: Object, deadline: 
         rest = "the API server refuses its pods, which waiting does not change; the installation continues"
         raise CommandError(FAILED, f"{request.name}: {clean(ready)}; {rest}") from None
     return last
+
+
+def check_progress(request: Request, applied: Object, found: Object | None) -> Object:
+    """The BundleDeployment, if rukpak has reported on it as it was applied, else an empty object. Raises CommandError if nothing
+    more becomes of it without a person."""
+    if found is None or is_terminating(found):
+        raise CommandError(FAILED, f"{request.name} was deleted")
+    check_unchanged(applied, found)
+    if not is_observed(found) or part(found, "metadata", "generation") < part(applied, "metadata", "generation"):
+        return {}
+    ready = text_at(condition(found, "Ready"), "message")
+    if is_held(found) and not request.is_forced:
+        raise CommandError(REFUSED, f"{request.name}: {clean(ready)}: --force writes this override")
+    if is_true(found, "Stalled") or is_missing_image(request.source, ready):
+        raise CommandError(FAILED, f"{request.name}: {clean(ready)}")
+    return found
 
 
 def has_refused_pods(found: Object) -> bool:

@@ -18,6 +18,7 @@ from olmctl.cli.options import (
     connection_options,
     crd_upgrade_options,
     image_options,
+    rollback_option,
     timeout_option,
 )
 from olmctl.commands import SETTINGS, reports_errors
@@ -149,6 +150,7 @@ _pull_secret_option = click.option(
 @_pull_secret_option
 @adoption_policy_option()
 @crd_upgrade_options()
+@rollback_option()
 @click.option("--watch", is_flag=True, help="Install the bundle again whenever a file of it is saved, until Ctrl-C.")
 @click.option(
     "--force",
@@ -183,6 +185,7 @@ def run(**given: Any) -> int:
 @_pull_secret_option
 @adoption_policy_option(KEPT)
 @crd_upgrade_options(KEPT)
+@rollback_option(KEPT)
 @click.option(
     "--force",
     is_flag=True,

@@ -20,6 +20,8 @@ from olmctl.cli.options import (
     image_options,
     no_headers_option,
     output_option,
+    rollback_option,
+    upgrade_constraint_policy_option,
     wait_options,
 )
 from olmctl.commands import reports_errors
@@ -71,17 +73,14 @@ def show(**given: Any) -> int:
 @click.option(
     "--catalog", type=ObjectName(), metavar="CATALOG", help="The only catalog that counts.  [default: all, by priority]"
 )
-@click.option(
-    "--upgrade-constraint-policy",
-    type=click.Choice(("Enforce", "Ignore")),
-    help="Whether upgrades follow the edges of the catalog.  [default: Enforce]",
-)
+@upgrade_constraint_policy_option()
 @click.option(
     "--approval",
     type=click.Choice(("Automatic", "Manual")),
     help="Whether each version waits for `olm approve`.  [default: Automatic]",
 )
 @adoption_policy_option()
+@rollback_option()
 @click.option(
     "--adopt", is_flag=True, help="Take over the BundleDeployment of the Operator's name, which no Operator owns."
 )
@@ -117,8 +116,10 @@ def install(**given: Any) -> int:
 @click.option(
     "--channel", type=CHANNEL, metavar="CHANNEL", help="The channel to follow; '' follows the package's default."
 )
+@upgrade_constraint_policy_option(KEPT)
 @adoption_policy_option(KEPT)
 @crd_upgrade_options(KEPT)
+@rollback_option(KEPT)
 @click.option(
     "--force",
     is_flag=True,

@@ -19,6 +19,8 @@ from olmkit.runtime.flags import Settings
 
 ADOPTION_POLICIES = ("Never", "IfUnowned")
 """The values of --adoption-policy: olmkit.api.install_settings.AdoptionPolicy."""
+ROLLBACK_POLICIES = ("Never", "OnFailure")
+"""The values of --rollback: olmkit.api.install_settings.RollbackPolicy."""
 CRD_POLICIES = ("IfUsed", "Enforce", "None")
 """The values of --crd-policy: olmkit.api.crd_upgrade_safety.CrdUpgradeSafety."""
 DEFAULT_TIMEOUT_SECONDS = 300.0
@@ -102,6 +104,19 @@ def adoption_policy_option(default: str = "Never") -> Callable[[Command], Comman
     """Add --adoption-policy."""
     text = "Whether objects that exist already, and that nobody manages, are taken over with their data."
     return click.option("--adoption-policy", type=click.Choice(ADOPTION_POLICIES), help=f"{text}  [default: {default}]")
+
+
+def rollback_option(default: str = "Never") -> Callable[[Command], Command]:
+    """Add --rollback."""
+    text = "Whether the version before runs again when an upgrade is rejected or not healthy in time."
+    return click.option("--rollback", type=click.Choice(ROLLBACK_POLICIES), help=f"{text}  [default: {default}]")
+
+
+def upgrade_constraint_policy_option(default: str = "Enforce") -> Callable[[Command], Command]:
+    """Add --upgrade-constraint-policy."""
+    text = "Whether upgrades follow the edges of the catalog; with Ignore they may also lead to an older version."
+    choice = click.Choice(("Enforce", "Ignore"))
+    return click.option("--upgrade-constraint-policy", type=choice, help=f"{text}  [default: {default}]")
 
 
 def crd_upgrade_options(default: str = "IfUsed") -> Callable[[Command], Command]:

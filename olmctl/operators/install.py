@@ -15,6 +15,7 @@ from olmctl.operators.list import RESOURCE
 from olmctl.operators.output import print_object
 from olmctl.operators.session import on_cluster
 from olmctl.questions.adoption import adoption_of
+from olmctl.questions.exclusions import check_not_excluded
 from olmctl.questions.install import InstallRequest, existing_operator, install_check, install_request
 from olmctl.questions.operator_state import is_terminating, is_true, obstacle
 from olmctl.questions.session import FIELD_MANAGER, Session
@@ -62,6 +63,8 @@ async def _prepare(
 ) -> bool:
     """Have the BundleDeployment of the name taken over if that is asked for; returns True if it is. Raises QuestionError if
     nothing would come of the request."""
+    if previous is not None:
+        check_not_excluded(previous, request.spec.get("version") or "")
     if not options["force"]:
         check = await install_check(session, request, previous, is_adopting=options["adopt"])
         _print_notes(check.notes)

@@ -32,20 +32,23 @@ from olmkit.api import operators
 from olmkit.api.meta import Object
 from olmkit.api.ownership import is_dependency
 
-_ASKED = ("version", "channel", "adoption_policy", "crd_policy", "crd_rules")
+_FIELDS = {"version": "version", "channel": "channel", "upgradeConstraintPolicy": "upgrade_constraint_policy"}
+"""A field of spec -> the option that sets it."""
+_INSTALL_FIELDS = {"adoptionPolicy": "adoption_policy", "rollback": "rollback"}
+"""A field of spec.install -> the option that sets it."""
+_ASKED = (*_FIELDS.values(), *_INSTALL_FIELDS.values(), "crd_policy", "crd_rules")
 
 
 @on_cluster
 async def upgrade(session: Session, operator: str, force: bool, **options: Any) -> int:
-    """Upgrade OPERATOR: set the version, the channel or the rules that are asked for; without them, approve the version that
-    waits. With `force` no OperatorCondition holds it."""
+    """Upgrade OPERATOR: set the version, the channel, the policies or the rules that are asked for; without them, approve the
+    version that waits. With `force` no OperatorCondition holds it."""
     check_fields(options)
     found = await kept_operator(session, operator)
     settings = _install_settings(found, options)
-    asked = {key: options[key] for key in ("version", "channel") if options[key] is not None}
+    asked = {field: options[key] for field, key in _FIELDS.items() if options[key] is not None}
     changes = {key: value for key, value in asked.items() if value != text_at(found, "spec", key)}
-    if not force:
-        check_not_excluded(found, options["version"] or "")
+    check_not_excluded(found, options["version"] or "")
     if any(changes.values()) and not force:
         await check_changes(session, found, changes, settings)
     version = ""
@@ -72,9 +75,11 @@ async def upgrade(session: Session, operator: str, force: bool, **options: Any) 
 
 def _install_settings(found: Object, options: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of spec.install that are asked for and differ. Raises UsageError for a rule that does not exist."""
-    safety, policy = _safety(found, options["crd_policy"], options["crd_rules"]), options["adoption_policy"]
-    is_adopting = policy and policy != part(found, "spec", "install", "adoptionPolicy")
-    return {**({"adoptionPolicy": policy} if is_adopting else {}), **({"crdUpgradeSafety": safety} if safety else {})}
+    safety = _safety(found, options["crd_policy"], options["crd_rules"])
+    asked = {field: options[key] for field, key in _INSTALL_FIELDS.items() if options[key]}
+    known = part(found, "spec", "install") or {}
+    settings = {field: value for field, value in asked.items() if value != known.get(field)}
+    return {**settings, **({"crdUpgradeSafety": safety} if safety else {})}
 
 
 def _safety(found: Object, policy: str | None, rules: Sequence[str]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def _facts(found: Why) -> Iterator[tuple[str, str]]:
     yield "Available", f"{found.available}{': ' if reason else ''}{reason}{hint}" if found.available else ""
     yield "CRD rules", found.crd_check.text if found.crd_check is not None else ""
     yield "Resolution", found.resolution
-    yield "Next", f"`{found.permission}` permits what is refused" if found.permission else ""
+    yield "Next", found.next_steps
     for each in found.requires:
         yield "Requires", each
     names = ", ".join(found.required_by)

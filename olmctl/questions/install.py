@@ -9,7 +9,7 @@ from typing import Any
 from olmctl.questions.adoption import taken_over
 from olmctl.questions.catalog_offers import offered_entries
 from olmctl.questions.errors import NothingFound, QuestionError, Refused, after
-from olmctl.questions.exclusions import FIELD, check_not_excluded, own_exclusions
+from olmctl.questions.exclusions import FIELD, own_exclusions
 from olmctl.questions.offered_versions import check_version
 from olmctl.questions.operator_state import is_terminating, text_at
 from olmctl.questions.packages import check_channel, installed_packages
@@ -52,16 +52,17 @@ class InstallCheck:
 
 
 def install_request(package: str, name: str | None = None, **asked: Any) -> InstallRequest:
-    """The request for a package. `asked`: version, channel, catalog, upgrade_constraint_policy, approval and adoption_policy;
-    what is empty is not in the spec."""
-    catalog, policy = asked.get("catalog"), asked.get("adoption_policy")
+    """The request for a package. `asked`: version, channel, catalog, upgrade_constraint_policy, approval, adoption_policy and
+    rollback; what is empty is not in the spec."""
+    catalog = asked.get("catalog")
+    install = {"adoptionPolicy": asked.get("adoption_policy"), "rollback": asked.get("rollback")}
     fields = {
         "version": asked.get("version"),
         "channel": asked.get("channel"),
         "catalogSelector": {"matchLabels": {NAME_LABEL: catalog}} if catalog else None,
         "upgradeConstraintPolicy": asked.get("upgrade_constraint_policy"),
         "approval": asked.get("approval"),
-        "install": {"adoptionPolicy": policy} if policy else None,
+        "install": {key: value for key, value in install.items() if value},
     }
     spec = {"packageName": package, **{key: value for key, value in fields.items() if value}}
     return InstallRequest(package, name or operator_name(package), spec, catalog)
@@ -95,8 +96,6 @@ async def install_check(
             await _check_claim(session, request)
             if not is_adopting:
                 notes = await taken_over(session, request.package, request.name)
-        else:
-            check_not_excluded(existing, request.spec.get("version") or "")
     except QuestionError as error:
         return InstallCheck(problem=error)
     with after(notes, "note"):

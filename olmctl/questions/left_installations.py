@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from olmctl.questions.errors import NothingFound
-from olmctl.questions.operator_state import is_terminating, is_true, part, text_at
+from olmctl.questions.operator_state import condition, is_observed, is_terminating, is_true, part, text_at
 from olmctl.questions.packages import package_objects
 from olmctl.questions.session import FIELD_MANAGER, Session
 from olmctl.terminal import clean
@@ -39,6 +39,8 @@ def permitting_options(deployment: Object | None) -> str:
     return " ".join(OPTIONS[each] for each in fields if each in OPTIONS)
 
 
+RETRIED = "tries the failed bundle again and leaves it as it is"
+"""The effect of retry_command()."""
 _KEPT_CAUSES = (Reason.WAITING_FOR_SERVICE_ACCOUNT, Reason.INVALID_CONFIGURATION)
 """Reasons that name a setting, which `olm bundle upgrade` keeps."""
 
@@ -50,6 +52,8 @@ class WayBack:
     name: str
     image: str
     """Empty for what was uploaded from a directory."""
+    upload: str = ""
+    """The Bundle that still has the files of that directory; "" if none is known to."""
     is_replaced: bool = False
     """True if another bundle, or the same with other settings, was installed after it, of which it is no upgrade."""
     is_setting: bool = False
@@ -65,7 +69,10 @@ class WayBack:
     @property
     def effect(self) -> str:
         """The words that follow the command."""
-        return f"{'with the earlier options ' if self.is_setting else ''}returns to {self.name}"
+        options = "with the earlier options " * self.is_setting
+        files = "" if self.image else ", with its files in DIRECTORY"
+        kept = f" (olm bundle content {self.upload} -o DIRECTORY)" if self.upload else ""
+        return f"{options}returns to {self.name}{files}{kept}"
 
 
 def way_back(deployment: Object | None, asked: Any) -> WayBack | None:
@@ -86,8 +93,21 @@ def way_back(deployment: Object | None, asked: Any) -> WayBack | None:
     for each in succeeded:
         if part(each, "spec", "source") != asked:
             back = _way_back(each, asked)
-            return replace(back, is_replaced=is_replaced, is_setting=is_setting or back.is_setting)
+            upload = text_at(each, "bundle") if each is installed and not back.image else ""
+            is_setting = is_setting or back.is_setting
+            return replace(back, upload=upload, is_replaced=is_replaced, is_setting=is_setting)
     return None
+
+
+def is_rolled_back(deployment: Object) -> bool:
+    """Report whether what is asked for has failed and is not tried again as it is: what ran before is, or was, brought back."""
+    reason = text_at(condition(deployment, ConditionType.READY), "reason")
+    return reason in (Reason.ROLLING_BACK, Reason.ROLLED_BACK) and is_observed(deployment)
+
+
+def retry_command(deployment: str, bundle: str) -> str:
+    """The command that tries a bundle again after its rollback: with another option it is another request."""
+    return f"olm bundle upgrade {bundle} --name {deployment} --rollback Never"
 
 
 def _way_back(record: Object, asked: Any) -> WayBack:
@@ -155,8 +175,12 @@ class LeftInstallation:
     def _permission(self) -> str:
         """The command that permits what is refused; "" if there is none."""
         options = permitting_options(self.deployment)
-        image = text_at(self.deployment, "spec", "template", "spec", "source", "image", "ref")
-        return f"olm bundle upgrade {image or 'DIRECTORY'} --name {self.name} {options}" if options else ""
+        return f"olm bundle upgrade {self._bundle} --name {self.name} {options}" if options else ""
+
+    @property
+    def _bundle(self) -> str:
+        """The bundle that is asked for, as an argument of a command."""
+        return text_at(self.deployment, "spec", "template", "spec", "source", "image", "ref") or "DIRECTORY"
 
     @property
     def sentence(self) -> str:
@@ -179,6 +203,8 @@ class LeftInstallation:
         if is_terminating(self.deployment) or not (self.is_run and is_true(self.deployment, ConditionType.STALLED)):
             return self.sentence.partition(": ")[2]
         steps = [f"`{self._permission}` permits what is refused"] * bool(self._permission)
+        if is_rolled_back(self.deployment):
+            steps.append(f"`{retry_command(self.name, self._bundle)}` {RETRIED}")
         if steps or self._return:
             steps += [self._return] if self._return else [f"`olm bundle cleanup {self.name}` removes it"]
             return clean(", and ".join(steps))

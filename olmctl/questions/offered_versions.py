@@ -107,7 +107,7 @@ async def check_upgrade(session: Session, entries: Sequence[PackageEntry], asked
     )
     where = "; ".join([where, *unreadable])
     text = f"no catalog upgrades {running.version} to {wanted.pinned}: {where}. `olm graph` shows them"
-    hint = "upgradeConstraintPolicy Ignore permits all versions; --force asks for it all the same"
+    hint = "--upgrade-constraint-policy Ignore permits all versions; --force asks for it all the same"
     raise Refused(f"{asked['metadata']['name']}: {text}; {hint}")
 
 

@@ -103,7 +103,8 @@ def nothing_to_do(found: Object) -> str:
     if refused and pinned_version(version):
         return f"it is pinned to {version} and is {refused} ({_OTHER_VERSION})"
     if refused:
-        return f"it follows {_followed(version)}, has {runs} and is {refused}"
+        name = text_at(found, "metadata", "name")
+        return f"it follows {_followed(version)}, has {runs} and is {refused} (olm why {name})"
     if is_approved(found):
         return f"version {available_version(found)} is approved already"
     if pending := newer_version(found):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -10,7 +11,8 @@ from olmctl.questions.controller_state import out_of_date
 from olmctl.questions.crd_check import CrdCheck, crd_check
 from olmctl.questions.errors import after
 from olmctl.questions.installed_objects import bundle_deployment_of
-from olmctl.questions.left_installations import LeftInstallation, permitting_options, unowned_installation
+from olmctl.questions.left_installations import LeftInstallation, unowned_installation
+from olmctl.questions.next_steps import is_held_by_condition, next_steps
 from olmctl.questions.operator_state import (
     available_version,
     awaits_approval,
@@ -27,7 +29,7 @@ from olmctl.questions.required_operators import RequiredOperators
 from olmctl.questions.session import Session
 from olmkit.api import operators
 from olmkit.api.meta import Object
-from olmkit.api.operators import RequiredPackage
+from olmkit.api.operators import ConditionType, RequiredPackage
 from olmkit.api.ownership import is_dependency
 from olmkit.errors import ApiError, Forbidden, NotFound
 
@@ -72,8 +74,8 @@ class Why:
     """The rules about definitions that would refuse the version that waits; None if none is known."""
     requires: tuple[str, ...] = ()
     """A sentence about each requirement of its bundle."""
-    permission: str = ""
-    """The command that permits what is refused of its bundle."""
+    next_steps: str = ""
+    """The commands that help, if it does not get what it asks for."""
     required_by: tuple[str, ...] = ()
     """The names of the Operators that require it."""
 
@@ -116,19 +118,17 @@ async def why(session: Session, name: str, *, with_requirements: bool = True) ->
         is_dependency=is_dependency(found),
         crd_check=crd_check(found),
         requires=requires,
-        permission=await _permission(session, found),
+        next_steps=await _next_steps(session, found),
         required_by=required_by,
     )
 
 
-async def _permission(session: Session, operator: Object) -> str:
-    if is_true(operator, "Ready"):
-        return ""
-    try:
-        options = permitting_options(await bundle_deployment_of(session, operator))
-    except ApiError:
-        return ""
-    return f"olm upgrade {text_at(operator, 'metadata', 'name')} {options}" if options else ""
+async def _next_steps(session: Session, operator: Object) -> str:
+    deployment: Object | None = None
+    if not is_true(operator, ConditionType.READY) or is_held_by_condition(operator):
+        with suppress(ApiError):
+            deployment = await bundle_deployment_of(session, operator)
+    return next_steps(operator, deployment)
 
 
 def condition_rows(found: Object) -> tuple[ConditionRow, ...]:

@@ -315,6 +315,7 @@ class RevisionOutcome(DescribedEnum):
         "Failed",
         "it was rejected, or not healthy in time; it becomes Succeeded if its objects become healthy later",
     )
+    ROLLING_BACK = "RollingBack", "it failed, and the last revision that had succeeded is being brought back"
     ROLLED_BACK = "RolledBack", "it failed, and the last revision that had succeeded was brought back"
     SUPERSEDED = "Superseded", "another revision began before it had succeeded"
 
@@ -493,7 +494,8 @@ class BundleDeploymentStatus(ConditionedStatus):
         default=None,
         description=(
             "The objects because of which Healthy is False with the reason Unhealthy, without those that others change"
-            " repeatedly. An object that is in it counts as failed until it is healthy: it has no second deadline."
+            " repeatedly. An object that is in it counts as failed until it is healthy, also while its kind cannot be listed: it"
+            " has no second deadline."
         ),
     )
     announced: Announcement | None = Field(

@@ -29,7 +29,7 @@ class FailedObject(ObjectReference):
 
 
 class FailedObjects(Model):
-    """The objects because of which Healthy is False."""
+    """The objects because of which Healthy is False, and those of them of which nothing is known now."""
 
     objects: Annotated[list[FailedObject], Field(max_length=MAX_FAILED_OBJECTS)] = Field(
         description="The first of them, in the order in which the message of Healthy names them."

@@ -48,7 +48,7 @@ def ready_message(
         said = (evaluation.irreversible, evaluation.permitted_loss, evaluation.interruption, evaluation.remarks)
         return "; ".join(filter(None, [_progress(world, outcome, active), *said]))
     reason = str(outcome) if isinstance(outcome, OlmError) else f"{type(outcome).__name__}: {outcome}"
-    if isinstance(outcome, ApplyRejected) and outcome.refused_in:
+    if isinstance(outcome, ApplyRejected) and outcome.refused_in and not _is_rolled_back_next(world, evaluation):
         reason = f"{reason}; {RETRIED}"
     if not is_installing:
         if world.account_refusal and (world.unsynced or not is_repair_pending):
@@ -65,6 +65,11 @@ def ready_message(
     effects = [] if is_refused else [evaluation.irreversible, evaluation.interruption]
     parts = [f"{verb} {_target(world)}: {reason}", f"already new: {new}" if new else "", *effects]
     return "; ".join(filter(None, parts))
+
+
+def _is_rolled_back_next(world: World, evaluation: Evaluation) -> bool:
+    """Report whether a rejected apply ends the revision of the target: it is not retried, because what ran is brought back."""
+    return world.target.revision is not None and world.fallback is not None and not evaluation.rollback_obstacle
 
 
 def known_losses(world: World) -> tuple[Loss, ...]:

@@ -141,7 +141,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
     else:
         events += released_warning(world, released or ())
         health = _health(world, shown := _reported_outcome(world, evaluation, outcome, active), active)
-        wanted, failed = _conditions(world, evaluation, shown, active, health), _failed(health)
+        wanted, failed = _conditions(world, evaluation, shown, active, health), _failed(world, health, outcome)
         wanted = with_rollback(world, outcome, evaluation.rollback_obstacle, wanted)
     conditions, transitions = merge_conditions(status.conditions, wanted, generation, world.now)
     new = BundleDeploymentStatus(
@@ -234,15 +234,30 @@ def _health(world: World, outcome: Outcome, active: str | None) -> HealthEvaluat
     return evaluate_health(world, active, applied, is_activated=_is_activated(outcome))
 
 
-def _failed(health: HealthEvaluation) -> FailedObjects | None:
-    """The objects that make Healthy False, recorded for the next passes."""
-    if health.unlisted or not health.failed:
-        return None
+def _failed(world: World, health: HealthEvaluation, outcome: Outcome) -> FailedObjects | None:
+    """The objects that make Healthy False, recorded for the next passes. Those of which nothing is known now stay as reported,
+    unless the pass makes the objects those of another bundle."""
+    is_other = isinstance(outcome, Done) and isinstance(outcome.plan, Activate | RollBack)
+    before = None if is_other else world.deployment.status.failed
     objects = [
         FailedObject(**_reference(one.key).model_dump(), absent=one.is_absent or None)
-        for one in health.failed[:MAX_FAILED_OBJECTS]
+        for one in health.failed[: MAX_FAILED_OBJECTS + 1]
     ]
-    return FailedObjects(objects=objects, truncated=len(health.failed) > MAX_FAILED_OBJECTS or None)
+    is_truncated = False
+    if before is not None:
+        objects += [one for one in before.objects if _is_unknown(world, one, health)]
+        is_truncated = bool(before.truncated and health.unlisted)
+    is_truncated |= len(objects) > MAX_FAILED_OBJECTS
+    return FailedObjects(objects=objects[:MAX_FAILED_OBJECTS], truncated=is_truncated or None) if objects else None
+
+
+def _is_unknown(world: World, one: FailedObject, health: HealthEvaluation) -> bool:
+    """Report whether the state of an object is not known: its kind cannot be listed, or it was absent and nobody knows whether it
+    is part of the bundle."""
+    key = ObjectKey(one.group, one.kind, one.namespace or "", one.name)
+    if key in world.owned:
+        return False
+    return key[:2] in world.unsynced or (bool(one.absent) and not health.is_complete)
 
 
 def _serves(world: World, healthy: DesiredCondition, health: HealthEvaluation) -> bool:

@@ -6,7 +6,8 @@
     its last object is applied                                 is installed
     all its objects are healthy for the first time             succeeded, and stays so
     a step is rejected, or it is not healthy in time           failed, until it succeeds
-    a rollback (RollBack)                                      rolled back; the target is an earlier revision from then on
+    a rollback (RollBack)                                      rolling back; the target is an earlier revision from then on
+    the earlier revision is there again                        rolled back, and stays so
 
 Never decides what the target is. The deadlines of objects that are applied are those of health/progress.py. Pure.
 """
@@ -73,7 +74,9 @@ def next_history(world: World, outcome: Outcome, conditions: Sequence[DesiredCon
         return History(revisions, status.revision)
     healthy = next((condition for condition in conditions if condition.type == ConditionType.HEALTHY), None)
     if isinstance(outcome, Done) and isinstance(outcome.plan, RollBack):
-        return History(tuple(_rolled_back(world, one) for one in revisions), status.revision)
+        return History(tuple(_rolling_back(world, one) for one in revisions), status.revision)
+    if _is_brought_back(world, outcome, conditions):
+        revisions = tuple(map(_rolled_back, revisions))
     is_installed = _is_installed(world, outcome)
     if current is None and (is_installed or _has_begun(world, outcome)):
         current = _new(world, revisions)
@@ -146,23 +149,37 @@ def _next_number(revisions: Sequence[Revision]) -> int:
 
 def _superseded(world: World, revision: Revision) -> Revision:
     """A revision before the one that begins."""
+    if revision.outcome == RevisionOutcome.ROLLING_BACK:
+        return revision.model_copy(update={"outcome": RevisionOutcome.FAILED})
     if revision.outcome != RevisionOutcome.IN_PROGRESS:
         return revision
     update = {"outcome": RevisionOutcome.SUPERSEDED, "finished_at": format_timestamp(world.now)}
     return revision.model_copy(update=update)
 
 
-def _rolled_back(world: World, revision: Revision) -> Revision:
-    """A revision after a rollback of that of the target."""
+def _rolling_back(world: World, revision: Revision) -> Revision:
+    """A revision when the rollback of that of the target begins."""
     if revision != world.target.revision:
         return revision
     return revision.model_copy(
         update={
-            "outcome": RevisionOutcome.ROLLED_BACK,
+            "outcome": RevisionOutcome.ROLLING_BACK,
             "asked": asked_digest(world.raw),
             "finished_at": format_timestamp(world.now),
         }
     )
+
+
+def _is_brought_back(world: World, outcome: Outcome, conditions: Sequence[DesiredCondition]) -> bool:
+    """Report whether the target of a rollback is there again, healthy or not."""
+    reason = next((condition.reason for condition in conditions if condition.type == ConditionType.READY), "")
+    return world.target.is_rolled_back and isinstance(outcome, Done) and reason == Reason.ROLLED_BACK
+
+
+def _rolled_back(revision: Revision) -> Revision:
+    """A revision when the one before it was brought back."""
+    is_back = revision.outcome == RevisionOutcome.ROLLING_BACK
+    return revision.model_copy(update={"outcome": RevisionOutcome.ROLLED_BACK}) if is_back else revision
 
 
 def _with_properties(world: World, revision: Revision, *, is_needed: bool) -> Revision:

@@ -5,7 +5,7 @@ follows from spec and status alone, so that each process brings the same: the st
 depends on it.
 
     newest revision of status.history                 target                    its revision
-    rolled back, and it is what spec asks for         the newest good revision  that one
+    rolled or rolling back, and what spec asks for    the newest good revision  that one
     of this Bundle and options, not rolled back       what spec asks for        the newest
     another one, or there is none                     what spec asks for        none yet
 
@@ -41,6 +41,7 @@ from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from rukpak.render.install_options import InstallOptions
 
 HASH_LENGTH = 6
+_BACK = (RevisionOutcome.ROLLING_BACK, RevisionOutcome.ROLLED_BACK)
 _ATTEMPTS = 3 * MAX_REVISIONS
 """Names of one template: more than other Bundles can have taken."""
 ON_FAILURE = "OnFailure"
@@ -69,7 +70,7 @@ def target_of(raw: Mapping[str, Any], deployment: BundleDeployment, *, has_condi
     newest = history[0] if history else None
     if newest is None:
         return new
-    if newest.outcome == RevisionOutcome.ROLLED_BACK:
+    if newest.outcome in _BACK:
         good = last_good(history)
         if good is None or newest.asked != asked_digest(raw):
             return new

@@ -14,7 +14,7 @@ from olmkit.api.operator_conditions import KIND
 from olmkit.errors import ApiError
 from tests.cluster.olmctl.bundle.conftest import Workshop
 from tests.cluster.rukpak.bundledeployment.test_operator_condition import Definition, definition, say, upgradeable
-from tests.cluster.rukpak.harness import Harness, deployment, namespace
+from tests.cluster.rukpak.harness import Harness, config_map, deployment, namespace, says
 from tests.unit.rukpak.builders import csv, files
 from tests.unit.rukpak.builders import deployment as csv_deployment
 
@@ -93,6 +93,40 @@ async def test_pods_that_the_api_server_refuses_end_the_wait(
     assert found is not None
     assert found["status"]["refusedPods"] == [reference]
     await at.remove()
+
+
+async def test_a_bundle_that_was_rolled_back_ends_an_upgrade_to_it_at_once(workshop: Workshop) -> None:
+    """Nothing waits for a Bundle that rukpak does not create, and another option has it tried again."""
+    name, directory = workshop.name, str(workshop.directory)
+    objects = workshop.directory / "manifests" / "all.yaml"
+    objects.write_text(yaml.safe_dump_all([namespace(name), config_map("log", name)]))
+    status, _, err = await workshop.olm("run", directory, "--rollback", "OnFailure", "--timeout", "60s")
+    assert status == 0, err
+    deployments = workshop.place.at.deployments
+    before = (deployments.get(name) or {})["status"]["installed"]["bundle"]
+    ill = deployment("engine", name)
+    ill["spec"]["template"]["spec"]["containers"][0]["name"] = "Not A Name"
+    objects.write_text(yaml.safe_dump_all([namespace(name), config_map("log", name), ill]))
+    status, _, err = await workshop.olm("upgrade", directory, "--timeout", "60s")
+    assert (status, "Not A Name" in err) == (1, True), err
+    await workshop.place.at.until(says("Stalled", "True", "RolledBack"), name)
+
+    status, _, err = await workshop.olm("upgrade", directory, "--timeout", "60s")
+    assert (status, "not within" in err) == (1, False), err
+    assert f"{name}: rolled back to {before} (revision 1); " in err
+    assert "Not A Name" in err
+    assert f"olm bundle upgrade {directory} --name {name} --rollback Never tries the failed bundle again" in err
+    shown = (await asyncio.to_thread(workshop.desk.olm, "why", name))[1]
+    assert f"with its files in DIRECTORY (olm bundle content {before} -o DIRECTORY)" in shown
+    status, _, err = await workshop.olm("upgrade", directory, "--rollback", "Never", "--timeout", "60s")
+    assert (status, "rolled back" in err, "Not A Name" in err) == (1, False, True), err
+
+    files = workshop.directory.parent / "before"
+    assert (await workshop.olm("content", before, "-o", str(files)))[0] == 0
+    status, _, err = await workshop.olm("upgrade", str(files), "--name", name, "--timeout", "60s")
+    assert status == 0, err
+    assert (deployments.get(name) or {})["status"]["installed"]["bundle"] == before, "the files are the same"
+    await workshop.place.at.remove()
 
 
 async def test_a_move_counts_the_namespace_that_it_leads_to(workshop: Workshop) -> None:

@@ -91,6 +91,8 @@ def test_each_field_has_an_option(desk: Desk) -> None:
         "Manual",
         "--adoption-policy",
         "IfUnowned",
+        "--rollback",
+        "OnFailure",
     )
     name = f"{desk.prefix}-unknown"
     status, out, _ = desk.olm("install", name, "--force", "--dry-run", "server", *options, "-o", "json")
@@ -103,7 +105,7 @@ def test_each_field_has_an_option(desk: Desk) -> None:
             "catalogSelector": {"matchLabels": {"olm.operatorframework.io/metadata.name": "c"}},
             "upgradeConstraintPolicy": "Ignore",
             "approval": "Manual",
-            "install": {"adoptionPolicy": "IfUnowned"},
+            "install": {"adoptionPolicy": "IfUnowned", "rollback": "OnFailure"},
         },
     )
 

@@ -67,6 +67,12 @@ def test_how_it_is_installed_is_set_beside_what_others_manage(desk: Desk) -> Non
     out = desk.olm("upgrade", name, "--adoption-policy", "Never")[1]
     assert out.endswith(" configured: adoptionPolicy Never (before: IfUnowned)\n")
     assert spec(desk, name)["install"] == {"certificates": "None", **settings, "adoptionPolicy": "Never"}
+    out = desk.olm("upgrade", name, "--rollback", "OnFailure", "--upgrade-constraint-policy", "Ignore")[1]
+    assert out.endswith(" configured: upgradeConstraintPolicy Ignore, rollback OnFailure\n")
+    assert spec(desk, name)["install"]["rollback"] == "OnFailure"
+    assert spec(desk, name)["upgradeConstraintPolicy"] == "Ignore"
+    out = desk.olm("upgrade", name, "--rollback", "Never")[1]
+    assert out.endswith(" configured: rollback Never (before: OnFailure)\n")
 
 
 REFUSED = {**RUNS, "conditions": [condition("Resolved", "False", "ResolutionFailed", "no upgrade edge leads there")]}
@@ -94,7 +100,7 @@ STALLED = {**RUNS, "conditions": [condition("Stalled", "True", "Blocked", "it ha
             REFUSED,
             "2.x",
             "unchanged: it follows versions 2.x, has 1.0.0 from catalog c, channel stable and is refused: no upgrade edge "
-            "leads there\n",
+            "leads there (olm why {name})\n",
             id="a range is refused",
         ),
     ],
@@ -102,7 +108,7 @@ STALLED = {**RUNS, "conditions": [condition("Stalled", "True", "Blocked", "it ha
 def test_what_is_refused_says_so_and_fails(status: Any, version: str, text: str, desk: Desk) -> None:
     name = desk.operator("a", status, version=version)
     for options in ([], ["--version", version]):
-        assert desk.olm("upgrade", name, *options) == (1, "", f"{name} {text}")
+        assert desk.olm("upgrade", name, *options) == (1, "", f"{name} {text.format(name=name)}")
 
 
 def test_what_upgrades_itself_says_so(desk: Desk) -> None:

@@ -156,6 +156,11 @@ RETURN = f"{EXPLAIN}, olm bundle upgrade registry.example.com/widgets:v1 --name 
 FORCE = RETURN.replace("--name widgets", "--name widgets --force")
 SETTINGS = RETURN.replace("upgrade", "run").replace("returns", "with the earlier options returns")
 AGAIN = SETTINGS.replace("v1", "v2")
+FILES = f"{RETURN.replace(IMAGE['image']['ref'], 'DIRECTORY')}, with its files in DIRECTORY"
+AGAIN_AS_IT_IS = (
+    f"{EXPLAIN}, a corrected bundle is tried at once, olm bundle upgrade registry.example.com/widgets:v2 --name widgets "
+    "--rollback Never tries the failed bundle again and leaves it as it is"
+)
 LOGIN: Object = {"type": "image", "image": {**OTHER["image"], "pullSecret": "absent"}}
 ABSENT = [{"type": "Reconciling", "status": "True", "reason": "WaitingForServiceAccount"}]
 
@@ -164,6 +169,12 @@ def ran(source: Object, bundle: str = "widgets-1", *, whole: bool = True) -> Obj
     """A BundleDeployment that has installed a bundle of this source."""
     record = {"bundle": bundle, "name": "widgets.v1", "spec": {"source": source}}
     return {"status": {"installed": record, **({"appliedDigest": "sha256:0"} if whole else {})}}
+
+
+def rolled_back(source: Object) -> Object:
+    """A BundleDeployment that runs a bundle of this source again, because the one that is asked for has failed."""
+    conditions = [{"type": "Ready", "status": "False", "reason": "RolledBack"}]
+    return {"status": {**ran(source)["status"], "conditions": conditions}}
 
 
 def revision(source: Object, outcome: str, name: str) -> Object:
@@ -200,7 +211,21 @@ HISTORY = [
             id="after another one that had not succeeded",
         ),
         pytest.param(ran(IMAGE), None, RETURN, id="it is not known what runs"),
-        pytest.param(ran(UPLOAD), None, RETURN.replace(IMAGE["image"]["ref"], "DIRECTORY"), id="after a directory"),
+        pytest.param(ran(UPLOAD), None, FILES, id="after a directory, and it is not known whether its files are kept"),
+        pytest.param(
+            ran(UPLOAD),
+            ran(UPLOAD),
+            f"widgets.v1 continues to run, {FILES} (olm bundle content widgets-1 -o DIRECTORY)",
+            id="after a directory, whose files rukpak has while its bundle is installed",
+        ),
+        pytest.param(
+            ran(UPLOAD),
+            ran(OTHER, "widgets-2"),
+            FILES.replace("--name widgets", "--name widgets --force"),
+            id="after a directory, whose files are gone since another bundle is installed",
+        ),
+        pytest.param(ran(IMAGE), rolled_back(IMAGE), AGAIN_AS_IT_IS, id="rolled back"),
+        pytest.param(ran(UPLOAD), rolled_back(UPLOAD), AGAIN_AS_IT_IS, id="rolled back to a directory"),
     ],
 )
 def test_what_a_failed_run_advises(existing: Object | None, found: Object | None, text: str) -> None:

@@ -125,6 +125,42 @@ def test_options_that_permit_what_is_refused_are_named(fields: list[str], instal
     assert LeftInstallation(found).next_steps == text
 
 
+UPLOADED: dict[str, Any] = {"source": {"type": "upload", "upload": {"digest": "sha256:0"}}}
+FILES = "`olm bundle upgrade DIRECTORY --name w` returns to widgets.v1, with its files in DIRECTORY"
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason", "text"),
+    [
+        pytest.param(
+            NEW, "Blocked", f"{FILES} (olm bundle content w-1 -o DIRECTORY)", id="an upgrade of a directory is refused"
+        ),
+        pytest.param(
+            NEW,
+            "RolledBack",
+            "`olm bundle upgrade registry.example.com/widgets:v2 --name w --rollback Never` tries the failed bundle again and "
+            f"leaves it as it is, and {FILES} (olm bundle content w-1 -o DIRECTORY)",
+            id="an upgrade to an image was rolled back",
+        ),
+        pytest.param(
+            {"source": {"type": "upload", "upload": {"digest": "sha256:1"}}},
+            "RolledBack",
+            "`olm bundle upgrade DIRECTORY --name w --rollback Never` tries the failed bundle again and leaves it as it is, and "
+            f"{FILES} (olm bundle content w-1 -o DIRECTORY)",
+            id="an upgrade to a directory was rolled back",
+        ),
+    ],
+)
+def test_the_files_of_a_directory_that_may_have_changed_since(asked: dict[str, Any], reason: str, text: str) -> None:
+    found = deployment("w", installed={"name": "widgets.v1", "bundle": "w-1", "spec": UPLOADED})
+    found["spec"]["template"]["spec"] = asked
+    found["status"]["conditions"] = [
+        {"type": "Stalled", "status": "True", "reason": reason},
+        {"type": "Ready", "status": "False", "reason": reason},
+    ]
+    assert LeftInstallation(found).next_steps == text
+
+
 def test_settings_with_which_the_same_bundle_fails_are_set_anew() -> None:
     found = deployment("w", installed={"name": "widgets.v2", "spec": NEW})
     found["spec"]["template"]["spec"] = NEW

@@ -57,9 +57,9 @@ def running(*history: Any, **spec: Any) -> World:
     return replace(seen, fallback_content=upgrading().active_content, active_content=MissingContent())
 
 
-def rolled_back(seen: World) -> World:
+def rolled_back(seen: World, outcome: str = "RollingBack") -> World:
     """The same cluster after the rollback was recorded."""
-    record = revision(2, V2, "RolledBack", reason="it crashes", asked=asked_digest(seen.raw))
+    record = revision(2, V2, outcome, reason="it crashes", asked=asked_digest(seen.raw))
     after = changed(seen, record, GOOD)
     assert after.target_bundle == OLD
     is_active = after.active_bundle == OLD
@@ -67,9 +67,9 @@ def rolled_back(seen: World) -> World:
     return replace(after, content=seen.fallback_content, fallback_content=MissingContent(), active_content=new)
 
 
-def brought_back() -> World:
+def brought_back(outcome: str = "RollingBack") -> World:
     """Version 1 is installed again, and its Bundle is the only one."""
-    after = rolled_back(running(FAILED, GOOD))
+    after = rolled_back(running(FAILED, GOOD), outcome)
     after = replace(after, last_applied=installed().last_applied, bundles={OLD: bundle(OLD)})
     history = [one.dump() for one in after.deployment.status.history or ()]
     return changed(after, *history, activeBundle=OLD, revision=1)

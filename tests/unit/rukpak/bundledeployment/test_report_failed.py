@@ -10,9 +10,10 @@ import pytest
 from olmkit.api.bundledeployments import MAX_REFERENCES
 from olmkit.api.conditions import format_timestamp
 from olmkit.api.deployed_objects import MAX_FAILED_OBJECTS, FailedObject, FailedObjects
+from olmkit.errors import Waiting
 from rukpak.bundledeployment.health.health_result import Health
-from rukpak.bundledeployment.plan import Done, Keep
-from rukpak.bundledeployment.rendered_bundle import RenderedBundle
+from rukpak.bundledeployment.plan import Activate, Done, Keep, RollBack
+from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
 from rukpak.bundledeployment.world import LastApplied, World
 from rukpak.format.objects import ObjectKey
 from tests.unit.rukpak.bundledeployment.worlds import (
@@ -78,14 +79,59 @@ LONG_AGO = {"last_transition_time": format_timestamp(ago(minutes=10))}
         ),
         pytest.param(
             replace(unwell(CRASHES), unsynced=frozenset({WORKLOAD[:2]})),
-            None,
-            id="nothing, while not all objects are known: Healthy is Unknown",
+            [ENGINE],
+            id="an object that is known to have failed, while others are not known: Healthy is Unknown",
         ),
     ],
 )
 def test_what_it_has(seen: World, expected: list[FailedObject] | None) -> None:
     assert failed(seen) == (FailedObjects(objects=expected) if expected else None)
     assert report_of(reported(seen), Done(Keep())).status.failed == failed(seen), "a pass that changes nothing"
+
+
+def unlisted(seen: World) -> World:
+    """The kind of the workload cannot be listed any more."""
+    labeled = {key: entry for key, entry in seen.labeled.items() if key != WORKLOAD}
+    return replace(seen, labeled=labeled, unsynced=frozenset({WORKLOAD[:2]}))
+
+
+LOST = reported(ABSENT, **LONG_AGO)
+
+
+@pytest.mark.parametrize(
+    ("seen", "unknown", "later", "expected"),
+    [
+        pytest.param(
+            unwell(CRASHES), unlisted(unwell(CRASHES)), unwell(ROLLOUT), [ENGINE], id="its kind is not listed"
+        ),
+        pytest.param(unwell(CRASHES), unlisted(unwell(CRASHES)), installed(), None, id="it has recovered meanwhile"),
+        pytest.param(
+            LOST,
+            replace(LOST, content=MissingContent()),
+            ABSENT,
+            [FailedObject(group="", kind="Secret", namespace="ship-system", name="log", absent=True)],
+            id="it does not exist, and the content of the bundle is unavailable",
+        ),
+    ],
+)
+def test_an_object_that_is_not_known_for_a_while_has_no_second_deadline(
+    seen: World, unknown: World, later: World, expected: list[FailedObject] | None
+) -> None:
+    before = failed(seen)
+    assert before is not None
+    away = replace(unknown, deployment=reported(seen, **LONG_AGO).deployment)
+    status = report_of(away, Waiting("Retrying", "it cannot be read", timedelta(minutes=1))).status
+    assert status.failed == before
+    assert [one.status for one in status.conditions if one.type == "Healthy"] == ["Unknown"]
+    back = replace(later, deployment=away.deployment.model_copy(update={"status": status}))
+    assert failed(back) == (FailedObjects(objects=expected) if expected else None)
+
+
+def test_the_next_revision_has_all_deadlines_again() -> None:
+    seen = unlisted(unwell(CRASHES))
+    away = replace(seen, deployment=reported(unwell(CRASHES)).deployment)
+    for plan in (Activate(), RollBack()):
+        assert report_of(away, Done(plan)).status.failed is None
 
 
 def test_it_names_the_first_ones_and_any_other_object_may_have_failed() -> None:

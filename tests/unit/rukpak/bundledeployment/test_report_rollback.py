@@ -11,7 +11,7 @@ import pytest
 from olmkit.errors import Waiting
 from rukpak.bundledeployment.evaluate import evaluate
 from rukpak.bundledeployment.health.health_result import Health
-from rukpak.bundledeployment.plan import Apply, Done, Keep, PhaseStep, RollBack
+from rukpak.bundledeployment.plan import Apply, BeginRevision, Done, Keep, PhaseStep, RollBack
 from rukpak.bundledeployment.ready_message import Outcome
 from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle
 from rukpak.bundledeployment.revisions.target import asked_digest
@@ -32,9 +32,10 @@ from tests.unit.rukpak.bundledeployment.rollback_worlds import (
     running,
     unwell,
 )
-from tests.unit.rukpak.bundledeployment.worlds import DEFINITION, crd, installed, plan_of, report_of, revision
+from tests.unit.rukpak.bundledeployment.worlds import DEFINITION, SECRET, crd, installed, plan_of, report_of, revision
 
 BACK = f"back to {OLD} \\(revision 1\\); {NEW} \\(revision 2\\) failed: it crashes"
+DENIED = ApplyRejected("Blocked", "a policy denies it", timedelta(minutes=1), refused=frozenset({SECRET}))
 REJECTED = ApplyRejected("Blocked", "Secret is immutable", timedelta(minutes=1))
 
 
@@ -136,6 +137,34 @@ def test_a_rollback_announces_no_change_of_a_storage_version() -> None:
             f"cannot upgrade to {NEW}: Secret is immutable",
             id="nothing asks for a rollback",
         ),
+        pytest.param(
+            half_way(FAILED, GOOD),
+            DENIED,
+            {"Installed": "True", "Ready": "False/Upgrading", "Stalled": "True/Blocked"},
+            f"cannot upgrade to {NEW}: a policy denies it",
+            id="the next pass rolls it back, and nothing is tried again",
+        ),
+        pytest.param(
+            half_way(FAILED, GOOD, rollback="Never"),
+            DENIED,
+            {"Installed": "True", "Ready": "False/Upgrading", "Stalled": "True/Blocked"},
+            f"cannot upgrade to {NEW}: a policy denies it; it is tried again when .*",
+            id="it is not rolled back, and tried again",
+        ),
+        pytest.param(
+            replace(half_way(FAILED, GOOD), fallback_content=MissingContent()),
+            DENIED,
+            {"Installed": "True", "Ready": "False/Upgrading", "Stalled": "True/Blocked"},
+            f"cannot upgrade to {NEW}: a policy denies it; it is tried again when .*; it is not rolled back: .*",
+            id="it cannot be rolled back, and is tried again",
+        ),
+        pytest.param(
+            rolled_back(running(FAILED, GOOD)),
+            DENIED,
+            {"Installed": "True", "Ready": "False/RolledBack", "Stalled": "True/RolledBack"},
+            f"rolled {BACK}; cannot return to {OLD}: a policy denies it; it is tried again when .*",
+            id="the return is denied, and tried again",
+        ),
     ],
 )
 def test_conditions(seen: World, outcome: Outcome, expected: dict[str, str], message: str) -> None:
@@ -147,6 +176,46 @@ def test_conditions(seen: World, outcome: Outcome, expected: dict[str, str], mes
     assert not {"Reconciling", "Stalled"} <= shown.keys()
     assert re.fullmatch(message, conditions["Ready"].message)
     assert conditions["HasValidBundle"].status == "True"
+
+
+@pytest.mark.parametrize(
+    ("seen", "outcome", "became"),
+    [
+        pytest.param(half_way(FAILED, GOOD), Done(RollBack()), "RollingBack", id="the rollback is recorded"),
+        pytest.param(
+            rolled_back(running(FAILED, GOOD)),
+            applying(rolled_back(running(FAILED, GOOD))),
+            "RollingBack",
+            id="it is being brought back",
+        ),
+        pytest.param(rolled_back(running(FAILED, GOOD)), REJECTED, "RollingBack", id="it cannot be brought back"),
+        pytest.param(unwell(brought_back(), STARTING), Done(Keep()), "RollingBack", id="it rolls out"),
+        pytest.param(brought_back(), Done(Keep()), "RolledBack", id="it runs again"),
+        pytest.param(
+            unwell(brought_back(), Health("False", "crashes too")),
+            Done(Keep()),
+            "RolledBack",
+            id="all of it is there, and not healthy either",
+        ),
+    ],
+)
+def test_the_outcome_of_what_failed(seen: World, outcome: Outcome, became: str) -> None:
+    newest, good = list(report_of(seen, outcome).status.history or ())
+    assert (newest.outcome, newest.reason, good.outcome) == (became, "it crashes", "Succeeded")
+
+
+def test_what_was_brought_back_stays_rolled_back_while_it_is_repaired() -> None:
+    seen = brought_back("RolledBack")
+    newest, _ = list(report_of(unwell(seen, STARTING), Done(Keep())).status.history or ())
+    assert newest.outcome == "RolledBack"
+
+
+def test_a_rollback_that_another_revision_ends_is_a_failure() -> None:
+    seen = rolled_back(half_way(FAILED, GOOD))
+    history = [one.dump() for one in seen.deployment.status.history or ()]
+    again = changed(seen, *history, spec={"progressDeadline": "20m"})
+    outcomes = [one.outcome for one in report_of(again, Done(BeginRevision())).status.history or ()]
+    assert outcomes == ["InProgress", "Failed", "Succeeded"]
 
 
 def test_a_rollback_is_one_event_after_that_about_its_cause() -> None:

@@ -74,7 +74,7 @@ def test_what_failed_is_rolled_back_at_any_stage(seen: World) -> None:
     assert plan_of(seen) == RollBack()
     status = report_of(seen, Done(RollBack())).status
     newest, good = list(status.history or ())
-    assert (newest.outcome, newest.reason, newest.asked) == ("RolledBack", "it crashes", asked_digest(seen.raw))
+    assert (newest.outcome, newest.reason, newest.asked) == ("RollingBack", "it crashes", asked_digest(seen.raw))
     assert good.outcome == "Succeeded"
     assert (status.active_bundle, status.revision) == (seen.active_bundle, seen.deployment.status.revision)
 

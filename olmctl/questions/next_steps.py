@@ -1,0 +1,103 @@
+"""The next steps of a person for an Operator that does not get what it asks for: commands of `olm`, and what each of them does.
+
+`olm why` names them. Reads the Operator and its BundleDeployment, never a message. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from olmctl.questions.exclusions import excluded_entry, undo_hint
+from olmctl.questions.left_installations import permitting_options
+from olmctl.questions.offered_versions import pinned_version
+from olmctl.questions.operator_state import condition, is_observed, is_terminating, is_true, part, text_at
+from olmkit.api.bundledeployments import RevisionOutcome
+from olmkit.api.meta import Object
+from olmkit.api.operators import ConditionType, Reason
+
+
+def is_held_by_condition(operator: Object) -> bool:
+    """Report whether the OperatorCondition of the installed bundle holds an upgrade."""
+    reasons = text_at(operator, "status", "available", "reason"), _ready_reason(operator)
+    return Reason.OPERATOR_CONDITION_NOT_UPGRADEABLE in reasons
+
+
+def next_steps(operator: Object, deployment: Object | None) -> str:
+    """The steps; "" if nothing is to be done, or nothing is known to help. `deployment`: its BundleDeployment, if it is known."""
+    if is_terminating(operator) or not is_observed(operator):
+        return ""
+    return "; ".join(_steps(operator, deployment))
+
+
+def _steps(operator: Object, deployment: Object | None) -> Iterator[str]:
+    if is_held_by_condition(operator):
+        yield from _of_hold(operator, deployment)
+    elif is_true(operator, ConditionType.READY):
+        return
+    if options := permitting_options(deployment):
+        yield f"`{_upgrade(operator)} {options}` permits what is refused"
+    is_refused = text_at(condition(operator, ConditionType.RESOLVED), "status") == "False"
+    if is_refused and not is_true(operator, ConditionType.RECONCILING):
+        yield from _of_refusal(operator)
+    elif is_true(operator, ConditionType.STALLED) and _running(operator):
+        yield from _of_failed_upgrade(operator, deployment)
+
+
+def _of_hold(operator: Object, deployment: Object | None) -> Iterator[str]:
+    holding = text_at(deployment, "status", "upgradeHold", "operatorCondition")
+    which = f"OperatorCondition {holding}" if holding else "the OperatorCondition"
+    yield "the upgrade begins when the operator permits it"
+    yield f"`{_upgrade(operator)} --force` overrides {which} in its spec.overrides"
+
+
+def _of_refusal(operator: Object) -> Iterator[str]:
+    """The way back from a request that no version satisfies."""
+    version = text_at(operator, "spec", "version")
+    if entry := excluded_entry(operator, version or _running(operator)):
+        yield undo_hint(operator, entry)
+    if version:
+        yield f"`{_upgrade(operator)} --version ''` follows the channel"
+    elif text_at(operator, "spec", "channel"):
+        yield f"`{_upgrade(operator)} --channel ''` follows the default channel of the package"
+
+
+def _of_failed_upgrade(operator: Object, deployment: Object | None) -> Iterator[str]:
+    """The ways out of an upgrade that fails before or after the new version is installed, or that was rolled back."""
+    runs, wanted = _running(operator), text_at(operator, "status", "wantedVersion")
+    is_pinned = pinned_version(text_at(operator, "spec", "version")) is not None
+    before = _version_before_failure(deployment)
+    if wanted not in ("", runs):
+        if is_pinned:
+            yield f"`{_upgrade(operator)} --version {runs}` stays with {runs}"
+        else:
+            excluded = f"olm exclude {text_at(operator, 'metadata', 'name')} {wanted}"
+            yield f"`{excluded}` stays with {runs} until a catalog has another version"
+    elif before and not is_pinned:
+        yield "a newer version is installed as soon as a catalog has an upgrade to it"
+    if _ready_reason(operator) == Reason.ROLLED_BACK:
+        yield f"`{_upgrade(operator)} --rollback Never` tries {wanted} again and leaves it as it is"
+    elif before and part(operator, "spec", "install", "rollback") != "OnFailure":
+        yield f"`{_upgrade(operator)} --rollback OnFailure` returns to {before}, also after later upgrades that fail"
+
+
+def _version_before_failure(deployment: Object | None) -> str:
+    """The last version that succeeded before an upgrade that failed; "" if none did, or if other settings of it failed."""
+    history = part(deployment or {}, "status", "history") or ()
+    newest = next(iter(history), None)
+    if text_at(newest, "outcome") != RevisionOutcome.FAILED:
+        return ""
+    good = (text_at(each, "version") for each in history if text_at(each, "outcome") == RevisionOutcome.SUCCEEDED)
+    found = next(good, "")
+    return "" if found == text_at(newest, "version") else found
+
+
+def _running(operator: Object) -> str:
+    return text_at(operator, "status", "installed", "version")
+
+
+def _ready_reason(operator: Object) -> str:
+    return text_at(condition(operator, ConditionType.READY), "reason")
+
+
+def _upgrade(operator: Object) -> str:
+    return f"olm upgrade {text_at(operator, 'metadata', 'name')}"
