@@ -51,11 +51,11 @@ from console.render import CSRF_FIELD, Frame, Rendered, Renderer
 from console.routes import Route, RouteTable
 from console.session import Sealer, is_same, new_id
 from console.user_client import Reading
-from console.users import Users, UserSession
+from console.users import TooManySessions, Users, UserSession
 from console.views.errors import LoginView
 from olmctl.questions.session import Session
 from olmkit.api.names import is_dns1123_label
-from olmkit.errors import Forbidden, NotFound
+from olmkit.errors import ApiError, Forbidden, NotFound
 from olmkit.runtime.listener.listener import connection_limit_middleware, connection_tracking_middleware
 
 PAGE_MODULES = (
@@ -172,7 +172,7 @@ class ConsoleServer:
             return await self._to_login(request, is_ended=True)
         problem = problem_of(wrong, request.path)
         page = Page("error.html", problem.view, problem.view.title, status=problem.status)
-        return self._respond(page, self._bare_frame(request))
+        return self._respond(page, await self._frame_of_error(request))
 
     # --- the login
 
@@ -309,6 +309,23 @@ class ConsoleServer:
             can_log_out=self.logins.is_open_to_logout,
             query=tuple(pair for pair in asked.query if pair[0] not in ("ns", "page")),
             options=self.settings.options,
+        )
+
+    async def _frame_of_error(self, request: web.Request) -> Frame:
+        """The frame of who has logged in, so that an error is no dead end; a bare one for everybody else."""
+        frame = self._bare_frame(request)
+        try:
+            session = await self.logins.find(request)
+        except (ApiError, TooManySessions):
+            session = None
+        if session is None:
+            return frame
+        return replace(
+            frame,
+            user=session.user,
+            namespaces=session.namespaces,
+            csrf=self.logins.mark_of(session),
+            can_log_out=self.logins.is_open_to_logout,
         )
 
     def _bare_frame(self, request: web.Request) -> Frame:

@@ -92,6 +92,18 @@ def foreign_removals(found: Mapping[str, Any], ours: tuple[Change, ...], manager
     return tuple(each for each in ours if each.after is MISSING and value_at(own, each.place) is MISSING)
 
 
+def are_of_others(found: Mapping[str, Any], ours: tuple[Change, ...], manager: str) -> bool:
+    """Report whether a manager of another name manages a field of ours. `manager` created objects by an update, so that its own
+    fields are in the way of its apply."""
+    entries = [
+        entry.get("fieldsV1") or {}
+        for entry in found["metadata"].get("managedFields") or ()
+        if entry.get("manager") != manager and not entry.get("subresource")
+    ]
+    theirs = [_owned(dict(found), fields) for fields in entries]
+    return any(value_at(owned, each.place) is not MISSING for owned in theirs for each in ours)
+
+
 def merge_patch(found: Mapping[str, Any], ours: tuple[Change, ...]) -> dict[str, Any]:
     """The same changes as a merge patch, which may remove any field. Only as the object is."""
     patch: Any = {"metadata": {key: found["metadata"][key] for key in ("uid", "resourceVersion")}}

@@ -55,6 +55,12 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "rollback": ("Never", "OnFailure"),
     "upgradeConstraintPolicy": ("Enforce", "Ignore"),
 }
+DELETIONS: Final = (
+    ("Cascade", "Remove everything, with all instances"),
+    ("KeepCRDs", "Keep CustomResourceDefinitions and instances"),
+    ("Orphan", "Leave everything running"),
+)
+"""The values of the deletion policy, and what they do."""
 _DEFAULTS: Final[Mapping[str, str]] = {name: values[0] for name, values in CHOICES.items()}
 _EXACT: Final = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
 _NAME: Final = re.compile(OBJECT_NAME)

@@ -19,7 +19,7 @@ from console.forms.operator_form import Read
 from console.links import page_url
 from console.page import FIELD_MANAGER, Answer, Page, PageRequest, Redirect
 from console.pages.offers import Offer, preview, read_offer
-from console.pages.previews import install_preview
+from console.pages.previews import Preview, install_preview
 from console.pages.saving import save
 from console.routes import Route, Watch
 from console.views.changes import Button, ChangeView, Notice, Section
@@ -179,7 +179,7 @@ async def review(request: PageRequest) -> Answer:
         f"/catalog/{offer.catalog}/{offer.package}/install",
         replace(button, label="Install" if found.is_known else AGREEMENT),
         f"/catalog/{offer.catalog}/{offer.package}",
-        notices=(*await _managers(request, offer.package), *notices, *found.notices),
+        notices=(*await _managers(request, offer.package), *notices, *found.notices, *_other_places(read, found)),
         sections=(*sections, *found.sections),
         commands=install_commands(operator),
         hidden=(
@@ -206,7 +206,9 @@ def _summary(read: Read, offer: Offer) -> Section:
         ),
         (
             "Upgrades",
-            "after approval of each version after this one"
+            "none: it stays at this version"
+            if operator_form.texts_of(read.operator)["follow"] == operator_form.PINNED
+            else "after approval of each version after this one"
             if spec.get("approval") == "Manual"
             else "as soon as the catalog has them",
         ),
@@ -221,7 +223,25 @@ def _summary(read: Read, offer: Offer) -> Section:
         facts.append(
             ("Installed as", f"ServiceAccount {account.get('namespace') or install.get('namespace')}/{account['name']}")
         )
+    if install.get("rollback") == "OnFailure":
+        facts.append(("When an upgrade fails", "the last version is brought back"))
+    deletion = str(install.get("deletionPolicy") or operator_form.DELETIONS[0][0])
+    facts.append(("When it is deleted", dict(operator_form.DELETIONS).get(deletion, deletion)))
     return Section("What you ask for", facts=tuple(facts))
+
+
+def _other_places(read: Read, found: Preview) -> tuple[Notice, ...]:
+    """The difference between the preview, which is that of the bundle by itself, and the namespaces that were chosen."""
+    install = read.operator["spec"].get("install") or {}
+    namespace, watched = install.get("namespace") or found.namespace, install.get("watchNamespaces") or ()
+    if not found.is_known or (namespace == found.namespace and not watched):
+        return ()
+    texts = []
+    if namespace != found.namespace:
+        texts.append(f"Objects and accounts that it shows in {found.namespace} go into {namespace}.")
+    if watched:
+        texts.append(f"Permissions of its watched namespaces are given in {', '.join(watched)} only.")
+    return (Notice("info", "The preview is that of the bundle by itself.", " ".join(texts)),)
 
 
 def _chosen_version(read: Read, offer: Offer) -> str:

@@ -114,7 +114,18 @@ async def post_new(request: PageRequest) -> Answer:
 
 
 def _namespace(request: PageRequest, subject: Subject) -> str:
-    return (request.namespace or "default") if subject.kind.namespaced else ""
+    if not subject.kind.namespaced:
+        return ""
+    watched = subject.publisher.watched
+    return request.namespace or (watched[0] if watched else "default")
+
+
+async def _namespaces(request: PageRequest, subject: Subject) -> tuple[str, ...] | None:
+    """The namespaces to choose from: those that the Operator watches if these are some, else all; None if they may not be
+    listed."""
+    listed = await names_of(request.session, NAMESPACES, None)
+    watched = subject.publisher.watched
+    return listed if listed is None or watched is None else tuple(each for each in listed if each in watched)
 
 
 async def _create(request: PageRequest, subject: Subject, draft: Draft, *, is_check: bool) -> Answer | None:
@@ -186,7 +197,8 @@ async def _new_page(request: PageRequest, subject: Subject, draft: Draft) -> Pag
         is_new=True,
         starts=starts,
         button=Button("Create", verdict.reason, verdict.command, name="action", value="create"),
-        namespaces=await names_of(request.session, NAMESPACES, None) if subject.kind.namespaced else None,
+        namespaces=await _namespaces(request, subject) if subject.kind.namespaced else None,
+        watched=subject.publisher.watched or (),
         commands=(Command("kubectl", apply_command(_shown(subject, draft))),),
     )
     return _page(view, draft)

@@ -9,6 +9,7 @@ from console.access import Ask
 from console.page import Answer, Page, PageRequest
 from console.pages.instance_reader import read_table
 from console.pages.kind_reader import apis_of, gathered, known_kind, publisher_in, publisher_of, served_kind
+from console.pages.setup_help import on_suite
 from console.routes import Route, Watch
 from console.views.changes import Button, Notice
 from console.views.instances import InstanceTable, KindName, ListView, OverviewView
@@ -98,6 +99,6 @@ async def listing(request: PageRequest) -> Answer:
 
 
 ROUTES = (
-    Route("GET", "/instances", overview, _watched),
+    Route("GET", "/instances", on_suite(overview), _watched),
     Route("GET", "/instances/{group}/{version}/{plural}", listing, _followed),
 )

@@ -11,6 +11,8 @@ from urllib.parse import quote
 from console.forms.descriptors import Schema
 from console.forms.examples import internal_kinds
 from console.page import NotThere
+from console.views.description import supported_modes
+from console.views.operators import watched_namespaces
 from olmctl.questions.catalogd import CatalogReadError, read_catalog
 from olmctl.questions.operator_state import part, text_at
 from olmctl.questions.session import Session
@@ -47,6 +49,8 @@ class Publisher:
     problem: str = ""
     recorded_title: str = ""
     """The name of the kind that the status of the Operator has."""
+    watched: tuple[str, ...] | None = None
+    """The namespaces in which the Operator serves instances; None for all of them."""
 
     @property
     def title(self) -> str:
@@ -146,10 +150,11 @@ async def publisher_in(session: Session, operator: Object, kind: Kind) -> Publis
             text_at(operator, "status", "installed", "name"),
         )
     except CatalogReadError as error:
-        return Publisher(name, problem=str(error), recorded_title=title)
+        return Publisher(name, problem=str(error), recorded_title=title, watched=watched_namespaces(operator))
     matching = [each for each in owned if each.get("kind") == kind.kind and _group(each) == kind.group]
     best = [each for each in matching if each.get("version") == kind.version] or matching
-    return Publisher(name, best[0] if best else {}, annotations, modes, recorded_title=title)
+    watched = watched_namespaces(operator, supported_modes(modes))
+    return Publisher(name, best[0] if best else {}, annotations, modes, recorded_title=title, watched=watched)
 
 
 def _group(owned: Mapping[str, Any]) -> str:

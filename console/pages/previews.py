@@ -53,6 +53,8 @@ class Preview:
     """True if it is being made."""
     counts: tuple[str, ...] = ()
     """The numbers of objects by kind, the most first."""
+    namespace: str = ""
+    """The namespace that the bundle goes into by itself."""
 
 
 async def install_preview(
@@ -70,7 +72,13 @@ async def install_preview(
         return Preview(notices=(found,), is_pending=found.title == PENDING)
     notes = (Notice("warn", "The image was not read.", found.note),) if found.note else ()
     notices = (*_warning(found.contents.risks), *notes)
-    return Preview(tuple(_contents(found.contents)), notices, is_known=True, counts=_counts(found.contents))
+    return Preview(
+        tuple(_contents(found.contents)),
+        notices,
+        is_known=True,
+        counts=_counts(found.contents),
+        namespace=found.contents.namespace,
+    )
 
 
 def _counts(found: BundleContents) -> tuple[str, ...]:
@@ -108,14 +116,11 @@ async def _known(question: Awaitable[T], seconds: float = SECONDS) -> T | Notice
 
 
 def _warning(risks: tuple[RiskGroup, ...]) -> tuple[Notice, ...]:
-    accounts = sorted({each.account for each in risks if each.risk is Risk.CONTROL})
-    if not accounts:
+    found = [each for each in risks if each.risk is Risk.CONTROL]
+    if not found:
         return ()
-    return (
-        Notice(
-            "warn", "It can take control of the cluster.", f"{', '.join(accounts)} may do what leads to everything."
-        ),
-    )
+    texts = [f"{each.account} may {each.sentences[0]}." for each in found[:MAX_COUNTS]]
+    return (Notice("warn", "It can take control of the cluster.", " ".join(texts)),)
 
 
 def _contents(found: BundleContents) -> Iterator[Section]:
@@ -132,7 +137,7 @@ def _contents(found: BundleContents) -> Iterator[Section]:
 def _permissions(title: str, groups: tuple[RiskGroup, ...]) -> Section:
     rows = tuple((_WORDS[each.risk], each.account, "; ".join(each.sentences)) for each in groups)
     lines = () if rows else ("It asks for none.",)
-    return Section(title, lines, columns=("Risk", "Account", "What it may do"), rows=rows[:MAX_LINES])
+    return Section(title, lines, columns=("Risk", "Account", "What it may do"), rows=rows[:MAX_LINES], is_worded=True)
 
 
 def _upgrade_warnings(found: Difference) -> Iterator[Notice]:
@@ -150,7 +155,8 @@ def _changes(found: Difference) -> Iterator[Section]:
     rows = tuple((f"+ {_WORDS[each.risk]}", each.account, "; ".join(each.sentences)) for each in groups)
     rows += tuple(("-", "", text) for text in sentences(found.lost))
     lines = () if rows else ("No change.",)
-    yield Section("Permissions", lines, columns=("Change", "Account", "What it may do"), rows=rows[:MAX_LINES])
+    columns = ("Change", "Account", "What it may do")
+    yield Section("Permissions", lines, columns=columns, rows=rows[:MAX_LINES], is_worded=True)
     yield _definitions(found)
     yield _way_back(found)
     counts = {change: sum(each.change is change for each in found.objects) for change in Change}
@@ -174,8 +180,20 @@ def _way_back(found: Difference) -> Section:
     return Section("Can it be undone?", ("Yes. No storage version moves.",))
 
 
+_OF_DEFINITIONS: Final = {
+    Change.ADDED: "added",
+    Change.CHANGED: "changed, and no rule speaks of it",
+    Change.REMOVED: "no longer in the bundle; it is kept while it has instances",
+}
+
+
 def _definitions(found: Difference) -> Section:
-    rows = []
+    rows = [
+        (each.key.name, _OF_DEFINITIONS[each.change])
+        for each in found.objects
+        if each.key.kind == "CustomResourceDefinition"
+        and each.key.name not in {known.name for known in found.definitions}
+    ]
     for each in found.definitions:
         broken: list[tuple[str, Any]] = [("refused", problem) for problem in each.refused]
         broken += [("ignored", problem) for problem in each.ignored]

@@ -14,6 +14,7 @@ import orjson
 from console.forms.changes import (
     Change,
     apply_body,
+    are_of_others,
     changes,
     editable,
     foreign_removals,
@@ -71,6 +72,7 @@ async def save(
             return _moved(result, found, ours, theirs)
     if not ours:
         return replace(result, problem="nothing was changed")
+    is_forced = is_forced or not are_of_others(found, ours, FIELD_MANAGER)
     foreign = foreign_removals(found, ours, FIELD_MANAGER)
     if foreign and not is_forced:
         why = "it was set by others: to remove it, take it over"

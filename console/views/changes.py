@@ -41,6 +41,8 @@ class Section:
     rows: tuple[tuple[str, ...], ...] = ()
     text: str = ""
     """Shown as it is, such as a list of objects."""
+    is_worded: bool = False
+    """True if the first column of the rows has words, and no names of fields or objects."""
 
 
 @dataclass(frozen=True)

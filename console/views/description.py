@@ -93,9 +93,7 @@ def description(blob: Any) -> Description:
         categories=tuple(filter(None, map(str.strip, _text(annotations.get("categories"), 1_000).split(",")))),
         links=tuple(_links(spec, annotations)),
         maintainers=tuple(_maintainers(spec)),
-        install_modes=tuple(
-            _text(each.get("type")) for each in _mappings(spec.get("installModes")) if each.get("supported") is True
-        ),
+        install_modes=supported_modes(spec.get("installModes")),
         min_kube_version=_text(spec.get("minKubeVersion")),
         native_apis=tuple(
             (_text(each.get("group")), _text(each.get("version")), _text(each.get("kind")))
@@ -104,6 +102,11 @@ def description(blob: Any) -> Description:
         kinds=tuple(_kinds(spec, annotations)),
         images=tuple(_images(blob)),
     )
+
+
+def supported_modes(install_modes: object) -> tuple[str, ...]:
+    """The types of the installModes of a ClusterServiceVersion that are supported."""
+    return tuple(_text(each.get("type")) for each in _mappings(install_modes) if each.get("supported") is True)
 
 
 def uninstall_message(annotations: Mapping[str, Any]) -> str:

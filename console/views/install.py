@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from console.commands import Command
-from console.forms.operator_form import Mode
+from console.forms.operator_form import DELETIONS, Mode
 from console.views.changes import Button, Notice, Section
 
 
@@ -65,6 +65,11 @@ class OperatorFormView:
     hidden: tuple[tuple[str, str], ...] = ()
     preview: InstallPreview | None = None
     preview_path: str = ""
+
+    @property
+    def deletions(self) -> tuple[tuple[str, str], ...]:
+        """The deletion policies, and what they do."""
+        return DELETIONS
 
     @property
     def wrong(self) -> tuple[tuple[str, str], ...]:

@@ -191,7 +191,10 @@ class InstanceFormView:
     names: dict[str, tuple[str, ...] | None]
     """The names to choose from, by the field's reference as text; None if they may not be listed."""
     namespaces: tuple[str, ...] | None
+    """The namespaces to choose from; None if they may not be listed."""
     button: Button
+    watched: tuple[str, ...] = ()
+    """The namespaces that the Operator serves, if these are not all."""
     starts: tuple[StartChoice, ...] = ()
     notices: tuple[Notice, ...] = ()
     problems: tuple[tuple[str, str, str], ...] = ()

@@ -219,9 +219,10 @@ def _marked(channels: Sequence[str], default: str, rows: Sequence[VersionRow]) -
 
 def _install(given: PackageInput, chosen: VersionRow) -> Button:
     name = given.entry.name
+    newest = page_url("catalog", given.entry.catalog, name, "install", ns=given.ns, channel=given.channel)
     return Button(
         f"Install {chosen.version}",
-        chosen.install,
+        chosen.install if given.version else newest,
         kind="primary",
         reason=given.refusal or chosen.problem,
         commands=(f"olm install {name}",),

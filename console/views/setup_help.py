@@ -48,7 +48,8 @@ def setup_view(cluster: str, version: str, context: str, refusal: str, command: 
         Step("Install the command", "You need Python 3.11 or later.", "pipx install 'olm-suite[console]'"),
         Step(
             "Install the suite",
-            "You need the permissions of cluster-admin. It says what it does.",
+            "You need the permissions of cluster-admin. REGISTRY is where your cluster finds the image of olm-suite; the command"
+            " lists what it applies.",
             f"olm suite install --image REGISTRY/olm-suite:{tag}{chosen}",
         ),
         Step(

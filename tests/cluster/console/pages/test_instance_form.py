@@ -63,6 +63,11 @@ async def test_an_instance_is_created_from_the_form(kind: Cluster, admin: Browse
     found = get(kind, "one")
     assert found["spec"] == {"size": 3, "mode": "Cluster", "tags": ["x"]}
     assert found["metadata"]["managedFields"][0]["manager"] == "olm-console"
+    path = f"{LIST}/forms/one/edit"
+    for changed in ({"/spec/size": "4"}, {"/spec/mode": ""}):
+        edited = await admin.post(path, {**fields(await admin.get(path)), **changed, "action": "save"})
+        assert (edited.status, words(edited)) == (303, "")
+    assert get(kind, "one")["spec"] == {"size": 4, "tags": ["x"]}
     again = await admin.post(NEW, {**sent, "action": "create"})
     assert "there is one of this name already" in words(again)
 

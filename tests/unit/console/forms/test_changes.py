@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from console.forms.changes import (
     apply_body,
+    are_of_others,
     changes,
     editable,
     foreign_removals,
@@ -68,6 +71,25 @@ def test_an_apply_has_the_own_fields_and_the_changes_and_is_of_the_object_as_it_
         "metadata": {"name": "n", "namespace": "ns", "uid": "u", "resourceVersion": "7"},
         "spec": {"own": 1, "list": [{"k": 1}], "other": {"x": 5}},
     }
+
+
+@pytest.mark.parametrize(
+    ("manager", "subresource", "fields", "expected"),
+    [
+        pytest.param("olm-console", "", {"f:spec": {"f:size": {}}}, False, id="an object that the console has created"),
+        pytest.param("kubectl", "", {"f:spec": {"f:size": {}}}, True, id="the field of another manager"),
+        pytest.param("kubectl", "", {"f:spec": {"f:other": {}}}, False, id="another field of another manager"),
+        pytest.param("kubectl", "", {"f:spec": {}}, True, id="another manager that has all of an atomic object"),
+        pytest.param("kubectl", "status", {"f:spec": {"f:size": {}}}, False, id="a manager of a subresource"),
+    ],
+)
+def test_fields_of_others_are_those_of_a_manager_of_another_name(
+    manager: str, subresource: str, fields: Object, expected: bool
+) -> None:
+    entry = {"manager": manager, "operation": "Update", "subresource": subresource, "fieldsV1": fields}
+    found = obj({"size": 1, "other": 2}, managedFields=[*OWN, entry])
+    ours = changes(found, obj({"size": 5, "other": 2}))
+    assert are_of_others(found, ours, "olm-console") is expected
 
 
 def test_own_fields_are_removed_by_an_apply_and_those_of_others_by_a_patch() -> None:

@@ -209,3 +209,8 @@ def test_permissions_are_sentences_by_risk() -> None:
         ("Control", "ServiceAccount ns/op can take control of the cluster.", "escalate clusterroles"),
         ("Reads", "ServiceAccount ns/op reads objects in the whole cluster.", "get pods in all namespaces; list nodes"),
     ]
+
+
+def test_the_button_of_the_newest_version_follows_it_and_that_of_a_chosen_one_stays_at_it() -> None:
+    assert _view().install.path == "/catalog/community/etcd/install"
+    assert _view(version="1.1.0").install.path == "/catalog/community/etcd/install?version=1.1.0"
