@@ -15,6 +15,7 @@ from olmctl.questions.session import Session
 if TYPE_CHECKING:
     from console.access import Access
     from console.previewer import Previewer
+    from console.routes import Watch
 
 FIELD_MANAGER = "olm-console"
 """The field manager of everything that the console applies."""
@@ -144,7 +145,7 @@ class Page:
     `section` is the entry of the main menu that is marked. `scripts` are the modules of console/static that the page needs beside
     those of each page. `again_seconds`: a page that is live is rendered again after this time, because it waits for what no watch
     tells of; 0 for not at all. `follows` is the path of a live page whose changes this one, which is no live page itself, rests
-    on.
+    on. `watches` are those of a live page that are known when it is read, beside those of its route.
     """
 
     template: str
@@ -155,6 +156,7 @@ class Page:
     scripts: tuple[str, ...] = ()
     again_seconds: float = 0.0
     follows: str = ""
+    watches: tuple[Watch, ...] = ()
 
 
 @dataclass(frozen=True)

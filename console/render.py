@@ -21,6 +21,7 @@ from console.ages import age
 from console.icons import hue
 from console.live.parts import ROOT, Parts, state_of
 from console.page import ConsoleOptions, Page, User
+from console.routes import Watch
 from console.ui_icons import icon
 from olmctl.object_text import as_yaml
 
@@ -67,13 +68,14 @@ class Frame:
 
 @dataclass(frozen=True)
 class Rendered:
-    """A page as HTML, and its parts with their digests. `state` differs if any part does."""
+    """A page as HTML, and its parts with their digests. `state` differs if any part does. See Page."""
 
     html: str
     parts: Parts
     digests: Mapping[str, bytes]
     state: str
     again_seconds: float = 0.0
+    watches: tuple[Watch, ...] = ()
 
 
 @dataclass
@@ -120,7 +122,7 @@ class Renderer:
         digests = rendering.parts.digests()
         state = state_of(digests)
         html = rendering.parts.whole(text).replace(_STATE_PLACE, state)
-        return Rendered(html, rendering.parts, digests, state, page.again_seconds)
+        return Rendered(html, rendering.parts, digests, state, page.again_seconds, page.watches)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ class Watch:
 
     `is_signal`: a change wakes the page, which reads the objects itself; only their names are kept, however many they are.
     `field_selector` selects some of these. A page whose watch `is_optional` is live without it, for a user who may not watch
-    these objects, or who has many pages open.
+    these objects, or whose session has too many watches.
     """
 
     kind: Kind

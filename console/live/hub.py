@@ -31,6 +31,9 @@ from olmkit.runtime.informer import Change, Informer
 WINDOW_SECONDS = 0.05
 """The time after a change in which further ones become the same message."""
 MAX_WATCHES = 6
+"""Watches that pages need."""
+MAX_OPTIONAL_WATCHES = 20
+"""Watches that pages are live without."""
 MAX_STREAMS = 4
 KEPT_SECONDS = 30.0
 """The time for which informers and pages without a stream are kept."""
@@ -40,6 +43,8 @@ SYNC_SECONDS = 5.0
 """A page is rendered at the latest this long after a stream was opened."""
 STALE_SECONDS = 5.0
 """A page is said to be cut after this time without an open watch."""
+UNWATCHED_SECONDS = 15.0
+"""A page is rendered again after this time while the session has no watch for something that it shows."""
 MAX_PAUSE_SECONDS = 1.0
 MAX_QUEUED = 4
 """Messages for a slow tab. A tab that is further behind gets the whole page again."""
@@ -158,9 +163,11 @@ class _Followed:
         self.pages: set[LivePage] = set()
         self.task = asyncio.create_task(self.informer.run(), name=f"console informer {watch.kind.plural}")
         self.informer.subscribe(self._mark)
+        if watch.is_optional:  # a page is rendered before it follows these, so it may lack what happened between
+            self.informer.on_freshness(self._mark)
         metrics.WATCHES.inc()
 
-    def _mark(self, _: Change) -> None:
+    def _mark(self, _: Change | None = None) -> None:
         now = time.monotonic()
         for page in self.pages:
             page.mark(now)
@@ -189,9 +196,9 @@ class Hub:
         if page is None:
             page = self._pages[url] = LivePage(url, self)
             self._start(page.run())
-        page.follow([followed for watch in watches if (followed := self._follow(watch)) is not None])
         stream = Stream()
         page.streams.add(stream)
+        page.follow([followed for watch in watches if (followed := self._follow(watch, page)) is not None])
         page.greet(stream, seen)
         return page, stream
 
@@ -219,6 +226,16 @@ class Hub:
         """The page as it is now. Raises what its handler raises."""
         return await self._render(url, self.reading)
 
+    def follow_also(self, page: LivePage, watches: Iterable[Watch]) -> bool:
+        """Follow what a page has named while it was rendered, and no longer what it named before. Returns whether there was room
+        for all of it."""
+        wanted = tuple(watches)
+        if page.keep({self._followed[watch] for watch in wanted if watch in self._followed}):
+            self._collect(time.monotonic())
+        found = [self._follow(watch, page) for watch in wanted]
+        page.also = {followed for followed in found if followed is not None}
+        return None not in found
+
     def reading(
         self, kind: Kind, namespace: str | None, name: str | None, label_selector: str | None
     ) -> list[Object] | None:
@@ -235,28 +252,22 @@ class Hub:
                 return list(_selected(followed.informer, namespace, name))
         return None
 
-    def _follow(self, watch: Watch) -> _Followed | None:
-        """The informer of a watch; None if the session has as many as it may have."""
+    def _follow(self, watch: Watch, page: LivePage) -> _Followed | None:
+        """The informer of a watch, which wakes the page; None if the session has as many as it may have."""
         found = self._followed.get(watch)
         if found is None:
-            if len(self._followed) >= MAX_WATCHES:
+            if not self._has_room(watch):
                 self._collect(float("inf"))
-            if len(self._followed) >= MAX_WATCHES and not watch.is_optional:
-                self._make_room()
-            if len(self._followed) >= MAX_WATCHES:
+            if not self._has_room(watch):
                 return None
             found = self._followed[watch] = _Followed(self._client, watch)
+        found.pages.add(page)
         return found
 
-    def _make_room(self) -> None:
-        """End one informer that its pages do without."""
-        for watch, followed in self._followed.items():
-            if followed.is_optional:
-                for page in followed.pages:
-                    page.leave_out(followed)
-                followed.end()
-                del self._followed[watch]
-                return
+    def _has_room(self, watch: Watch) -> bool:
+        """Report whether the session may have one more watch of this sort."""
+        limit = MAX_OPTIONAL_WATCHES if watch.is_optional else MAX_WATCHES
+        return sum(each.is_optional == watch.is_optional for each in self._followed) < limit
 
     async def _collect_later(self) -> None:
         await asyncio.sleep(KEPT_SECONDS)
@@ -293,6 +304,8 @@ class LivePage:
         self.url = url
         self.streams: set[Stream] = set()
         self.unused_since: float | None = None
+        self.also: set[_Followed] = set()
+        """The informers of what the page has named while it was rendered."""
         self._hub = hub
         self._followed: list[_Followed] = []
         self._marked = asyncio.Event()
@@ -308,12 +321,13 @@ class LivePage:
     def follow(self, followed: list[_Followed]) -> None:
         """These informers wake the page."""
         self._followed = followed
-        for each in followed:
-            each.pages.add(self)
 
-    def leave_out(self, followed: _Followed) -> None:
-        """The page does without an informer."""
-        self._followed = [each for each in self._followed if each is not followed]
+    def keep(self, followed: set[_Followed]) -> bool:
+        """Of `also`, only these informers wake the page from here on. Returns whether there were others."""
+        left = self.also - followed
+        for each in left.difference(self._followed):
+            each.pages.discard(self)
+        return bool(left)
 
     @property
     def _required(self) -> list[_Followed]:
@@ -354,7 +368,8 @@ class LivePage:
                     continue
                 began = time.monotonic()
                 await self._update(self._marked_at)
-                await asyncio.sleep(min(time.monotonic() - began, MAX_PAUSE_SECONDS))
+                took = time.monotonic() - began
+                await asyncio.sleep(MAX_PAUSE_SECONDS if self.also else min(took, MAX_PAUSE_SECONDS))
         finally:
             checking.cancel()
             self._come_back(0)
@@ -384,7 +399,8 @@ class LivePage:
             self._send_all(CUT)
         else:
             self._publish(rendered)
-            self._come_back(rendered.again_seconds)
+            is_followed = self._hub.follow_also(self, rendered.watches)
+            self._come_back(rendered.again_seconds or (0.0 if is_followed else UNWATCHED_SECONDS))
             metrics.UPDATE_SECONDS.observe(time.monotonic() - since)
 
     def _come_back(self, seconds: float) -> None:

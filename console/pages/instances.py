@@ -20,9 +20,10 @@ from olmkit.runtime.discovery import Discovery
 
 SECTION: Final = "Instances"
 ROWS_OF_OVERVIEW: Final = 10
-MAX_LIVE_KINDS: Final = 20
 MAX_KINDS: Final = 100
 """Kinds of the overview; it names how many are left out."""
+AGAIN_SECONDS: Final = 15.0
+"""The overview is read again after this time while a kind of it cannot be listed."""
 
 
 def kind_name(kind: Kind, title: str = "") -> KindName:
@@ -43,13 +44,18 @@ async def overview(request: PageRequest) -> Answer:
     wanted = _provided(found, discovery)
     tables = await gathered([_table(request, kind, title, operator) for kind, title, operator in wanted[:MAX_KINDS]])
     shown = tuple(each for each in tables if each is not None)
+    listed = [
+        kind for (kind, *_), table in zip(wanted, tables, strict=False) if table is not None and not table.problem
+    ]
     notices = []
     if len(wanted) > MAX_KINDS:
         notices.append(
             Notice("info", f"{len(wanted) - MAX_KINDS} more kinds are not shown.", "Open them from their Operator.")
         )
-    view = OverviewView(shown, request.namespace or "", len(wanted) <= MAX_LIVE_KINDS, tuple(notices))
-    return Page("instances.html", view, "Instances", SECTION)
+    view = OverviewView(shown, request.namespace or "", tuple(notices))
+    watches = tuple(_signal(request, kind, is_optional=True) for kind in listed)
+    again_seconds = AGAIN_SECONDS if len(listed) < len(shown) else 0.0
+    return Page("instances.html", view, "Instances", SECTION, again_seconds=again_seconds, watches=watches)
 
 
 def _provided(found: list[Object], discovery: Discovery) -> list[tuple[Kind, str, Object]]:
@@ -83,7 +89,12 @@ def _watched(request: PageRequest) -> tuple[Watch, ...]:
 def _followed(request: PageRequest) -> tuple[Watch, ...]:
     """The instances of the page, if the kind is known."""
     kind = known_kind(*(request.path[key] for key in ("group", "version", "plural")))
-    return () if kind is None else (Watch(kind, request.namespace if kind.namespaced else None, is_signal=True),)
+    return () if kind is None else (_signal(request, kind),)
+
+
+def _signal(request: PageRequest, kind: Kind, *, is_optional: bool = False) -> Watch:
+    namespace = request.namespace if kind.namespaced else None
+    return Watch(kind, namespace, is_signal=True, is_optional=is_optional)
 
 
 async def listing(request: PageRequest) -> Answer:

@@ -55,7 +55,6 @@ class OverviewView:
 
     tables: tuple[InstanceTable, ...]
     namespace: str
-    is_live: bool
     notices: tuple[Notice, ...] = ()
 
 

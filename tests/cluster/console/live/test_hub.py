@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -197,31 +198,73 @@ async def test_a_page_is_live_without_what_a_user_may_not_watch(
     assert (name, page._is_cut) == ("parts", False)
 
 
+def selected(request: PageRequest, names: Iterable[str]) -> tuple[Watch, ...]:
+    """Watches without which a page is live, of objects by their names."""
+    return tuple(
+        Watch(CONFIG_MAP, request.namespace, field_selector=f"metadata.name={each}", is_signal=True, is_optional=True)
+        for each in names
+    )
+
+
 @pytest.mark.usefixtures("maps")
-async def test_selected_objects_wake_a_page_and_give_way_to_those_that_it_needs(
+async def test_selected_objects_wake_a_page_and_leave_room_for_those_that_another_needs(
     cluster: Cluster, client: Client, accounts: Accounts
 ) -> None:
-    def selected(request: PageRequest) -> tuple[Watch, ...]:
-        names = (f"metadata.name=m{number:03}" for number in range(hub.MAX_WATCHES))
-        return tuple(
-            Watch(CONFIG_MAP, request.namespace, field_selector=each, is_signal=True, is_optional=True)
-            for each in names
-        )
+    def some(request: PageRequest) -> tuple[Watch, ...]:
+        return selected(request, (f"m{number:03}" for number in range(hub.MAX_OPTIONAL_WATCHES)))
 
-    routes = (Route("GET", "/maps", show, watched), Route("GET", "/some", show, selected))
+    routes = (Route("GET", "/maps", show, watched), Route("GET", "/some", show, some))
     async with running_console(str(cluster.kubeconfig), routes=routes, templates=TEMPLATES) as browser:
         path, state = await opened(browser, accounts)
-        some = path.replace("/maps", "/some")
-        async with browser.live(some, state_in((await browser.get(some)).text)) as events:
+        other = path.replace("/maps", "/some")
+        async with browser.live(other, state_in((await browser.get(other)).text)) as events:
             await following(events, "hello")
             await client.patch(CONFIG_MAP, "m005", {"data": {"text": "second"}}, accounts.namespace)
             assert "second" in str((await following(events, "parts"))["parts"])
             async with browser.live(path, state) as others:
                 await following(others, "parts")
-                await client.patch(CONFIG_MAP, "m009", {"data": {"text": "third"}}, accounts.namespace)
+                await client.patch(CONFIG_MAP, "m039", {"data": {"text": "third"}}, accounts.namespace)
                 assert "third" in str((await following(others, "parts"))["parts"])
-            (opened_hub,) = browser.console._hubs.values()
-            assert len(opened_hub._followed) == hub.MAX_WATCHES
+
+
+@pytest.mark.usefixtures("maps")
+async def test_a_page_follows_what_it_shows_and_is_read_again_where_the_session_has_no_room(
+    cluster: Cluster, client: Client, accounts: Accounts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "MAX_OPTIONAL_WATCHES", 2)
+    monkeypatch.setattr(hub, "UNWATCHED_SECONDS", 0.5)
+    names = ["m000", "m001"]
+
+    async def naming(request: PageRequest) -> Answer:
+        page = await show(request)
+        assert isinstance(page, Page)
+        return replace(page, watches=selected(request, names))
+
+    def absent(request: PageRequest) -> tuple[Watch, ...]:
+        return (Watch(CONFIG_MAP, request.namespace, name="absent"),)
+
+    async def seen_after(name: str, text: str) -> bool:
+        await client.patch(CONFIG_MAP, name, {"data": {"text": text}}, accounts.namespace)
+        return text in str((await following(events, "parts"))["parts"])
+
+    def followed() -> set[str | None]:
+        (own,) = browser.console._hubs.values()
+        return {watch.field_selector for watch in own._followed if watch.is_optional}
+
+    routes = (Route("GET", "/maps", naming, absent),)
+    async with running_console(str(cluster.kubeconfig), routes=routes, templates=TEMPLATES) as browser:
+        path, state = await opened(browser, accounts)
+        async with browser.live(path, state) as events:
+            await following(events, "hello")
+            assert await seen_after("m001", "a watched change")
+            names[:] = ["m000", "m001", "m002"]
+            assert await seen_after("m000", "another one")
+            assert await seen_after("m002", "a change without a watch")
+            assert followed() == {"metadata.name=m000", "metadata.name=m001"}
+            names[:] = ["m002"]
+            assert await seen_after("m001", "the last one of it")
+            assert await seen_after("m002", "a change with a watch")
+            assert followed() == {"metadata.name=m002"}
 
 
 async def test_a_page_that_waits_is_rendered_again_without_a_change(cluster: Cluster, accounts: Accounts) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
 
@@ -102,10 +103,32 @@ async def test_pages_of_instances_follow_the_cluster(operated: Cluster, admin: B
     page = await admin.get(f"{LIST}?ns=forms")
     async with admin.live(f"{LIST}?ns=forms", state_in(page.text)) as events:
         operated.kubectl("delete", name, "db", "-n", "forms")
-        async with asyncio.timeout(30):
-            async for _, data in events:
-                if "None in namespace forms yet" in json.dumps(data):
-                    break
+        await _shown(events, "None in namespace forms yet")
+
+
+async def test_the_overview_follows_the_instances_and_the_kinds_of_its_operators(
+    operated: Cluster, admin: Browser
+) -> None:
+    name, operator = f"{PLURAL}.{GROUP}", f"operator.{OPERATOR['apiVersion'].partition('/')[0]}"  # type: ignore[attr-defined]
+    page = await admin.get("/instances?ns=forms")
+    async with admin.live("/instances?ns=forms", state_in(page.text)) as events:
+        operated.kubectl("delete", name, "db", "-n", "forms")
+        await _shown(events, "None in namespace forms yet")
+        body = {"apiVersion": f"{GROUP}/v1", "kind": KIND, "metadata": {"name": "db", "namespace": "forms"}}
+        operated.kubectl("apply", "-f", "-", input=json.dumps({**body, "spec": {"size": 2}}))
+        await _shown(events, f"{LIST}/forms/db")
+        nothing = json.dumps({"status": {"installed": {"apis": []}}})
+        operated.kubectl("patch", operator, "forms-operator", "--subresource=status", "--type=merge", "-p", nothing)
+        await _shown(events, "No installed Operator provides a kind")
+
+
+async def _shown(events: AsyncIterator[tuple[str, Any]], text: str) -> None:
+    """Wait until the page shows the text."""
+    async with asyncio.timeout(30):
+        async for _, data in events:
+            if text in json.dumps(data):
+                return
+    pytest.fail(f"the stream ended before {text}")
 
 
 async def test_an_instance_is_deleted(operated: Cluster, admin: Browser) -> None:
