@@ -141,6 +141,12 @@ def exclude(name: str, version: str) -> tuple[Command, ...]:
     return (Command("olm", line("olm", "exclude", name, version)),)
 
 
+def permit(name: str, version: str, *, is_forced: bool = False) -> tuple[Command, ...]:
+    """The way to permit a version again. `is_forced`: although others exclude it."""
+    forced = ("--force",) if is_forced else ()
+    return (Command("olm", line("olm", "exclude", name, version, "--undo", *forced)),)
+
+
 def uninstall(name: str) -> tuple[Command, ...]:
     """The ways to delete an Operator."""
     return Command("olm", line("olm", "uninstall", name)), Command(

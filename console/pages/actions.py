@@ -1,4 +1,4 @@
-"""The actions on an Operator: approve a version, refuse it, pause, resume, protect, another version, uninstall.
+"""The actions on an Operator: approve a version, refuse it, permit it again, pause, resume, protect, another version, uninstall.
 
 Each has a page that shows the consequences and the command first. A write names the object as the page saw it, so nothing that
 somebody changed meanwhile is overwritten.
@@ -13,7 +13,8 @@ from typing import Any, Final
 from console import commands
 from console.access import Ask
 from console.commands import Command
-from console.page import FIELD_MANAGER, Answer, BadInput, Page, PageRequest, Redirect
+from console.links import page_url
+from console.page import FIELD_MANAGER, Answer, BadInput, Fields, Page, PageRequest, Redirect
 from console.pages.kind_reader import csv_parts
 from console.pages.previews import AGAIN_SECONDS, Preview, install_preview, upgrade_preview
 from console.routes import Route, Watch
@@ -21,7 +22,16 @@ from console.views.changes import Button, ChangeView, Notice, Section
 from console.views.description import uninstall_message
 from olmctl.questions.catalogd import CatalogReadError
 from olmctl.questions.errors import QuestionError
-from olmctl.questions.exclusions import FIELD, excluded_entry, excluded_versions, stays_note, with_exclusion
+from olmctl.questions.exclusions import (
+    FIELD,
+    excluded_entry,
+    excluded_versions,
+    other_managers,
+    stays_note,
+    with_exclusion,
+    without_entry,
+    without_own,
+)
 from olmctl.questions.operator_state import (
     available_version,
     awaits_approval,
@@ -229,6 +239,57 @@ async def exclude(request: PageRequest) -> Answer:
     return await _exclude(request, request.form.one("version"))
 
 
+async def ask_permit(request: PageRequest) -> Answer:
+    """The review of permitting a version again that is excluded."""
+    found = await _read(request)
+    name, version = request.path["name"], _version(request.query)
+    entry = excluded_entry(found, version)
+    button = await _button(request, f"Permit {version} again")
+    notices: tuple[Notice, ...] = ()
+    whose = ", ".join(other_managers(found, entry, FIELD_MANAGER))
+    if whose:
+        text = "A tool that applies this again excludes it again."
+        notices = (Notice("warn", f"It is excluded by {whose}.", text),)
+    if not entry and not button.reason:
+        button = Button(button.label, f"spec.{FIELD} does not have it.")
+    view = ChangeView(
+        f"Permit version {version} again",
+        "The version may be chosen again, as the other fields of the Operator say.",
+        _crumbs(name, "Permit again"),
+        f"/operators/{name}/permit",
+        button,
+        f"/operators/{name}",
+        notices=notices,
+        sections=(Section("Excluded", (", ".join(excluded_versions(found)) or "none",)),),
+        commands=commands.permit(name, entry or version, is_forced=bool(other_managers(found, entry))),
+        hidden=_seen(found, ("version", version)),
+        agreement=f"I permit it although it is excluded by {whose}." if whose else "",
+    )
+    return _page(view)
+
+
+async def permit(request: PageRequest) -> Answer:
+    """Take a version out of those that are never chosen."""
+    name, version, found = request.path["name"], _version(request.form), await _read(request)
+    if text_at(found, "metadata", "uid") != request.form.one("uid"):
+        return Redirect(f"/operators/{name}", _CHANGED, "warn")
+    entry = excluded_entry(found, version)
+    if not entry:
+        return Redirect(f"/operators/{name}", f"spec.{FIELD} does not have {version}.", "warn")
+    if other_managers(found, entry, FIELD_MANAGER) and request.form.one("agree") != "yes":
+        path = page_url("operators", name, "permit", version=version)
+        return Redirect(path, "Tick that you permit it although it is excluded by others.", "warn")
+    return await _written(name, _permit(request, found, entry), f"Version {entry} is permitted again.")
+
+
+async def _permit(request: PageRequest, found: Object, entry: str) -> None:
+    client = request.session.client
+    if (kept := without_own(found, entry, FIELD_MANAGER)) is not None:
+        found = await client.apply(_KIND, kept, FIELD_MANAGER, force=False)
+    if (patch := without_entry(found, entry)) is not None:
+        await client.patch(_KIND, request.path["name"], patch)
+
+
 async def _other_version(request: PageRequest, found: Object, version: str) -> Answer:
     name = request.path["name"]
     notices = []
@@ -291,19 +352,19 @@ async def ask_rollback(request: PageRequest) -> Answer:
 
 async def rollback(request: PageRequest) -> Answer:
     """Ask for an older version, without upgrade edges."""
-    version = _version(request)
+    version = _version(request.form)
     body = {"spec": {"version": version, "upgradeConstraintPolicy": "Ignore"}}
     return await _patch(request, body, f"{request.path['name']} goes back to {version}.")
 
 
 async def pin(request: PageRequest) -> Answer:
     """Ask for one version."""
-    version = _version(request)
+    version = _version(request.form)
     return await _patch(request, {"spec": {"version": version}}, f"{request.path['name']} is pinned to {version}.")
 
 
-def _version(request: PageRequest) -> str:
-    version = request.form.one("version")
+def _version(fields: Fields) -> str:
+    version = fields.one("version")
     if not version or len(version) > operators.MAX_VERSION_LENGTH:
         raise BadInput("version", "name one version, such as 1.2.3")
     return version
@@ -478,6 +539,8 @@ ROUTES = (
     Route("POST", f"{_PATH}/approve", approve),
     Route("GET", f"{_PATH}/exclude", ask_exclude),
     Route("POST", f"{_PATH}/exclude", exclude),
+    Route("GET", f"{_PATH}/permit", ask_permit),
+    Route("POST", f"{_PATH}/permit", permit),
     Route("POST", f"{_PATH}/version", pin),
     Route("GET", f"{_PATH}/rollback", ask_rollback, _watches, refresh_without_js=False),
     Route("POST", f"{_PATH}/rollback", rollback),

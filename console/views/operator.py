@@ -8,11 +8,13 @@ from typing import Any
 
 from markupsafe import Markup
 
+from console import commands
 from console.graph_layout import Layout, Row
 from console.links import page_url
 from console.views.operators import provided, scope_text, state_badge
 from console.views.parts import Badge, Button, ConditionView, Note, Tab, Tile, joined, tile
 from olmctl.questions.crd_check import crd_check
+from olmctl.questions.exclusions import excluded_entry, excluded_versions, other_managers
 from olmctl.questions.operator_state import (
     available_version,
     awaits_approval,
@@ -34,6 +36,8 @@ NEGATIVE = frozenset(
     {"Stalled", "Reconciling", "Deprecated", "PackageDeprecated", "ChannelDeprecated", "BundleDeprecated"}
 )
 """Conditions that are bad, or at work, while True."""
+PERMIT = "Permit again"
+"""The action for a version that is excluded."""
 MAX_EVENTS = 200
 OVERVIEW_OBJECTS, OVERVIEW_ROWS = 12, 12
 
@@ -142,6 +146,7 @@ class OperatorView:
     trace: str
     trace_problem: str
     trace_href: str
+    excluded: tuple[ExcludedVersion, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -154,6 +159,14 @@ class Waiting:
     exclude: Button | None
     broken: tuple[str, ...] = ()
     """Lines about the rules that would refuse it."""
+
+
+@dataclass(frozen=True)
+class ExcludedVersion:
+    """A version that is never chosen, and the way to permit it again."""
+
+    version: str
+    permit: Button
 
 
 @dataclass(frozen=True)
@@ -219,6 +232,7 @@ def operator_view(given: OperatorInput) -> OperatorView:
         trace=given.trace,
         trace_problem=given.trace_problem,
         trace_href=page_url("operators", name, "why", ns=given.ns, trace="1"),
+        excluded=tuple(_excluded(given)),
     )
 
 
@@ -276,6 +290,15 @@ def _waiting(given: OperatorInput) -> Waiting:
     summary = [f"{check.summary[:1].upper()}{check.summary[1:]}."] if check is not None else []
     broken = (*summary, *(check.findings if check is not None else ()))
     return Waiting(title, text_at(available, "message"), approve, exclude, broken)
+
+
+def _excluded(given: OperatorInput) -> Iterable[ExcludedVersion]:
+    name = text_at(given.operator, "metadata", "name")
+    for version in excluded_versions(given.operator):
+        path = page_url("operators", name, "permit", ns=given.ns, version=version)
+        is_forced = bool(other_managers(given.operator, version))
+        lines = tuple(each.text for each in commands.permit(name, version, is_forced=is_forced))
+        yield ExcludedVersion(version, Button(PERMIT, path, reason=given.refusal, commands=lines, about=version))
 
 
 def _actions(given: OperatorInput) -> Iterable[Button]:
@@ -368,8 +391,7 @@ def _facts(given: OperatorInput) -> Iterable[Fact]:
     yield Fact("Installed", installed(operator) or "nothing")
     yield Fact("Wanted", text_at(operator, "status", "wantedVersion"))
     yield Fact("Approval", text_at(spec, "approval") or "Automatic")
-    excluded = [str(each) for each in part(spec, "excludedVersions") or ()]
-    yield Fact("Excluded", joined(excluded))
+    yield Fact("Excluded", joined(excluded_versions(operator)))
     yield Fact("Protected", "It cannot be deleted while instances exist." if is_protected(operator) else "")
     account = text_at(spec, "install", "serviceAccount", "name")
     yield Fact("Installs as", f"ServiceAccount {account}" if account else "")
@@ -447,9 +469,8 @@ def graph_view(  # noqa: PLR0913 what a row shows
     """The graph of a layout. `whole` is the URL that shows all rows."""
     waits = available_version(operator) if operator else ""
     followed = drawn.lanes[0] if drawn.lanes else ""
-    name = text_at(operator, "metadata", "name") if operator else ""
     rows = tuple(
-        _with_action(_graph_row(each, waits, followed, package_path, excluded, drawn), each, name, ns)
+        _with_action(_graph_row(each, waits, followed, package_path, excluded, drawn), each, operator, ns)
         for each in drawn.rows
     )
     return GraphView(
@@ -463,17 +484,19 @@ def graph_view(  # noqa: PLR0913 what a row shows
     )
 
 
-def _with_action(made: GraphRow, row: Row, operator: str, ns: str) -> GraphRow:
-    """The row with what can be done with its version: an upgrade that is in reach, or the way back to an older one."""
-    if not operator or row.is_running or row.missing or not made.version[:1].isdigit():
+def _with_action(made: GraphRow, row: Row, operator: Object | None, ns: str) -> GraphRow:
+    """The row with what can be done with its version: permit one that is excluded, upgrade to one that is in reach, or go back to
+    an older one."""
+    if not operator or row.missing or not made.version[:1].isdigit():
         return made
-    if row.is_in_reach and row.is_newer:
-        path = page_url("operators", operator, "upgrade", ns=ns, version=row.version)
-        return replace(made, action="Upgrade", review=path)
-    if row.is_older:
-        path = page_url("operators", operator, "rollback", ns=ns, version=row.version)
-        return replace(made, action="Roll back", review=path)
-    return made
+    if excluded_entry(operator, row.version):
+        action, page = PERMIT, "permit"
+    elif row.is_running or not (row.is_older or (row.is_in_reach and row.is_newer)):
+        return made
+    else:
+        action, page = ("Roll back", "rollback") if row.is_older else ("Upgrade", "upgrade")
+    path = page_url("operators", text_at(operator, "metadata", "name"), page, ns=ns, version=row.version)
+    return replace(made, action=action, review=path)
 
 
 def _graph_row(

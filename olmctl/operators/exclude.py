@@ -12,19 +12,17 @@ from olmctl.operators.list import RESOURCE
 from olmctl.operators.session import on_cluster
 from olmctl.questions.errors import NothingFound
 from olmctl.questions.exclusions import (
-    FIELD,
     excluded_entry,
-    excluded_versions,
-    excluding,
-    managers,
-    own_exclusions,
+    other_managers,
     stays_note,
     with_exclusion,
+    without_entry,
+    without_own,
 )
 from olmctl.questions.offered_versions import check_version
 from olmctl.questions.operator_state import text_at
 from olmctl.questions.packages import package_objects
-from olmctl.questions.session import FIELD_MANAGER, Session
+from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmctl.terminal_output import say
 from olmkit.api import operators
@@ -60,19 +58,16 @@ async def _exclude(session: Session, found: Object, version: str) -> str:
 
 async def _permit(session: Session, found: Object, entry: str, *, is_forced: bool) -> str:
     """Take the entry out. Raises CommandError if others exclude the version too, and it is not forced."""
-    name, own = found["metadata"]["name"], own_exclusions(found)
-    others = sorted(managers(found, entry) - {FIELD_MANAGER})
+    name = found["metadata"]["name"]
+    others = other_managers(found, entry)
     if others and not is_forced:
         whose = ", ".join(map(clean, others))
         raise CommandError(
             REFUSED,
             f"{name}: {clean(entry)} is excluded by {whose}: permit it there, or use --force to take it out here",
         )
-    if entry in own:
-        kept = excluding(found, [each for each in own if each != entry])
+    if (kept := without_own(found, entry)) is not None:
         found = await apply_operator(session, kept, is_forced=False)
-    if entry in excluded_versions(found):
-        left = [each for each in excluded_versions(found) if each != entry]
-        metadata = {"resourceVersion": found["metadata"]["resourceVersion"]}
-        await session.client.patch(operators.KIND, name, {"metadata": metadata, "spec": {FIELD: left or None}})
+    if (patch := without_entry(found, entry)) is not None:
+        await session.client.patch(operators.KIND, name, patch)
     return f"configured: permits {entry}"

@@ -61,6 +61,11 @@ def managers(found: Object, entry: str) -> set[str]:
     }
 
 
+def other_managers(found: Object, entry: str, manager: str = FIELD_MANAGER) -> list[str]:
+    """The field managers beside this one that have this entry."""
+    return sorted(managers(found, entry) - {manager})
+
+
 def own_exclusions(found: Object, manager: str = FIELD_MANAGER) -> list[str]:
     """The entries that the manager has applied."""
     return list(own_spec(found, manager).get(FIELD) or ())
@@ -84,3 +89,18 @@ def excluding(found: Object, versions: Sequence[str], manager: str = FIELD_MANAG
         },
         "spec": spec | ({FIELD: list(versions)} if versions else {}),
     }
+
+
+def without_own(found: Object, entry: str, manager: str = FIELD_MANAGER) -> Object | None:
+    """The manifest to apply so that the manager excludes the entry no longer; None if it does not exclude it."""
+    own = own_exclusions(found, manager)
+    return excluding(found, [each for each in own if each != entry], manager) if entry in own else None
+
+
+def without_entry(found: Object, entry: str) -> Object | None:
+    """The patch that takes the entry out, whoever has it; None if it is out. It names the state that it was made from."""
+    listed = excluded_versions(found)
+    if entry not in listed:
+        return None
+    left = [each for each in listed if each != entry]
+    return {"metadata": {"resourceVersion": found["metadata"]["resourceVersion"]}, "spec": {FIELD: left or None}}

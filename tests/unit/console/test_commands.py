@@ -19,6 +19,7 @@ from console.commands import (
     install_commands,
     olm_install,
     pause,
+    permit,
     refresh,
     uninstall,
 )
@@ -87,6 +88,7 @@ def test_names_are_quoted() -> None:
         *approve(EVIL, EVIL),
         *pause(EVIL, is_paused=True),
         *exclude(EVIL, EVIL),
+        *permit(EVIL, EVIL, is_forced=True),
         *uninstall(EVIL),
         *refresh(EVIL, EVIL),
     ]

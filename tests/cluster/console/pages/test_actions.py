@@ -100,6 +100,41 @@ async def test_versions_that_others_exclude_stay_theirs(kind: Cluster, admin: Br
     assert sorted(get(kind)["spec"]["excludedVersions"]) == ["1.1.0", "1.2.0"]
 
 
+async def test_an_excluded_version_is_permitted_again(kind: Cluster, admin: Browser, operator: Object) -> None:
+    for version in ("1.1.0", "1.2.0"):
+        await admin.post(f"{PATH}/exclude", fields(await admin.get(f"{PATH}/exclude?version={version}")))
+    shown = await admin.get(PATH)
+    assert "Excluded versions 1.1.0 Excluded Permit again" in words(shown)
+    assert f'href="{PATH}/permit?version=1.1.0"' in shown.text
+    page = await admin.get(f"{PATH}/permit?version=1.1.0")
+    assert "olm exclude acted 1.1.0 --undo --force" in words(page), "the command has another field manager"
+    assert (await admin.post(f"{PATH}/permit", fields(page))).headers["Location"] == PATH
+    assert get(kind)["spec"] == {**operator["spec"], "excludedVersions": ["1.2.0"]}
+    await admin.post(f"{PATH}/permit", fields(page))
+    assert "spec.excludedVersions does not have 1.1.0." in words(await admin.get(PATH))
+    await admin.post(f"{PATH}/permit", fields(await admin.get(f"{PATH}/permit?version=1.2.0")))
+    assert get(kind)["spec"] == operator["spec"]
+    assert "spec.excludedVersions does not have it." in words(await admin.get(f"{PATH}/permit?version=1.2.0"))
+
+
+async def test_a_version_that_others_exclude_is_permitted_after_a_tick(
+    kind: Cluster, admin: Browser, operator: Object
+) -> None:
+    spec = {"packageName": "p", "excludedVersions": ["0.5.0", "1.1.0"]}
+    body = {"apiVersion": operator["apiVersion"], "kind": "Operator", "metadata": {"name": "acted"}, "spec": spec}
+    manager = ("--server-side", "--field-manager=gitops", "--force-conflicts")
+    kind.kubectl("apply", *manager, "-f", "-", input=json.dumps(body))
+    path = f"{PATH}/permit?version=1.1.0"
+    page = await admin.get(path)
+    assert "It is excluded by gitops. A tool that applies this again excludes it again." in words(page)
+    assert "olm exclude acted 1.1.0 --undo --force" in words(page)
+    sent = {name: value for name, value in fields(page).items() if name != "agree"}
+    assert (await admin.post(f"{PATH}/permit", sent)).headers["Location"] == path
+    assert get(kind)["spec"]["excludedVersions"] == ["0.5.0", "1.1.0"]
+    assert (await admin.post(f"{PATH}/permit", {**sent, "agree": "yes"})).headers["Location"] == PATH
+    assert get(kind)["spec"]["excludedVersions"] == ["0.5.0"]
+
+
 async def test_a_pause_ends(kind: Cluster, admin: Browser, operator: Object) -> None:
     await admin.post(f"{PATH}/pause", fields(await admin.get(f"{PATH}/pause")))
     await admin.post(f"{PATH}/resume", fields(await admin.get(f"{PATH}/resume")))
@@ -148,7 +183,7 @@ async def test_a_change_of_somebody_else_is_not_overwritten(kind: Cluster, admin
 
 async def test_who_may_not_sees_why_and_is_refused(kind: Cluster, admin: Browser, operator: Object) -> None:
     viewer = await logged_in(admin, kind, "viewer")
-    for action in ("upgrade", "pause", "protect", "exclude", "rollback?version=0.9.0"):
+    for action in ("upgrade", "pause", "protect", "exclude", "permit?version=0.9.0", "rollback?version=0.9.0"):
         page = await viewer.get(f"{PATH}/{action}")
         assert "You may not patch operators.operators.operatorframework.io acted." in words(page), action
         assert 'aria-disabled="true"' in page.text

@@ -73,3 +73,21 @@ def test_a_row_of_the_graph_leads_to_the_review_of_its_version() -> None:
     assert shown.rows[0].reason == "No upgrade leads here from 1.1.0."
     assert shown.rows[1].detail == "Upgrades from 1.2.0 (replaces)."
     assert not any(row.review for row in graph_view(drawn, Markup(), None, "/catalog/c/p").rows)
+
+    operator["spec"] = {"excludedVersions": ["1.1.0+build", "1.3.0"]}
+    rows = graph_view(drawn, Markup(), operator, "/catalog/c/p").rows
+    assert {row.version: row.review for row in rows if row.action == "Permit again"} == {
+        "1.3.0": "/operators/alpha/permit?version=1.3.0",
+        "1.1.0": "/operators/alpha/permit?version=1.1.0",
+    }
+
+
+def test_each_excluded_version_can_be_permitted_again() -> None:
+    operator = {"metadata": {"name": "alpha"}, "spec": {"packageName": "p", "excludedVersions": ["1.0.0", "1.1.0"]}}
+    shown = operator_view(OperatorInput(operator, ns="team-a")).excluded
+    assert [(each.version, each.permit.path, each.permit.commands) for each in shown] == [
+        ("1.0.0", "/operators/alpha/permit?version=1.0.0&ns=team-a", ("olm exclude alpha 1.0.0 --undo",)),
+        ("1.1.0", "/operators/alpha/permit?version=1.1.0&ns=team-a", ("olm exclude alpha 1.1.0 --undo",)),
+    ]
+    refused = operator_view(OperatorInput(operator, refusal="You may not patch operators.")).excluded
+    assert {each.permit.reason for each in refused} == {"You may not patch operators."}

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from olmctl.questions.exclusions import excluded_entry, excluding, own_exclusions
+from olmctl.questions.exclusions import (
+    excluded_entry,
+    excluding,
+    other_managers,
+    own_exclusions,
+    without_entry,
+    without_own,
+)
 
 FIELDS: dict[str, Any] = {
     "f:metadata": {"f:labels": {"f:team": {}}, "f:annotations": {"f:note": {}}},
@@ -55,3 +62,21 @@ def test_what_a_manager_has_applied_stays() -> None:
 )
 def test_the_entry_that_excludes_a_version(version: str, entry: str) -> None:
     assert excluded_entry(FOUND, version) == entry
+
+
+def test_a_manager_permits_what_it_has_excluded_and_names_others() -> None:
+    kept = without_own(FOUND, "1.0.0", "console")
+    assert kept is not None
+    assert kept["spec"] == {"packageName": "a", "excludedVersions": ["2.0.0"]}
+    assert without_own(FOUND, "3.0.0+build", "console") is None
+    assert (other_managers(FOUND, "1.0.0"), other_managers(FOUND, "1.0.0", "console")) == (["console"], [])
+
+
+def test_an_entry_of_others_is_taken_out_of_the_state_that_was_read() -> None:
+    patch = {"metadata": {"resourceVersion": "7"}, "spec": {"excludedVersions": ["2.0.0", "3.0.0+build"]}}
+    assert without_entry(FOUND, "1.0.0") == patch
+    assert without_entry({**FOUND, "spec": {"excludedVersions": ["1.0.0"]}}, "1.0.0") == {
+        "metadata": {"resourceVersion": "7"},
+        "spec": {"excludedVersions": None},
+    }
+    assert without_entry(FOUND, "4.0.0") is None
