@@ -19,6 +19,7 @@ from olmkit.api.install_settings import MAX_WATCHED_NAMESPACES
 from olmkit.api.names import MAX_LABEL_LENGTH
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
 from olmkit.api.patterns import DNS_LABEL, OBJECT_NAME
+from rukpak.render.namespaces import SUITE_NAMESPACES, suggested_namespace
 
 Texts = Mapping[str, str]
 NEWEST, RANGE, PINNED = "newest", "range", "pinned"
@@ -289,6 +290,12 @@ def approved(operator: Mapping[str, Any], version: str) -> dict[str, Any]:
     if not version or operator["spec"].get("approval") != "Manual":
         return dict(operator)
     return {**operator, "metadata": {**operator["metadata"], "annotations": {APPROVED_VERSION_ANNOTATION: version}}}
+
+
+def suggestion(annotations: Mapping[str, object], package: str, system_namespace: str) -> str:
+    """The namespace into which a bundle is installed if none is named, by the annotations of its ClusterServiceVersion."""
+    texts = {key: value for key, value in annotations.items() if isinstance(value, str)}
+    return suggested_namespace(texts, package, (system_namespace, *SUITE_NAMESPACES))[0]
 
 
 def completed(texts: Texts, suggested: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from console.forms.operator_form import Mode, modes_of
+from console.forms.operator_form import Mode, modes_of, suggestion
 from console.page import NotThere, PageRequest
 from console.pages.kind_reader import csv_parts
 from console.preview_request import PreviewRequest, PreviewResult
@@ -108,10 +108,12 @@ async def _with_modes(session: Session, offer: Offer, version: str) -> Offer:
     bundles = offer.content.bundles.values() if offer.content is not None else ()
     bundle = next((each.name for each in bundles if each.version is not None and str(each.version) == version), "")
     try:
-        annotations, _, modes = await csv_parts(session, offer.catalog, offer.package, bundle)
+        annotations, owned, modes = await csv_parts(session, offer.catalog, offer.package, bundle)
     except CatalogReadError as error:
         return replace(offer, problem=f"Install modes are not known: {error}", version=version)
-    suggested = text_at(dict(annotations), "operatorframework.io/suggested-namespace") or f"{offer.package}-system"
+    # A catalog without the ClusterServiceVersion does not say what the bundle suggests.
+    is_described = bool(annotations or owned or modes)
+    suggested = suggestion(annotations, offer.package, session.system_namespace) if is_described else ""
     return replace(offer, modes=modes_of(modes, version), suggested_namespace=suggested, version=version)
 
 

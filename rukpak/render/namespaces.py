@@ -25,17 +25,24 @@ RESERVED_DOMAIN = "core.rukpak.io"
 def install_namespace(
     bundle: RegistryBundle, suite_namespaces: Collection[str] = SUITE_NAMESPACES
 ) -> tuple[str, tuple[str, ...]]:
-    """The install namespace, and a message for each suggestion of the bundle that cannot be used.
+    """The install namespace, and a message for each suggestion of the bundle that cannot be used."""
+    return suggested_namespace(bundle.csv_annotations, bundle.package, suite_namespaces)
+
+
+def suggested_namespace(
+    annotations: Mapping[str, str], package: str, suite_namespaces: Collection[str] = SUITE_NAMESPACES
+) -> tuple[str, tuple[str, ...]]:
+    """The install namespace by the annotations of a ClusterServiceVersion, and a message for each that cannot be used.
 
     The name in suggested-namespace-template, else suggested-namespace, else `<package>-system`.
     """
     notes: list[str] = []
-    template, problem = _template(bundle)
+    template, problem = _template(annotations)
     if problem:
         notes.append(problem)
     suggestions = [
         (TEMPLATE_ANNOTATION, ((template.get("metadata") or {}).get("name") or "")),
-        (NAME_ANNOTATION, bundle.csv_annotations.get(NAME_ANNOTATION) or ""),
+        (NAME_ANNOTATION, annotations.get(NAME_ANNOTATION) or ""),
     ]
     for source, name in suggestions:
         if not name:
@@ -44,11 +51,11 @@ def install_namespace(
         if not error:
             return name, tuple(notes)
         notes.append(f'annotation {source}: namespace "{name}" {error}')
-    name = default_namespace(bundle.package)
+    name = default_namespace(package)
     error = namespace_error(name, suite_namespaces)
     if error:
         notes.append(f'namespace "{name}" {error}')
-        name = default_namespace(f"operator-{bundle.package}")
+        name = default_namespace(f"operator-{package}")
     return name, tuple(notes)
 
 
@@ -70,7 +77,7 @@ def default_namespace(name: str) -> str:
 
 def namespace_object(bundle: RegistryBundle | None, name: str) -> Mapping[str, Any]:
     """The Namespace object to apply, with the labels and annotations of the bundle's template."""
-    template = _template(bundle)[0] if bundle else {}
+    template = _template(bundle.csv_annotations)[0] if bundle else {}
     suggested = template.get("metadata") or {}
     metadata: dict[str, Any] = {"name": name}
     for field in ("labels", "annotations"):
@@ -91,9 +98,9 @@ def _is_reserved(key: str) -> bool:
     return domain == RESERVED_DOMAIN or domain.endswith(f".{RESERVED_DOMAIN}")
 
 
-def _template(bundle: RegistryBundle) -> tuple[Mapping[str, Any], str]:
+def _template(annotations: Mapping[str, str]) -> tuple[Mapping[str, Any], str]:
     """The template, and the error of one that cannot be used."""
-    text = bundle.csv_annotations.get(TEMPLATE_ANNOTATION)
+    text = annotations.get(TEMPLATE_ANNOTATION)
     if not text:
         return {}, ""
     try:

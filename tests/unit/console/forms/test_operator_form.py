@@ -17,6 +17,7 @@ from console.forms.operator_form import (
     modes_of,
     namespaces,
     read,
+    suggestion,
     texts_of,
 )
 
@@ -206,3 +207,32 @@ def test_an_operator_that_watches_its_own_namespace_gets_the_suggested_one(
     texts: dict[str, str], suggested: str, namespace: str | None
 ) -> None:
     assert completed(texts, suggested).get("namespace") == namespace
+
+
+NAMESPACE, TEMPLATE = (f"operatorframework.io/suggested-namespace{each}" for each in ("", "-template"))
+NAMED = '{"kind": "Namespace", "metadata": {"name": "from-template", "labels": {"a": "b"}}}'
+
+
+@pytest.mark.parametrize(
+    ("annotations", "package", "expected"),
+    [
+        pytest.param({NAMESPACE: "notes"}, "p", "notes", id="the name that the bundle suggests"),
+        pytest.param({NAMESPACE: "notes", TEMPLATE: NAMED}, "p", "from-template", id="the template comes before it"),
+        pytest.param({NAMESPACE: "notes", TEMPLATE: "{"}, "p", "notes", id="a template that is no JSON is left out"),
+        pytest.param({TEMPLATE: '{"metadata": {}}'}, "p", "p-system", id="a template without a name"),
+        pytest.param({NAMESPACE: "", TEMPLATE: ""}, "p", "p-system", id="empty annotations"),
+        pytest.param({NAMESPACE: ["notes"], TEMPLATE: {}}, "p", "p-system", id="annotations that are no text"),
+        pytest.param({NAMESPACE: "kube-system"}, "p", "p-system", id="never a namespace of Kubernetes"),
+        pytest.param({NAMESPACE: "suite"}, "p", "p-system", id="never the namespace of the suite"),
+        pytest.param({NAMESPACE: "olm-suite-keys"}, "p", "p-system", id="never the namespace of its keys"),
+        pytest.param({NAMESPACE: "No_Name"}, "p", "p-system", id="a name that no namespace can have"),
+        pytest.param({}, "My.Package", "my-package-system", id="a package whose name is no label"),
+        pytest.param(
+            {}, "kube-green", "operator-kube-green-system", id="a package named like a namespace of Kubernetes"
+        ),
+    ],
+)
+def test_the_namespace_of_the_form_is_the_one_of_the_installation(
+    annotations: dict[str, object], package: str, expected: str
+) -> None:
+    assert suggestion(annotations, package, "suite") == expected
