@@ -36,7 +36,7 @@ class Example:
 
 @dataclass(frozen=True)
 class ProvidedKind:
-    """A kind that the bundle provides. `is_internal`: people are not to create it."""
+    """A kind that the bundle provides. `is_internal`: people are not to create it. `other_versions` provide it too."""
 
     group: str
     version: str
@@ -45,6 +45,7 @@ class ProvidedKind:
     description: str
     is_internal: bool
     examples: tuple[Example, ...]
+    other_versions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

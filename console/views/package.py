@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from markupsafe import Markup
@@ -18,6 +18,7 @@ from console.views.parts import Badge, Button, Note, Tab, Tile, joined
 from olmctl.diff.risks import RiskGroup
 from olmctl.questions.operator_state import available_version, installed, text_at
 from olmkit.api.meta import Object
+from olmkit.crd_safety.compare import version_priority
 from olmkit.fbc.schemas import GVK
 from olmkit.gocompat.versions import BadVersion, Version, parse_version
 
@@ -357,14 +358,27 @@ def _bundle(document: Object, name: str) -> Object:
 
 def provided_kinds(described: Description, document: Object, bundle: str) -> tuple[ProvidedKind, ...]:
     """The kinds that a bundle provides: those that its publisher describes, and those that its properties name."""
-    known = {(each.group, each.kind) for each in described.kinds}
-    found = {}
+    named: dict[tuple[str, str], set[str]] = {}
     for each in _bundle(document, bundle).get("properties") or ():
         value = each.get("value") if text_at(each, "type") == GVK else None
         group, version, kind = (text_at(value, key) if isinstance(value, Mapping) else "" for key in _GVK_KEYS)
-        if kind and (group, kind) not in known:
-            found[group, kind] = ProvidedKind(group, version, kind, kind, "", False, ())
-    return (*described.kinds, *list(found.values())[:MAX_LISTED])
+        if kind:
+            named.setdefault((group, kind), set()).add(version)
+    for each in described.kinds:
+        named.get((each.group, each.kind), set()).discard(each.version)
+    words = [
+        replace(each, other_versions=_newest_first(named.pop((each.group, each.kind), ()))) for each in described.kinds
+    ]
+    plain = []
+    for (group, kind), versions in [*named.items()][:MAX_LISTED]:
+        newest, *others = _newest_first(versions)
+        plain.append(ProvidedKind(group, newest, kind, kind, "", False, (), tuple(others)))
+    return (*words, *plain)
+
+
+def _newest_first(versions: Iterable[str]) -> tuple[str, ...]:
+    """The versions of a kind that are shown."""
+    return tuple(sorted(versions, key=version_priority, reverse=True))[:MAX_LISTED]
 
 
 def _channel_names(entry: PackageEntry, document: Object) -> list[str]:

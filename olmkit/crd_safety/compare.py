@@ -130,7 +130,7 @@ def _served_problems(definition: Definition) -> Iterator[Problem]:
     """Find the values of each served version that a newer one does not accept. A field that only the older one has is dropped on
     writing through the newer one: see _storage_problems()."""
     known = _all(definition)
-    for older, newer in combinations(sorted(served_versions(definition), key=_priority), 2):
+    for older, newer in combinations(sorted(served_versions(definition), key=version_priority), 2):
         found = (entry for entry in _compared(known[older], known[newer]) if entry[1] is not Rule.FIELD_REMOVED)
         yield from _as_problems(f"{older} -> {newer}", found)
 
@@ -163,7 +163,7 @@ def _as_problems(version: str, findings: Iterator[PathFinding]) -> Iterator[Prob
     return (Problem(version, path, rule, change) for path, rule, change in findings)
 
 
-def _priority(version: str) -> tuple[int, int, int, int, str]:
+def version_priority(version: str) -> tuple[int, int, int, int, str]:
     """Older versions first: others than v<n>, then v1alpha1, v1beta1, v1, v2."""
     match = _VERSION.fullmatch(version)
     if match is None:

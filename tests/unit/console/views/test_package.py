@@ -71,7 +71,10 @@ def test_kinds_that_no_publisher_describes_are_those_of_the_properties() -> None
     described = Description(kinds=(ProvidedKind("a.io", "v1", "A", "An A", "", False, ()),))
     values: list[Any] = [
         {"group": "a.io", "version": "v2", "kind": "A"},
+        {"group": "a.io", "version": "v1", "kind": "A"},
+        {"group": "b.io", "version": "v1beta1", "kind": "B"},
         {"group": "b.io", "version": "v1", "kind": "B"},
+        {"group": "b.io", "version": "v1alpha1", "kind": "B"},
         "x",
         {},
     ]
@@ -79,7 +82,10 @@ def test_kinds_that_no_publisher_describes_are_those_of_the_properties() -> None
     bundle = {"name": "etcd.v1.1.0", "version": "1.1.0", "properties": properties}
 
     view = _view(described=described, document={**DOCUMENT, "bundles": [bundle]})
-    assert [(each.kind, each.title) for each in view.kinds] == [("A", "An A"), ("B", "B")]
+    assert [(each.kind, each.title, each.version, each.other_versions) for each in view.kinds] == [
+        ("A", "An A", "v1", ("v2",)),
+        ("B", "B", "v1", ("v1beta1", "v1alpha1")),
+    ]
     assert next(each.count for each in view.tabs if each.text == "Instance types") == "2"
 
 
