@@ -16,6 +16,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
@@ -234,16 +235,22 @@ class CrdChecker:
             response = await self._session.get(base.split("/catalogs/", 1)[0], f"{base}/{path}", body)
         except CatalogRequestError as error:
             raise _NotRead(str(error), is_pending=True) from error
-        if response.status == 202:
-            raise _NotRead("its image is being read", is_pending=True)
         if response.status != 200:
-            raise _NotRead(f"catalogd answered {response.status}")
+            raise _without_summary(response.status)
         summary = await run_in_thread(lambda: load(orjson.loads(bytes(body.data))))
         if summary.stated_by is not StatedBy.IMAGE:
             raise _NotRead("its image has not been read", is_pending=True)
         if SCHEMAS in summary.left_out:
             raise BadSummary("it has no schemas")
         return summary
+
+
+def _without_summary(status: int) -> _NotRead:
+    """The error for an answer without a summary. A catalogd that is busy, or that cannot answer now, may have it in a moment."""
+    if status == HTTPStatus.ACCEPTED:
+        return _NotRead("its image is being read", is_pending=True)
+    is_pending = status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    return _NotRead(f"catalogd answered {status}", is_pending=is_pending)
 
 
 def _broken_of(name: str, live: Definition, new: Definition) -> list[BrokenRule]:
