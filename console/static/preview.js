@@ -6,11 +6,17 @@ const TYPING = 500;
 let timer = 0;
 let again = 0;
 let asking = null;
+let isSent = false;
 
-async function ask(form) {
+function stop() {
   clearTimeout(timer);
   clearTimeout(again);
   asking?.abort();
+}
+
+async function ask(form) {
+  if (isSent) return;
+  stop();
   const mine = new AbortController();
   asking = mine;
   try {
@@ -40,4 +46,11 @@ document.addEventListener("cluster-changed", () => {
   const form = document.querySelector("form[data-review]");
   if (form) ask(form);
 });
+// What is sent changes the cluster, and the page of what was asked for replaces this one.
+document.addEventListener("submit", (event) => {
+  if (event.defaultPrevented || !event.target.matches("form[data-review]")) return;
+  isSent = true;
+  stop();
+});
+addEventListener("pageshow", () => (isSent = false));
 plan();

@@ -21,22 +21,26 @@ async def test_from_an_empty_cluster_to_an_operator_and_back(
     chromium: Chromium, cluster: Cluster, samples: str, request: pytest.FixtureRequest
 ) -> None:
     expect.set_options(timeout=LONG)
-    async with chromium.open("/", **WIDE) as page:
-        await expect(page.get_by_role("heading", level=1)).to_have_text("olm-suite is not installed on this cluster")
-        request.getfixturevalue("suite")
-        await expect(page.get_by_role("heading", level=1)).to_have_text("Catalog")
+    try:
+        async with chromium.open("/", **WIDE) as page:
+            await expect(page.get_by_role("heading", level=1)).to_have_text(
+                "olm-suite is not installed on this cluster"
+            )
+            request.getfixturevalue("suite")
+            await expect(page.get_by_role("heading", level=1)).to_have_text("Catalog")
 
-        await _add_the_catalog(page, samples)
-        await _find_and_judge(page)
-        await _install(page)
-        await _create_an_instance(page, cluster)
-        await _approve_the_upgrade(page)
-        await _uninstall(page)
-    status, _ = cluster.api.request(
-        "GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/greetings.hello.example.com"
-    )
-    assert status == 404
-    cluster.api.call("DELETE", f"{CATALOGS}/samples")
+            await _add_the_catalog(page, samples)
+            await _find_and_judge(page)
+            await _install(page)
+            await _create_an_instance(page, cluster)
+            await _approve_the_upgrade(page)
+            await _uninstall(page)
+        status, _ = cluster.api.request(
+            "GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/greetings.hello.example.com"
+        )
+        assert status == 404
+    finally:
+        cluster.api.request("DELETE", f"{CATALOGS}/samples")
 
 
 async def _add_the_catalog(page: Page, reference: str) -> None:

@@ -31,7 +31,10 @@ PAGES = (
     ),
     "/operators",
     *(f"/operators/{PACKAGE}{tab}" for tab in ("", "/events", "/objects", "/graph", "/why", "/instances", "/yaml")),
-    *(f"/operators/{PACKAGE}/{action}" for action in ("edit", "upgrade", "exclude", "pause", "uninstall")),
+    *(
+        f"/operators/{PACKAGE}/{action}"
+        for action in ("edit", "upgrade", "exclude", "permit?version=1.0.0", "pause", "uninstall")
+    ),
     "/instances",
     LIST,
     f"{LIST}/new?ns=default",

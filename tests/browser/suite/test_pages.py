@@ -12,10 +12,11 @@ from devcluster.cluster import Cluster
 from devcluster.suite import Suite
 from devcluster.watch import OPERATORS
 from tests import pictures
-from tests.chromium import LOOKS, Chromium, broken_rules, too_wide, visit
+from tests.chromium import LOOKS, WIDE, Chromium, broken_rules, too_wide, visit
+from tests.console import running_console
 from tests.e2e.stage import Stage
 
-CATALOG, OPERATOR, WAITING = "samples", "hello-operator", "party-operator"
+CATALOG, OPERATOR, WAITING, EXCLUDING = "samples", "hello-operator", "party-operator", "message-board"
 KIND = "/instances/hello.example.com/v1alpha1/greetings"
 GREETINGS = "/apis/hello.example.com/v1alpha1/namespaces/default/greetings"
 PACKAGE = f"/catalog/{CATALOG}/{OPERATOR}"
@@ -38,6 +39,8 @@ PAGES = {
     "yaml": f"/operators/{OPERATOR}/yaml",
     "upgrade": f"/operators/{OPERATOR}/upgrade",
     "exclude": f"/operators/{OPERATOR}/exclude?version=0.2.0",
+    "excluded": f"/operators/{EXCLUDING}",
+    "permit": f"/operators/{EXCLUDING}/permit?version=9.9.9",
     "edit": f"/operators/{OPERATOR}/edit",
     "pause": f"/operators/{OPERATOR}/pause",
     "uninstall": f"/operators/{OPERATOR}/uninstall",
@@ -56,9 +59,9 @@ PAGES = {
     "suite": "/suite",
 }
 SHOWN = {
-    "light": tuple(PAGES),
-    "dark": (),
-    "narrow": (),
+    "light": tuple(name for name in PAGES if name != "excluded"),
+    "dark": ("catalog",),
+    "narrow": ("operators",),
     "forced": (),
 }
 """The pages whose pictures are kept, by look."""
@@ -71,9 +74,9 @@ def furnished(cluster: Cluster, suite: Suite, samples: str) -> Iterator[Cluster]
     try:
         stage.ready_catalog(samples)
         stage.operator(OPERATOR, OPERATOR, version="0.1.0")
-        stage.operator("message-board", "message-board")
+        stage.operator(EXCLUDING, EXCLUDING, excludedVersions=["9.9.9"])
         stage.ready_operator(OPERATOR, "0.1.0")
-        stage.operator_when("message-board", "Ready", lambda found: bool(found["status"].get("installed")))
+        stage.operator_when(EXCLUDING, "Ready", lambda found: bool(found["status"].get("installed")))
         cluster.api.call("PATCH", f"{OPERATORS}/{OPERATOR}", {"spec": {"version": None, "approval": "Manual"}}, MERGE)
         stage.operator(WAITING, WAITING)
         greeting = {"apiVersion": "hello.example.com/v1alpha1", "kind": "Greeting", "metadata": {"name": "welcome"}}
@@ -123,7 +126,25 @@ async def _review(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("furnished")
+async def test_a_review_that_was_sent_is_not_made_again(chromium: Chromium) -> None:
+    """The Operator that it creates changes the cluster before its page is there."""
+    change = "document.dispatchEvent(new Event('cluster-changed'))"
+    sent: list[str] = []
+    async with chromium.open("/suite", **WIDE) as page:
+        await _review(page)
+        async with page.expect_response("**/review"):
+            await page.evaluate(change)
+        await page.evaluate("document.addEventListener('submit', (event) => event.preventDefault())")
+        await page.get_by_role("button", name="Install").click()
+        page.on("request", lambda each: sent.append(each.url) if each.method == "POST" else None)
+        await page.evaluate(change)
+        await page.evaluate("fetch('/healthz')")
+    assert sent == []
+
+
+@pytest.mark.usefixtures("furnished")
 async def test_pages_of_errors_follow_the_rules_and_lead_on(chromium: Chromium) -> None:
+    blank = await chromium.program.new_page()
     for look in ("light", "dark"):
         async with chromium.context(**LOOKS[look]) as (context, noticed):
             page = await context.new_page()
@@ -133,9 +154,30 @@ async def test_pages_of_errors_follow_the_rules_and_lead_on(chromium: Chromium) 
             await chromium.log_in(page)
             await page.goto("/operators/hello-operater")
             assert await broken_rules(page) == []
+            if look == "light":
+                await pictures.check(page, blank, "error")
             await page.get_by_role("main").get_by_role("link", name=OPERATOR).click()
             await page.wait_for_url(f"**/operators/{OPERATOR}")
             assert [each for each in noticed.complaints if "404" not in each] == []
+
+
+async def test_the_login_with_a_token_follows_the_rules_and_refuses_what_is_none(
+    chromium: Chromium, cluster: Cluster
+) -> None:
+    blank = await chromium.program.new_page()
+    async with running_console(str(cluster.kubeconfig)) as console:
+        other = Chromium(chromium.program, console)
+        for look in LOOKS:
+            async with other.context(**LOOKS[look]) as (context, _):
+                page = await context.new_page()
+                await page.goto("/operators")
+                assert (look, await broken_rules(page), await too_wide(page)) == (look, [], [])
+                if look == "light":
+                    await pictures.check(page, blank, "login")
+                    await page.get_by_label("Token").fill("none")
+                    await page.get_by_role("button", name="Log in").click()
+                    await page.locator(".note.bad").wait_for()
+                    assert await broken_rules(page) == []
 
 
 async def test_another_page_is_no_likeness(chromium: Chromium) -> None:
