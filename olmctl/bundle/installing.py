@@ -32,8 +32,9 @@ from olmctl.questions.left_installations import (
     way_back,
 )
 from olmctl.questions.operator_state import condition, is_observed, is_terminating, is_true, part, text_at
+from olmctl.questions.own_fields import FIELD_MANAGER
 from olmctl.questions.packages import installed_packages
-from olmctl.questions.session import FIELD_MANAGER, Session
+from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmctl.terminal_output import ProgressLine, say
 from olmkit.api import bundledeployments, bundles, operators

@@ -18,7 +18,8 @@ from olmctl.questions.adoption import adoption_of
 from olmctl.questions.exclusions import check_not_excluded
 from olmctl.questions.install import InstallRequest, existing_operator, install_check, install_request
 from olmctl.questions.operator_state import is_terminating, is_true, obstacle
-from olmctl.questions.session import FIELD_MANAGER, Session
+from olmctl.questions.own_fields import FIELD_MANAGER
+from olmctl.questions.session import Session
 from olmctl.terminal_output import say
 from olmkit.api import bundledeployments, operators
 from olmkit.api.meta import Object

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from olmctl.questions.errors import Refused
 from olmctl.questions.operator_state import part, text_at
-from olmctl.questions.own_fields import member_field, own_metadata, own_spec
-from olmctl.questions.session import FIELD_MANAGER
+from olmctl.questions.own_fields import FIELD_MANAGER, member_field, own_metadata, own_spec
 from olmctl.terminal import clean
 from olmkit.api import operators
 from olmkit.api.meta import Object

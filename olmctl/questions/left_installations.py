@@ -13,8 +13,9 @@ from typing import Any
 
 from olmctl.questions.errors import NothingFound
 from olmctl.questions.operator_state import condition, is_observed, is_terminating, is_true, part, text_at
+from olmctl.questions.own_fields import FIELD_MANAGER
 from olmctl.questions.packages import package_objects
-from olmctl.questions.session import FIELD_MANAGER, Session
+from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments, operators
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, ConditionType, Reason, RevisionOutcome

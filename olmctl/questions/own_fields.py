@@ -6,8 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from olmctl.questions.session import FIELD_MANAGER
 from olmkit.api.meta import Object
+
+FIELD_MANAGER = "olm"
+"""The field manager of everything that the commands apply."""
 
 
 def own_spec(found: Object, manager: str = FIELD_MANAGER) -> Object:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from olmkit.runtime.client import Client
 
-FIELD_MANAGER = "olm"
-"""The field manager of everything that the commands apply."""
 GRACE_SECONDS = 2.0
 """The time after the end of --timeout until the whole command is ended: a wait that knows what is in the way says so before."""
 READ_SECONDS = 1.0

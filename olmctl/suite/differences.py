@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from olmctl.questions.session import FIELD_MANAGER
+from olmctl.questions.own_fields import FIELD_MANAGER
 from olmctl.suite.manifests import pull_secrets_of, set_image, set_pull_secrets
 from olmctl.suite.objects import DIFFERS, MAX_CONCURRENT_REQUESTS, ObjectState, kind_of
 from olmkit.api.meta import Object

@@ -11,8 +11,9 @@ from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError, warn
 from olmctl.operators.follow import RETRY_DELAY_SECONDS, versions_of
 from olmctl.operators.session import on_cluster
 from olmctl.questions.operator_state import is_terminating
+from olmctl.questions.own_fields import FIELD_MANAGER
 from olmctl.questions.port_forward import POD
-from olmctl.questions.session import FIELD_MANAGER, Session
+from olmctl.questions.session import Session
 from olmctl.suite.helm_release import warn_of_helm_release
 from olmctl.suite.installed import (
     check_installed,

@@ -9,7 +9,7 @@ import click
 
 from olmctl.commands import FAILED, REFUSED, CommandError
 from olmctl.questions.operator_state import part, text_at
-from olmctl.questions.session import FIELD_MANAGER
+from olmctl.questions.own_fields import FIELD_MANAGER
 from olmctl.suite.manifests import (
     KEYS_NAMESPACE,
     PART_OF,
