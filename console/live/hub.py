@@ -163,9 +163,16 @@ class _Followed:
         self.pages: set[LivePage] = set()
         self.task = asyncio.create_task(self.informer.run(), name=f"console informer {watch.kind.plural}")
         self.informer.subscribe(self._mark)
-        if watch.is_optional:  # a page is rendered before it follows these, so it may lack what happened between
-            self.informer.on_freshness(self._mark)
+        self._was_fresh = False
+        if watch.is_optional:
+            self.informer.on_freshness(self._mark_first)
         metrics.WATCHES.inc()
+
+    def _mark_first(self) -> None:
+        """A page is rendered before it follows what it does without, so it may lack what happened between."""
+        if not self._was_fresh:
+            self._was_fresh = True
+            self._mark()
 
     def _mark(self, _: Change | None = None) -> None:
         now = time.monotonic()
