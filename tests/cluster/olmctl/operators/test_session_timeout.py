@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 
 import pytest
@@ -31,9 +30,7 @@ async def test_a_command_ends_when_the_api_server_does_not_answer(
 ) -> None:
     async with proxy.run(definitions.kubeconfig, tmp_path) as silent:
         silent.silence()
-        began = time.monotonic()
         options = ["--timeout", "1s", "--kubeconfig", str(silent.kubeconfig)]
         status = await asyncio.to_thread(main, [*arguments, *options])
-        took = time.monotonic() - began
+    # A request that its own limit ends, after thirty seconds, has another message and another status.
     assert (status, *capsys.readouterr()) == (4, "", "not within 1 seconds: the API server does not answer\n")
-    assert took < 15  # a request alone waits for 30 seconds
