@@ -50,6 +50,14 @@ def test_the_manifests_are_printed_without_a_cluster(olm: Olm) -> None:
     )
 
 
+@pytest.fixture
+def removed(olm: Olm) -> None:
+    """Nothing is left of the suite that tests of another file have installed."""
+    status, _, err = olm("suite", "uninstall", "--remove", "--yes")
+    assert status == 0, err
+
+
+@pytest.mark.usefixtures("removed")
 def test_a_cluster_without_the_suite(olm: Olm, bare_cluster: Cluster) -> None:
     assert olm("suite", "status") == (
         3,
