@@ -7,6 +7,7 @@ address of this machine before it is bound to a node, and kwok leaves a Pod with
 import http.client
 import socket
 from typing import Any
+from urllib.parse import urlencode
 
 import yaml
 
@@ -16,8 +17,8 @@ from devcluster.errors import DevclusterError
 from devcluster.processes import REPOSITORY
 
 MANIFESTS = REPOSITORY / "config" / "manager"
-MAX_ATTEMPTS = 10
-"""Attempts to make the Pod: others may be deleting the one of its name that was there before, and delete by name."""
+_CONTROLLER_LABEL = "devcluster/process-of"
+"""The label of the Pod with the name of the controller, whose earlier processes had Pods too."""
 _NOT_SENT_TO = ("192.0.2.1", 9)
 """An address for documentation (RFC 5737): connecting a UDP socket sends nothing."""
 
@@ -33,47 +34,44 @@ def machine_address() -> str | None:
     return None if address.startswith("127.") else address
 
 
-def pod_name(controller: str) -> str:
-    """The name of the Pod that stands for the process of a controller."""
-    return f"{controller}-process"
+def pod_name(controller: str, port: int) -> str:
+    """The name of the Pod that stands for the process of a controller.
+
+    Each process has one of its own: kwok and Kubernetes may still delete the Pod of an earlier process, and delete by name.
+    """
+    return f"{controller}-process-{port}"
 
 
 def apply(cluster: Cluster, namespace: str, controller: str, address: str, port: int, node: str) -> None:
-    """Create the Service of the controller in config/manager, and the Pod on `node` whose address is that of the process."""
-    name = pod_name(controller)
+    """Create the Service of the controller in config/manager, and the Pod on `node` whose address is that of the process.
+
+    The Pods of earlier processes are deleted. A second call changes nothing.
+    """
+    name = pod_name(controller, port)
     manifests = {each["kind"]: each for each in yaml.safe_load_all((MANIFESTS / f"{controller}.yaml").read_text())}
     service, template = manifests["Service"], manifests["Deployment"]["spec"]["template"]
-    pod = _pod(template, {"name": name, "namespace": namespace}, service["spec"]["ports"][0]["targetPort"], port)
+    labels = {**template["metadata"]["labels"], _CONTROLLER_LABEL: controller}
+    identity = {"name": name, "namespace": namespace, "labels": labels}
     pods = f"/api/v1/namespaces/{namespace}/pods"
+    earlier = {"labelSelector": f"{_CONTROLLER_LABEL}={controller}", "fieldSelector": f"metadata.name!={name}"}
+    cluster.api.call("DELETE", f"{pods}?{urlencode(earlier)}", {"gracePeriodSeconds": 0})
     cluster.api.apply(f"/api/v1/namespaces/{namespace}/services", service)
+    cluster.api.apply(pods, _pod(template, identity, service["spec"]["ports"][0]["targetPort"], port))
     running = {
         "phase": "Running",
         "podIP": address,
         "podIPs": [{"ip": address}],
         "conditions": [{"type": "Ready", "status": "True"}],
     }
-    binding = {
-        "apiVersion": "v1",
-        "kind": "Binding",
-        "metadata": {"name": name},
-        "target": {"kind": "Node", "name": node},
-    }
-    for _ in range(MAX_ATTEMPTS):
-        status, answer = cluster.api.request("DELETE", f"{pods}/{name}", {"gracePeriodSeconds": 0})
-        if status not in (http.client.OK, http.client.NOT_FOUND):
-            raise DevclusterError(f"pod {name} cannot be deleted: {answer}")
-        cluster.api.apply(pods, pod)
-        status, answer = cluster.api.request("PATCH", f"{pods}/{name}/status", {"status": running}, MERGE)
-        if status == http.client.OK:
-            status, answer = cluster.api.request("POST", f"{pods}/{name}/binding", binding)
-        if status == http.client.CREATED:
-            return
-        if status not in (http.client.NOT_FOUND, http.client.CONFLICT):
-            break
-    raise DevclusterError(f"pod {name} cannot be bound to {node}: {answer}")
+    cluster.api.call("PATCH", f"{pods}/{name}/status", {"status": running}, MERGE)
+    target = {"kind": "Node", "name": node}
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+    status, answer = cluster.api.request("POST", f"{pods}/{name}/binding", binding)
+    if status not in (http.client.CREATED, http.client.CONFLICT):  # a conflict: it is bound
+        raise DevclusterError(f"pod {name} cannot be bound to {node}: {answer}")
 
 
-def _pod(template: dict[str, Any], identity: dict[str, str], port_name: str, port: int) -> dict[str, Any]:
+def _pod(template: dict[str, Any], identity: dict[str, Any], port_name: str, port: int) -> dict[str, Any]:
     spec = {**template["spec"], "schedulerName": "none"}
     container = {**spec["containers"][0]}
     container["ports"] = [{"name": port_name, "containerPort": port}]

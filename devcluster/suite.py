@@ -99,9 +99,8 @@ class Suite(Services):
         """Have kwok forward the ports of the pods that stand for controllers; returns the name of their node."""
         cluster, port = self._cluster, int(port_of(free_address()))
         config, keys = self.directory / "forwarding.yaml", cluster.directory / "keys"
-        config.write_text(
-            forwarding.configuration(NAMESPACE, {process_service.pod_name(name): each for name, each in ports.items()})
-        )
+        pods = {process_service.pod_name(name, each): each for name, each in ports.items()}
+        config.write_text(forwarding.configuration(NAMESPACE, pods))
         certificate = keys / "kube-apiserver.crt", keys / "kube-apiserver.key"
         flags = forwarding.arguments(PROCESS_NODE, cluster.kubeconfig, config, *certificate, port)
         environment = {"HOME": str(self.directory), "KWOK_WORKDIR": str(self.directory / "kwok")}
