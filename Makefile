@@ -5,7 +5,7 @@ BIN := .venv/bin
 CODE := olmkit catalogd rukpak operator_controller olmctl console devcluster release tests
 # `make e2e KUBECONFIG=...`, or the environment: the tests use this cluster.
 TEST_CLUSTER := $(if $(filter command line,$(origin KUBECONFIG)),$(KUBECONFIG),$(OLM_KUBECONFIG))
-# Processes share the test files in the order of their collection (tests/conftest.py), each with its own cluster; with TEST_CLUSTER one.
+# Processes share the test files, each with its own cluster (tests/file_scheduling.py); with TEST_CLUSTER there is one.
 workers = $(if $(TEST_CLUSTER),,-n $(1) --dist loadfile --no-loadscope-reorder)
 # Tiers with programs of their own: directories of tests. `make test` leaves them out.
 OWN_TIERS := alerts browser certmanager gitops image node release signatures

@@ -11,31 +11,41 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
 
 from devcluster import programs
 from devcluster.cluster import Cluster, ClusterOptions, start
 from devcluster.corpus import default_directory, open_corpus, open_dependency_corpus, open_verdicts
 from devcluster.errors import DevclusterError
 from devcluster.optional_programs import OPTIONAL_PROGRAMS, optional_program
+from tests.file_scheduling import FileScheduling
 
 # Ten thousand tests are collected, and none of them is garbage: pytest_collection_finish() turns the collector on again.
 gc.disable()
 
 LONG_TIERS = ("console", "crash", "hostile", "scale")
 """Markers of tests that are not part of `make test`."""
+LONG_FILES = ("tests/cluster/olmctl/suite/", "tests/e2e/test_docs.py")
+"""What one process takes minutes for."""
 _BUILD_FAILED = pytest.StashKey[str]()
 _OPTIONAL_BUILDS_FAILED = pytest.StashKey[dict[str, str]]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tier with the longest files first, so that at the end no process runs one while the others have nothing to do.
+    """Put the longest files first, so that at the end no process runs one while the others have nothing to do.
 
     Refuses a test of two long tiers, which would be run twice.
     """
-    items.sort(key=lambda item: not item.nodeid.startswith("tests/e2e/"))
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG_FILES))
     twice = [item.nodeid for item in items if sum(item.get_closest_marker(tier) is not None for tier in LONG_TIERS) > 1]
     if twice:
         raise pytest.UsageError(f"marked with more than one of {', '.join(LONG_TIERS)}: {', '.join(twice)}")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling | None:
+    """Let the processes that share files keep their clusters."""
+    return FileScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

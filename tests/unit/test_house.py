@@ -128,7 +128,12 @@ def test_a_docstring_begins_with_what_it_describes() -> None:
 def test_a_test_stands_at_the_path_of_what_it_tests() -> None:
     """tests/<tier>/package/test_module.py or test_module_aspect.py is about package/module.py, or about the package `module`."""
     subjects = {relative(path).removesuffix(".py") for path in files(*PRODUCTS, *TOOLS)}
-    subjects |= {relative(path.parent) for path in files(*PRODUCTS, *TOOLS)} | {"config", "tilt", "github"}
+    subjects |= {relative(path.parent) for path in files(*PRODUCTS, *TOOLS)} | {
+        "config",
+        "file_scheduling",
+        "github",
+        "tilt",
+    }
     found = []
     for path in files(*(f"tests/{tier}" for tier in TIERS)):
         if not path.name.startswith("test_") or path == Path(__file__):
