@@ -6,6 +6,7 @@ Independent of the content of a page. Pages write nothing into the repository.
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,10 +14,15 @@ from pathlib import Path
 
 from devcluster.cluster import Cluster
 from devcluster.processes import REPOSITORY
+from tests.forked_olm import ForkedOlm
 from tests.pages import Block, Step, agrees
 
 DEMO = "demo"
 """The name of the cluster of `make demo`, which pages speak of."""
+OLM = """olm() {
+    if [[ -n ${VIRTUAL_ENV-} ]]; then %s "$@"; else command olm "$@"; fi
+}"""
+"""The function that stands for the program in the shell of a page, once the page has activated .venv."""
 NOTHING_FOUND = "No resources found"
 """The message of kubectl for a selector that selects nothing, with status 0."""
 NOT_ACTIVATED = """#!/bin/sh
@@ -31,8 +37,9 @@ _UNSEEN = frozenset({".git", ".venv", ".cache", "build", "dist"})
 class Reader:
     """Configures kubectl for the cluster, which is also the one that `python -m devcluster env --name demo` finds."""
 
-    def __init__(self, cluster: Cluster, directory: Path) -> None:
+    def __init__(self, cluster: Cluster, directory: Path, olm: ForkedOlm) -> None:
         """`directory` is empty."""
+        self._olm = OLM % shlex.join(olm.shell_words)
         self._steps = directory / "steps"
         self._repository = directory / "repository"
         cache = directory / "cache"
@@ -53,7 +60,7 @@ class Reader:
     def follow(self, steps: Sequence[Step]) -> None:
         """Run the commands in order and compare their output. The first difference fails the test."""
         script = "\n".join(
-            ["set -euo pipefail", *(self._run(number, step.commands) for number, step in enumerate(steps))]
+            ["set -euo pipefail", self._olm, *(self._run(number, step.commands) for number, step in enumerate(steps))]
         )
         done = subprocess.run(
             ["bash", "-c", script],

@@ -16,6 +16,7 @@ from devcluster.images import Content
 from devcluster.suite import NAMESPACE
 from tests.e2e.stage import Stage
 from tests.e2e.test_cli import Person, greet
+from tests.forked_olm import ForkedOlm
 
 pytestmark = pytest.mark.timeout(600)  # some fifteen commands, one after the other, each a process that starts
 
@@ -32,7 +33,7 @@ RULES = [
 
 
 @pytest.fixture
-def author(stage: Stage) -> Iterator[Person]:
+def author(stage: Stage, forked_olm: ForkedOlm) -> Iterator[Person]:
     """Somebody without a catalog, and with rights of his own as the user AUTHOR."""
     if process_service.machine_address() is None:
         pytest.skip("the API server proxies no Service to loopback, and a directory is sent through it")
@@ -53,7 +54,7 @@ def author(stage: Stage) -> Iterator[Person]:
     manifests = "\n".join(map(json.dumps, objects))
     kubectl("apply", "-f", "-", input=manifests)
     try:
-        yield Person(stage, "")
+        yield Person(stage, forked_olm, "")
     finally:
         kubectl("delete", RESOURCE, HELLO, PARTY, "--ignore-not-found", "--timeout=90s")
         kubectl("delete", "-f", "-", "--ignore-not-found", input=manifests)

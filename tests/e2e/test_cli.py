@@ -8,8 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -24,8 +22,9 @@ from olmkit.api.package_annotations import VERSIONS_ANNOTATION
 from olmkit.runtime.client import Client
 from olmkit.runtime.flags import Settings
 from tests.e2e.stage import Stage
+from tests.forked_olm import ForkedOlm
 
-pytestmark = pytest.mark.timeout(900)  # some thirty commands, one after the other, each a process that starts
+pytestmark = pytest.mark.timeout(900)  # some thirty commands, one after the other
 
 PACKAGE = "hello-operator"
 RESOURCE = f"operator.operators.operatorframework.io/{PACKAGE}"
@@ -35,20 +34,15 @@ CONTENT = Content(SAMPLES / "catalog", SAMPLES / "bundles")
 class Person:
     """Somebody at a shell without a terminal, with the cluster's kubeconfig."""
 
-    def __init__(self, stage: Stage, catalog: str) -> None:
+    def __init__(self, stage: Stage, olm: ForkedOlm, catalog: str) -> None:
         self.stage = stage
+        self._olm = olm
         self.catalog = catalog
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
         """Exit status, stdout, stderr."""
-        done = subprocess.run(
-            [sys.executable, "-m", "olmctl", *arguments],
-            env={**os.environ, "KUBECONFIG": str(self.stage.cluster.kubeconfig)},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        environment = {**os.environ, "KUBECONFIG": str(self.stage.cluster.kubeconfig)}
+        done = self._olm.run(*arguments, environment=environment)
         return done.returncode, done.stdout, done.stderr
 
     def olm(self, *arguments: str) -> str:
@@ -59,9 +53,9 @@ class Person:
 
 
 @pytest.fixture
-def person(stage: Stage) -> Iterator[Person]:
+def person(stage: Stage, forked_olm: ForkedOlm) -> Iterator[Person]:
     stage.publish(CONTENT, [PACKAGE, "notebook-operator"])
-    mine = Person(stage, stage.ready_catalog(stage.repository().reference))
+    mine = Person(stage, forked_olm, stage.ready_catalog(stage.repository().reference))
     try:
         yield mine
     finally:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from devcluster.images import Content
 from devcluster.watch import is_true
 from tests.conditions import triple
 from tests.e2e.stage import Stage, installed_version
+from tests.forked_olm import ForkedOlm
 
 PACKAGE = "hello-operator"
 CONTENT = Content(SAMPLES / "catalog", SAMPLES / "bundles")
@@ -28,19 +27,14 @@ KIND = "operators.operators.operatorframework.io"
 class Person:
     """Somebody at a shell, who reaches the registry of the cluster as rukpak does."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, olm: ForkedOlm) -> None:
         self.stage = stage
+        self._olm = olm
 
     def olm(self, *arguments: str) -> tuple[int, str, str]:
         """Exit status, stdout, stderr."""
-        done = subprocess.run(
-            [sys.executable, "-m", "olmctl", *arguments],
-            env={**os.environ, "KUBECONFIG": str(self.stage.cluster.kubeconfig)},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        environment = {**os.environ, "KUBECONFIG": str(self.stage.cluster.kubeconfig)}
+        done = self._olm.run(*arguments, environment=environment)
         return done.returncode, done.stdout, done.stderr
 
     def diff(self, *arguments: str, operator: str = PACKAGE) -> tuple[int, str, str]:
@@ -56,11 +50,11 @@ class Person:
 
 
 @pytest.fixture
-def person(stage: Stage) -> Iterator[Person]:
+def person(stage: Stage, forked_olm: ForkedOlm) -> Iterator[Person]:
     stage.publish(CONTENT, [PACKAGE])
     stage.ready_catalog(stage.repository().reference)
     try:
-        yield Person(stage)
+        yield Person(stage, forked_olm)
     finally:
         stage.cluster.kubectl("delete", KIND, PACKAGE, "--ignore-not-found", "--timeout=90s")
 
@@ -197,10 +191,10 @@ def require_newer_kubernetes(csv: dict[str, Any]) -> None:
     csv["spec"]["minKubeVersion"] = "9.0.0"
 
 
-def test_a_version_that_needs_a_newer_kubernetes_says_so(stage: Stage, tmp_path: Path) -> None:
+def test_a_version_that_needs_a_newer_kubernetes_says_so(stage: Stage, forked_olm: ForkedOlm, tmp_path: Path) -> None:
     stage.publish(changed(tmp_path, "hello-operator.clusterserviceversion.yaml", require_newer_kubernetes), [PACKAGE])
     stage.ready_catalog(stage.repository().reference)
-    name, person = stage.operator(PACKAGE, version="0.1.0"), Person(stage)
+    name, person = stage.operator(PACKAGE, version="0.1.0"), Person(stage, forked_olm)
     stage.ready_operator(name, "0.1.0")
     status, out, _ = person.diff("0.2.0", operator=name)
     needed = f'# refused: bundle "{PACKAGE}.v0.2.0" needs Kubernetes 9.0.0 or newer, this cluster runs '
@@ -208,11 +202,11 @@ def test_a_version_that_needs_a_newer_kubernetes_says_so(stage: Stage, tmp_path:
 
 
 def test_an_upgrade_that_tightens_a_schema_is_announced_and_refused_for_a_custom_resource_until_that_is_ignored(
-    stage: Stage, tmp_path: Path
+    stage: Stage, forked_olm: ForkedOlm, tmp_path: Path
 ) -> None:
     stage.publish(changed(tmp_path, "hello.example.com_greetings.yaml", tighten), [PACKAGE])
     stage.ready_catalog(stage.repository().reference)
-    name, person = stage.operator(PACKAGE, version="0.1.0"), Person(stage)
+    name, person = stage.operator(PACKAGE, version="0.1.0"), Person(stage, forked_olm)
     stage.ready_operator(name, "0.1.0")
     definition = "# CustomResourceDefinition greetings.hello.example.com:"
     status, out, _ = person.diff("0.2.0", operator=name)

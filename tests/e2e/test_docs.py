@@ -31,6 +31,7 @@ from release.dashboard import queries
 from rukpak.admission.probe import CONFIGURATION
 from tests.e2e.packages import catalog_file, definition, package_blobs, registry_bundle, service_version
 from tests.e2e.reader import Reader
+from tests.forked_olm import ForkedOlm
 from tests.leaders import leaders
 from tests.olm_v0 import OlmV0, Package
 from tests.olm_v0 import install as install_package
@@ -125,10 +126,10 @@ def published(cluster: Cluster, suite: Suite) -> Cluster:
 
 
 @pytest.fixture
-def reader(published: Cluster, tmp_path: Path) -> Iterator[Reader]:
+def reader(published: Cluster, forked_olm: ForkedOlm, tmp_path: Path) -> Iterator[Reader]:
     """On the cluster with the suite; the objects that the page leaves behind are deleted."""
     try:
-        yield Reader(published, tmp_path)
+        yield Reader(published, tmp_path, forked_olm)
     finally:
         for path, names in LEFT.items():
             found = [f"{kind_at(path)}/{name}" for name in names if exists(published, f"{path}/{name}")]
@@ -170,13 +171,13 @@ def empty(published: Cluster) -> Iterator[Cluster]:
         yield bare
 
 
-def follow_until_installed(page: Path, cluster: Cluster, directory: Path) -> list[Step]:
+def follow_until_installed(page: Path, cluster: Cluster, directory: Path, olm: ForkedOlm) -> list[Step]:
     """Run the commands of the page until the suite is installed; returns the others, after the one that activates the virtual
     environment, which comes first. While the suite is installed its controllers have leaders, as simulated nodes run nothing."""
     path = list(steps(page))
     installed = 1 + next(number for number, step in enumerate(path) if "olm suite install" in step.commands.text)
     with leaders(cluster, are_awaited=False):
-        Reader(cluster, directory).follow(path[:installed])
+        Reader(cluster, directory, olm).follow(path[:installed])
     return [path[0], *path[installed:]]
 
 
@@ -223,25 +224,28 @@ def test_a_page_can_be_followed(page: Path, published: Cluster, reader: Reader) 
         time.sleep(0.5)
 
 
-def test_the_suite_can_be_installed_and_removed_as_documented(empty: Cluster, tmp_path: Path) -> None:
+def test_the_suite_can_be_installed_and_removed_as_documented(
+    empty: Cluster, forked_olm: ForkedOlm, tmp_path: Path
+) -> None:
     (page,) = [page for page in PAGES if name_of(page) == INSTALL]
-    Reader(empty, tmp_path / "second").follow(follow_until_installed(page, empty, tmp_path / "first"))
+    rest = follow_until_installed(page, empty, tmp_path / "first", forked_olm)
+    Reader(empty, tmp_path / "second", forked_olm).follow(rest)
 
 
-def test_the_quickstart_leads_to_an_installed_operator(empty: Cluster, tmp_path: Path) -> None:
+def test_the_quickstart_leads_to_an_installed_operator(empty: Cluster, forked_olm: ForkedOlm, tmp_path: Path) -> None:
     """The controllers run as processes, under the accounts that the page has installed."""
     (page,) = [page for page in PAGES if name_of(page) == QUICKSTART]
-    path = follow_until_installed(page, empty, tmp_path / "first")
+    path = follow_until_installed(page, empty, tmp_path / "first", forked_olm)
     with Suite(empty) as suite:
         suite.install()
         suite.start()
         began = time.monotonic()
         ready = 1 + next(number for number, step in enumerate(path) if "kubectl wait" in step.commands.text)
-        Reader(empty, tmp_path / "second").follow(path[:ready])
+        Reader(empty, tmp_path / "second", forked_olm).follow(path[:ready])
         print(f"apply and wait: {time.monotonic() - began:.1f} s")
         # Manifests name a Service, and are not applied over the URL of a process.
         empty.kubectl("delete", "validatingwebhookconfiguration", CONFIGURATION)
-        Reader(empty, tmp_path / "third").follow([path[0], *path[ready:]])
+        Reader(empty, tmp_path / "third", forked_olm).follow([path[0], *path[ready:]])
 
 
 @pytest.mark.parametrize("page", with_blocks("yaml"), ids=name_of)

@@ -15,6 +15,7 @@ from devcluster.suite import Suite
 from devcluster.watch import Object
 from tests.e2e.packages import catalog_file, package_blobs, registry_bundle
 from tests.e2e.reader import Reader
+from tests.forked_olm import ForkedOlm
 from tests.pages import PAGES, Step, name_of, steps
 
 PACKAGE, DEPENDENCY = "restored", "restored-library"
@@ -52,7 +53,9 @@ def blocks_with(word: str) -> list[Step]:
     return found
 
 
-def test_a_backup_is_restored_on_a_new_cluster(cluster: Cluster, suite: Suite, tmp_path: Path) -> None:
+def test_a_backup_is_restored_on_a_new_cluster(
+    cluster: Cluster, suite: Suite, forked_olm: ForkedOlm, tmp_path: Path
+) -> None:
     if not cluster.is_managed:
         pytest.skip("the images are in the registry of a cluster of devcluster")
     old, new = tmp_path / "old", tmp_path / "new"
@@ -65,7 +68,7 @@ def test_a_backup_is_restored_on_a_new_cluster(cluster: Cluster, suite: Suite, t
     try:
         apply(cluster, catalog, operator)
         apply(cluster, paused)
-        Reader(cluster, old).follow(blocks_with("everything.json"))
+        Reader(cluster, old, forked_olm).follow(blocks_with("everything.json"))
     finally:
         for one in (operator, catalog):
             cluster.kubectl("delete", one["kind"].lower() + "s." + one["apiVersion"].partition("/")[0], PACKAGE)
@@ -73,7 +76,7 @@ def test_a_backup_is_restored_on_a_new_cluster(cluster: Cluster, suite: Suite, t
         publish(empty, "1.0.0", "1.1.0")
         restored.install()
         restored.start()
-        reader = Reader(empty, new)
+        reader = Reader(empty, new, forked_olm)
         for name in BACKUPS:
             (new / "repository" / name).write_bytes((old / "repository" / name).read_bytes())
         reader.follow(blocks_with("kubectl apply -f"))
