@@ -1,8 +1,8 @@
 """The order in which the processes of `make test` take the files of tests: each keeps to the fixtures that it has.
 
-Called by tests/conftest.py in the process that distributes the files, for `--dist loadfile`. A cluster, and a suite on it, costs the
-processor time of ten short tests: so half of the processes begin with one tier that needs them and half with the other, each stays
-in its tier, and in its directory, while there are files, and the tier without a cluster comes at the end, where it fills the gaps.
+Called by tests/conftest.py in the process that distributes the files, for `--dist loadfile`. A cluster, and a suite on it, costs
+the processor time of ten short tests. So half of the processes begin with one tier that needs them, and half with the other. Each
+stays in its tier and in its directory while there are files. The tier without a cluster comes last, where it fills the gaps.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,18 +17,18 @@ CONTROLLERS = {"catalogd": CATALOG_SERVICE, "operator-controller": OPERATOR_SERV
 SPOILT = "c3BvaWx0"
 
 
-@pytest.fixture
-def suite(cluster: Cluster, tmp_path: Path) -> Iterator[Suite]:
-    """The controllers after a first start."""
-    with Suite(cluster, tmp_path) as running:
+@pytest.fixture(scope="module")
+def suite(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
+    """The controllers with their certificates."""
+    with Suite(cluster, tmp_path_factory.mktemp("suite")) as running:
         running.install()
         running.start(*CONTROLLERS)
-        running.stop()
         yield running
 
 
 @pytest.mark.parametrize("immutable", [False, True], ids=["updated", "created again, because they are immutable"])
 def test_spoilt_certificates_are_replaced(cluster: Cluster, suite: Suite, *, immutable: bool) -> None:
+    suite.stop()
     for service in CONTROLLERS.values():
         spoil(cluster, "secret", service.secret, Settings.keys_namespace, {"tls.crt": SPOILT}, immutable=immutable)
         spoil(cluster, "configmap", service.config_map, NAMESPACE, {CA_KEY: SPOILT}, immutable=immutable)
