@@ -6,6 +6,7 @@ printed.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -20,10 +21,10 @@ class LinkOutside(Exception):
 
 def files_below(root: Path, directories: Sequence[str]) -> Iterator[Path]:
     """The files of these directories of `root`, sorted by path, each after its check. Raises LinkOutside."""
-    inside = root.resolve()
+    inside = os.path.realpath(root)  # Path.resolve() refuses a link that leads to itself, which is no file
     for directory in directories:
         for path in (root / directory, *sorted((root / directory).rglob("*"))):
-            if path.is_symlink() and not path.resolve().is_relative_to(inside):
+            if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(inside):
                 raise LinkOutside(f"{path.relative_to(root).as_posix()}: is a link that leads outside the bundle")
             if path.is_file():
                 yield path

@@ -35,8 +35,10 @@ def replaced_file(path: Path) -> Iterator[IO[bytes]]:
                 os.fchmod(file.fileno(), path.stat().st_mode & 0o777)
             os.fsync(file.fileno())
             partial.replace(path)
-        except BaseException:
+        except BaseException as error:
             partial.unlink(missing_ok=True)
+            if isinstance(error, OSError) and error.filename is None:
+                error.filename = str(path)  # that of a full disk names no file
             raise
 
 

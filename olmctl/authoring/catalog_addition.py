@@ -28,6 +28,7 @@ from olmkit.fbc.channel_graph import heads
 from olmkit.fbc.errors import BadBlob
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version
+from rukpak.format.objects import mappings, texts
 
 
 class Refused(ValueError):
@@ -86,8 +87,8 @@ class PackageState:
     @property
     def has_objects(self) -> bool:
         """True if its bundles contain their manifests."""
-        properties = (each for bundle in self.bundles.values() for each in bundle.get("properties") or ())
-        return any(isinstance(each, dict) and each.get("type") == BUNDLE_OBJECT for each in properties)
+        properties = (each for bundle in self.bundles.values() for each in mappings(bundle.get("properties")))
+        return any(each.get("type") == BUNDLE_OBJECT for each in properties)
 
 
 @dataclass(frozen=True)
@@ -179,8 +180,8 @@ _Change = tuple[Mapping[str, Any], Mapping[str, Any] | None, str]
 
 def _channel_change(state: PackageState, bundle: NewBundle, wanted: Wanted, name: str) -> _Change | None:
     """The change of a channel; None if its entry is as it should be."""
-    listed = state.channels[name].get("entries") or () if name in state.channels else ()
-    old = next((each for each in listed if isinstance(each, dict) and each.get("name") == bundle.name), None)
+    listed = list(mappings(state.channels[name].get("entries"))) if name in state.channels else []
+    old = next((each for each in listed if each.get("name") == bundle.name), None)
     if old is not None and not wanted.has_edges:
         return None
     others = {each.name: each for each in _entries(listed) if each.name != bundle.name}
@@ -199,10 +200,10 @@ def _channel_change(state: PackageState, bundle: NewBundle, wanted: Wanted, name
     return entry, old, _note(bundle, name, entry, is_head, name in state.channels)
 
 
-def _entries(listed: Sequence[Any]) -> Iterator[Entry]:
+def _entries(listed: Sequence[Mapping[str, Any]]) -> Iterator[Entry]:
     for each in listed:
-        if isinstance(each, dict) and isinstance(each.get("name"), str):
-            skips = tuple(skip for skip in each.get("skips") or () if isinstance(skip, str))
+        if isinstance(each.get("name"), str):
+            skips = tuple(texts(each.get("skips")))
             yield Entry(each["name"], str(each.get("replaces") or ""), skips, str(each.get("skipRange") or ""))
 
 

@@ -63,7 +63,10 @@ class CatalogText:
 
     def with_entry(self, piece: Piece, entry: Mapping[str, Any]) -> CatalogText:
         """The text with one more entry, at the end of the channel in `piece`. Raises NotEditable, as all changes do."""
-        value = {**piece.blob.value, _ENTRIES: [*(piece.blob.value.get(_ENTRIES) or ()), dict(entry)]}
+        listed = piece.blob.value.get(_ENTRIES) or []
+        if not isinstance(listed, list):
+            raise NotEditable(f"the {_ENTRIES} of channel {piece.blob.name} are no list")
+        value = {**piece.blob.value, _ENTRIES: [*listed, dict(entry)]}
         return self.with_item(piece, (_ENTRIES,), entry, value)
 
     def with_item(

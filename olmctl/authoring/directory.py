@@ -30,7 +30,7 @@ def read_directory(root: Path) -> Iterator[Blob]:
         except BadDocument as error:
             raise BadCatalog(f"{path}: {error}") from error
         except OSError as error:
-            raise BadCatalog(f"{path}: cannot be read: {error.strerror}") from error
+            raise _unreadable(path, error) from error
 
 
 def discover(root: Path, added: Iterable[str] = ()) -> Iterator[str]:
@@ -41,7 +41,7 @@ def discover(root: Path, added: Iterable[str] = ()) -> Iterator[str]:
     """
     paths: list[str] = []
     ignores: dict[str, bytes] = {}
-    _walk(root, root.resolve(), "", paths, ignores)
+    _walk(root, Path(os.path.realpath(root)), "", paths, ignores)
     yield from select_paths([*paths, *added], ignores)
 
 
@@ -60,9 +60,16 @@ def _walk(root: Path, resolved_root: Path, directory: str, paths: list[str], ign
 
 
 def _is_file(entry: os.DirEntry[str], resolved_root: Path, path: str) -> bool:
-    if entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(resolved_root):
+    if entry.is_symlink() and not Path(os.path.realpath(entry.path)).is_relative_to(resolved_root):
         raise BadCatalog(f"{path}: is a link that leads outside the catalog")
-    return entry.is_file()
+    try:
+        return entry.is_file()
+    except OSError as error:  # a link that leads to itself
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: str, error: OSError) -> BadCatalog:
+    return BadCatalog(f"{path}: cannot be read: {error.strerror}")
 
 
 def _ignore_file(path: Path, directory: str) -> bytes:

@@ -20,6 +20,7 @@ from olmkit.gocompat.versions import BadVersion, parse_bundle_version
 from operator_controller.resolve.package.package_content import Bundle as ResolvedBundle
 from operator_controller.resolve.package.package_content import Property
 from rukpak.format import Bundle, RegistryBundle, read_plain, read_registry
+from rukpak.format.objects import texts
 
 SKIP_RANGE_ANNOTATION = "olm.skipRange"
 _NO_IMAGE = "none"
@@ -66,8 +67,7 @@ class BundleFacts:
         if self.registry is None:
             return Edges("")
         spec, annotations = self.registry.spec, self.registry.csv_annotations
-        listed = part(spec, "skips")
-        skips = [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
+        skips = texts(part(spec, "skips"))
         skip_range = text_at(annotations, SKIP_RANGE_ANNOTATION)
         return Edges(self.name, text_at(spec, "replaces"), tuple(skips), skip_range, self.version)
 

@@ -25,6 +25,7 @@ from olmctl.authoring.template_addition import add_to_template
 from olmctl.commands import FAILED, WRONG_USAGE, CommandError, warn
 from olmctl.directory_files import no_manifests
 from olmctl.file_replacement import locked
+from olmctl.questions.operator_state import part, text_at
 from olmctl.terminal import clean_lines
 from olmctl.terminal_output import say
 from olmkit.fbc.bundle_files import MANIFESTS, BadBundleFiles, read_registry
@@ -33,6 +34,7 @@ from olmkit.fbc.errors import BadBlob, BadDocument
 from olmkit.gocompat.base64_text import base64_error
 from olmkit.gocompat.text import quoted
 from olmkit.sources.access import Access
+from rukpak.format.objects import texts
 
 
 @dataclass(frozen=True)
@@ -216,17 +218,16 @@ def _new_bundle(files: Mapping[str, bytes], image: str, state: PackageState) -> 
         warn(sentence)
     annotations = annotations_of(files.get(ANNOTATIONS_FILE, b""))
     channels = str(annotations.get(CHANNELS_LABEL) or "").split(",")
-    spec = bundle.csv.get("spec") or {}
-    own = (bundle.csv.get("metadata") or {}).get("annotations") or {}
+    spec = part(bundle.csv, "spec")
     return NewBundle(
         registry_blob(bundle, image, summarized=not state.has_objects),
         tuple(each.strip() for each in channels if each.strip()),
         str(annotations.get(DEFAULT_CHANNEL_LABEL) or ""),
-        _text(spec.get("replaces")),
-        tuple(each for each in spec.get("skips") or () if isinstance(each, str)),
-        _text(own.get("olm.skipRange")),
-        _text(spec.get("description")),
-        _readable_icon(package_icon(spec.get("icon"))),
+        text_at(spec, "replaces"),
+        tuple(texts(part(spec, "skips"))),
+        text_at(bundle.csv, "metadata", "annotations", "olm.skipRange"),
+        text_at(spec, "description"),
+        _readable_icon(package_icon(part(spec, "icon"))),
     )
 
 
@@ -236,7 +237,3 @@ def _readable_icon(icon: dict[str, str]) -> dict[str, str]:
         warn(f"spec.icon[0].base64data: {error}: the package has no icon")
         return {}
     return icon
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

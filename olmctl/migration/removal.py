@@ -14,9 +14,10 @@ a BundleDeployment has.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from olmctl.commands import FAILED, TIMED_OUT, CommandError
+from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
 from olmctl.migration.controllers import DEPLOYMENTS, is_noted, note_begun, note_ended, require_stopped
 from olmctl.migration.marks import MARK, OWNER, OWNER_KIND, OWNER_NAMESPACE, REMOVING, Installation, record_of, unmarked
 from olmctl.migration.packages import gone_version, is_later_version, migrated_operators, version_of
@@ -88,6 +89,17 @@ def unfinished(found: OlmV0) -> dict[str, Object]:
     return versions
 
 
+def check_gone(package: str, listed: Sequence[Object], deleted: Sequence[Object]) -> None:
+    """Raises CommandError if Subscriptions of the package are there that were not deleted: OLM v0 would install it again for
+    them."""
+    uids = {each["metadata"]["uid"] for each in deleted}
+    for each in listed:
+        if text(each, "spec", "name") == package and each["metadata"]["uid"] not in uids:
+            why = f"Subscription {full_name(each)} was created again, and OLM v0 would install {package} for it"
+            advice = "have what applies it, such as Argo CD or Flux, leave it out, and run the command again"
+            raise CommandError(REFUSED, f"{why}: {advice}")
+
+
 @dataclass(frozen=True)
 class Removal:
     """The deletion of what OLM v0 has of one package. `version` is its ClusterServiceVersion."""
@@ -129,6 +141,8 @@ class Removal:
             await self._delete_source(source, subscriptions)
         for each in subscriptions if is_gone else ():
             await self._delete(SUBSCRIPTIONS, each)
+        listed, _ = await self.session.client.list(SUBSCRIPTIONS, namespace)
+        check_gone(self.package, listed, subscriptions)
         await self._unmark(installation)
         await self._delete_version(self.version)
         await note_ended(self.session, self.version, self.package)

@@ -25,6 +25,7 @@ from olmctl.project.pinning import images_of, pinned
 from olmctl.project.project_file import Project, read_project
 from olmctl.project.upgrade_edge import apply_edge, upgrade_edge
 from olmctl.project.written import object_files
+from olmctl.questions.operator_state import part, text_at
 from olmctl.terminal import clean, clean_lines
 from olmctl.terminal_output import say, write_document
 from olmctl.validation.csv_rules import csv_faults
@@ -276,10 +277,9 @@ def _with_created_at(flags: Flags, project: Project, value: dict[str, Any]) -> d
             found = documents.read(path.read_bytes())
         except ParseError:
             found = []
-        if len(found) == 1 and isinstance(found[0], dict):
-            there = ((found[0].get("metadata") or {}).get("annotations") or {}).get(csv.CREATED_AT)
-            if isinstance(there, str) and (same := _created_at(value, there)) == found[0]:
-                return same
+        there = text_at(found[0], "metadata", "annotations", csv.CREATED_AT) if len(found) == 1 else ""
+        if there and (same := _created_at(value, there)) == found[0]:
+            return same
     return _created_at(value, _now())
 
 
@@ -289,8 +289,12 @@ def _created_at(value: Mapping[str, Any], time: str) -> dict[str, Any]:
 
 
 def _now() -> str:
+    """The time of this run. Raises BadInput."""
     given = os.environ.get("SOURCE_DATE_EPOCH", "")
-    moment = datetime.fromtimestamp(int(given), UTC) if given.isdecimal() else datetime.now(UTC)
+    try:
+        moment = datetime.fromtimestamp(int(given), UTC) if given.isdecimal() else datetime.now(UTC)
+    except (ValueError, OverflowError, OSError):
+        raise BadInput("SOURCE_DATE_EPOCH: is no time between 1970 and 9999 in seconds since 1970") from None
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -358,8 +362,7 @@ def _was_generated(directory: Path) -> bool:
         except (ParseError, OSError):
             continue
         for body in bodies:
-            annotations = (body.get("metadata") or {}).get("annotations") if isinstance(body, dict) else None
-            if isinstance(annotations, dict) and csv.BUILDER_ANNOTATION in annotations:
+            if part(body, "metadata", "annotations", csv.BUILDER_ANNOTATION) is not None:
                 return True
     return False
 

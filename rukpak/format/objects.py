@@ -97,6 +97,11 @@ def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
     return (item for item in value if isinstance(item, Mapping)) if isinstance(value, list) else iter(())
 
 
+def texts(value: Any) -> list[str]:
+    """The texts of a list; none if it is no list."""
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
 def group_of(api_version: str) -> str:
     """The group of an apiVersion; empty for `v1`."""
     return api_version.rpartition("/")[0]

@@ -30,6 +30,7 @@ from olmctl.authoring.images.labels import (
 from olmctl.authoring.images.layers import Files, compressed
 from olmctl.commands import FAILED, WRONG_USAGE, CommandError, warn
 from olmctl.directory_files import LinkOutside, check_directory, files_below, no_manifests
+from olmctl.questions.operator_state import text_at
 from olmkit.api.provisioner_classes import HELM
 from olmkit.fbc.bundle_files import MANIFESTS, METADATA, PACKAGE_KEY, BadBundleFiles, read_objects, read_registry
 from olmkit.fbc.documents import read_documents
@@ -114,9 +115,9 @@ def _bundle_content(directory: Path) -> Content:
         raise BadBundleFiles(f"it has no {ANNOTATIONS_FILE}, which names the package and its channels")
     bundle = read_registry(files)
     labels = _checked_labels(annotations_of(files[ANNOTATIONS_FILE]))
-    name = (bundle.csv.get("metadata") or {}).get("name")
+    name = text_at(bundle.csv, "metadata", "name")
     tests = _read(directory, (_tests_directory(labels),))
-    return Content(name if isinstance(name, str) and name else bundle.package, files | tests, labels)
+    return Content(name or bundle.package, files | tests, labels)
 
 
 def _plain_content(directory: Path, files: Mapping[str, bytes]) -> Content:

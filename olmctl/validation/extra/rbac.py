@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from olmctl.validation.extra.report import Checked, Path, entries, found_at, shown, texts
+from olmctl.validation.extra.report import Checked, Path, entries, found_at, shown
 from olmctl.validation.finding import ERROR, WARNING, Finding
 from olmctl.validation.go_values import format_value
 from olmctl.validation.loaded_bundle import CSV, Document
-from rukpak.format.objects import mapping
+from rukpak.format.objects import mapping, texts
 from rukpak.render.rbac import RBAC_GROUP
 
 _DEFAULT_SCCS: Final = frozenset({

@@ -139,8 +139,3 @@ def entries(value: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The mappings of a list with their indexes; none if it is no list."""
     items = value if isinstance(value, list) else ()
     return ((index, item) for index, item in enumerate(items) if isinstance(item, Mapping))
-
-
-def texts(value: Any) -> list[str]:
-    """The texts of a list; none if it is no list."""
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
@@ -151,3 +152,10 @@ def test_a_directory_of_its_own_takes_the_place_of_a_link(tmp_path: Path) -> Non
     (tmp_path / "file").touch()
     with pytest.raises(FileExistsError):
         make_own_directory(tmp_path / "file")
+
+
+def test_an_error_of_a_write_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with pytest.raises(OSError, match="No space left on device") as raised, replaced_file(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert raised.value.filename == str(path)

@@ -138,6 +138,12 @@ def test_a_link_to_a_file_of_the_catalog_is_a_file(tmp_path: Path) -> None:
     assert list(discover(tmp_path)) == ["a/b", "c"]
 
 
+def test_a_link_that_leads_to_itself_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("a")
+    with pytest.raises(BadCatalog, match=r"^a: cannot be read: Too many levels of symbolic links$"):
+        list(discover(tmp_path))
+
+
 def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
     root = tmp_path / "catalog"
     make(root, "a")

@@ -53,6 +53,12 @@ def test_a_link_out_of_the_directory_is_refused(tmp_path: Path) -> None:
     assert pack(directory).provisioner == "core-rukpak-io-plain"
 
 
+def test_a_link_that_leads_to_itself_is_no_file(tmp_path: Path) -> None:
+    directory = written(tmp_path / "bundle", ["manifests/a.yaml"])
+    (directory / "manifests" / "b.yaml").symlink_to("b.yaml")
+    assert list(pack(directory).files) == ["manifests/a.yaml"]
+
+
 def test_a_chart_is_packed_whole_without_hidden_files(tmp_path: Path) -> None:
     for name in ("Chart.yaml", "values.yaml", "templates/a.yaml", ".helmignore", ".git/config", "templates/.a.swp"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -272,3 +273,44 @@ def documents(text: str) -> list[dict[str, Any]]:
         found.append(value)
         at += len(text[at:]) - len(text[at:].lstrip())
     return found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("properties: 1.5", id="properties that are a number"),
+        pytest.param("properties: true", id="properties that are no list"),
+    ],
+)
+def test_a_bundle_of_the_catalog_that_is_spoilt_is_reported(text: str, olm: Command) -> None:
+    add(olm, "0.1.0")
+    PACKAGE.write_text(re.sub(r"properties:\n(?:[ -].*\n)+", f"{text}\n", PACKAGE.read_text()))
+    status, _, err = add(olm, "0.2.0")
+    assert (status, "is not valid, nor was it before, and nothing was written: " in err) == (1, True), err
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        ("true", "the entries of channel candidate are no list"),
+        ("5.5", "the entries of channel candidate are no list"),
+        ("[{name: hello-operator.v0.1.0, skips: true}]", "is not valid, nor was it before"),
+    ],
+)
+def test_a_channel_of_the_catalog_that_is_spoilt_is_reported(entries: str, words: str, olm: Command) -> None:
+    add(olm, "0.1.0")
+    PACKAGE.write_text(re.sub(r"entries:\n(?:[ -].*\n)+", f"entries: {entries}\n", PACKAGE.read_text()))
+    status, _, err = add(olm, "0.2.0")
+    assert (status, words in err) == (1, True), err
+
+
+@pytest.mark.parametrize("value", ["1" * 40, "5", "[1]"])
+@pytest.mark.parametrize("field", ["metadata", "spec"])
+def test_a_bundle_whose_parts_have_other_types_is_refused(value: str, field: str, olm: Command, tmp_path: Path) -> None:
+    shutil.copytree(BUNDLES / "0.1.0", tmp_path / "bundle")
+    (manifest,) = (tmp_path / "bundle" / "manifests").glob("*clusterserviceversion.yaml")
+    content = {**yaml.safe_load(manifest.read_text()), field: yaml.safe_load(value)}
+    manifest.write_text(yaml.safe_dump(content))
+    status, _, err = olm("catalog", "add", tmp_path / "bundle", "--image", IMAGE)
+    assert (status, err.startswith(f"{tmp_path}/bundle: ")) == (1, True), err
+    assert olm("bundle", "build", tmp_path / "bundle")[0] == 0  # an image has any files

@@ -92,6 +92,25 @@ def test_the_time_of_creation_changes_with_the_csv_only(project: Path, monkeypat
         assert f'createdAt: "{expected}"' in Path(CSV).read_text()
 
 
+@pytest.mark.parametrize("text", ["metadata: [1]", "metadata: {annotations: a}", "- 1"])
+def test_a_csv_that_cannot_be_read_is_written_anew(text: str, project: Path) -> None:
+    write(project, operator(), base_text=base())
+    Path(CSV).parent.mkdir(parents=True)
+    Path(CSV).write_text(text)
+    assert generate() == 0
+    assert "createdAt: " in Path(CSV).read_text()
+
+
+@pytest.mark.parametrize("moment", ["99999999999999", "9" * 30, "9" * 5000])
+def test_a_time_of_creation_that_is_none_is_refused(
+    moment: str, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(project, operator(), base_text=base())
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", moment)
+    assert generate() == 1
+    assert "SOURCE_DATE_EPOCH: is no time between 1970 and 9999 in seconds since 1970" in capsys.readouterr().err
+
+
 def test_files_of_an_earlier_run_are_removed_and_others_are_named(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from olmctl.commands import CommandError
 from olmctl.migration.marks import MARK, REMOVING
-from olmctl.migration.removal import Removal, is_being_removed, unfinished
+from olmctl.migration.removal import Removal, check_gone, is_being_removed, unfinished
 from olmctl.questions.session import Session
 from olmkit.api import operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
@@ -188,3 +188,27 @@ def test_what_continues_without_a_subscription(given: Any, found: list[str]) -> 
     assert [each["metadata"]["name"] for each in versions.values()] == found
     assert all(name == "lamp" for name in versions)
     assert all(is_being_removed(each) for each in versions.values() if not each["metadata"]["name"])
+
+
+def with_uid(found: Object, uid: str) -> Object:
+    found["metadata"]["uid"] = uid
+    return found
+
+
+@pytest.mark.parametrize(
+    ("listed", "is_refused"),
+    [
+        pytest.param([], False, id="it is gone"),
+        pytest.param([with_uid(subscription("lamp"), "1")], False, id="it waits for its finalizers"),
+        pytest.param([with_uid(subscription("fan"), "2")], False, id="another package has one"),
+        pytest.param([with_uid(subscription("lamp"), "2")], True, id="git has brought it back"),
+    ],
+)
+def test_a_subscription_that_is_created_again_ends_the_deletion(listed: list[Object], is_refused: bool) -> None:
+    deleted = [with_uid(subscription("lamp"), "1")]
+    if not is_refused:
+        return check_gone("lamp", listed, deleted)
+    words = "Subscription lamps/lamp was created again, and OLM v0 would install lamp for it: have what applies it"
+    with pytest.raises(CommandError, match=words):
+        check_gone("lamp", listed, deleted)
+    return None
