@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from olmctl.authoring.images.contents import ANNOTATIONS_FILE, annotations_of
 from olmctl.bundle.archive import Archive, pack_bundle
 from olmctl.bundle.directory import bundle_files
 from olmctl.bundle.facts import BundleFacts, facts_of
@@ -29,7 +28,7 @@ from olmkit.api.meta import Object
 from olmkit.api.names import dns1123_subdomain_errors
 from olmkit.api.provisioner_classes import HELM, PLAIN, REGISTRY
 from olmkit.errors import OlmError
-from olmkit.fbc.bundle_files import PACKAGE_KEY
+from olmkit.fbc.bundle_files import PACKAGE_KEY, BadBundleFiles
 from olmkit.sources.errors import SourceReason
 from olmkit.sources.oci.reference import parse
 from rukpak.format import BadBundle
@@ -135,13 +134,12 @@ def default_name(text: str) -> str:
 
 def _annotated_package(directory: Path, archive: Archive) -> str:
     """The package in the metadata of a bundle that cannot be read otherwise."""
-    if "metadata/annotations.yaml" not in archive.files:
+    if ANNOTATIONS_FILE not in archive.files:
         return ""
     try:
-        found = yaml.safe_load((directory / "metadata" / "annotations.yaml").read_bytes())
-    except yaml.YAMLError:
+        return text_at(annotations_of((directory / ANNOTATIONS_FILE).read_bytes()), PACKAGE_KEY)
+    except BadBundleFiles:
         return ""
-    return text_at(found, "annotations", PACKAGE_KEY)
 
 
 def _image_facts(image: str, options: Mapping[str, Any]) -> tuple[BundleFacts | None, OlmError | None]:

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from olmctl.bundle.archive import Archive, archive_of, pack, pack_bundle
+from olmctl.bundle.source import of_directory
 from olmctl.commands import CommandError
+from olmkit.fbc.bundle_files import PACKAGE_KEY
 from olmkit.sources.content_limits import MAX_UPLOAD_BYTES
 
 FILES = {"manifests/b.yaml": b"b", "manifests/a.yaml": b"a", "metadata/annotations.yaml": b"c", "README.md": b"d"}
@@ -57,6 +59,21 @@ def test_a_link_that_leads_to_itself_is_no_file(tmp_path: Path) -> None:
     directory = written(tmp_path / "bundle", ["manifests/a.yaml"])
     (directory / "manifests" / "b.yaml").symlink_to("b.yaml")
     assert list(pack(directory).files) == ["manifests/a.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "name"),
+    [
+        (f"annotations: {{{PACKAGE_KEY}: lamp}}", "lamp"),
+        (f"annotations: {{{PACKAGE_KEY}: lamp, x: 2024-99-99}}", "lamp"),
+        ("annotations: {x: 2024-99-99}", "here"),
+        ("[", "here"),
+    ],
+)
+def test_a_bundle_that_cannot_be_read_is_named_by_its_annotations(annotations: str, name: str, tmp_path: Path) -> None:
+    directory = written(tmp_path / "here", ["manifests/a.yaml", "metadata/annotations.yaml"])
+    (directory / "metadata" / "annotations.yaml").write_text(annotations)
+    assert of_directory(directory).name == name
 
 
 def test_a_chart_is_packed_whole_without_hidden_files(tmp_path: Path) -> None:
