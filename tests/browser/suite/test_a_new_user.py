@@ -44,7 +44,7 @@ async def test_from_an_empty_cluster_to_an_operator_and_back(
 
 
 async def _add_the_catalog(page: Page, reference: str) -> None:
-    await page.get_by_role("link", name="Add a catalog").click()
+    await page.get_by_role("link", name="Add a catalog").first.click()
     await page.get_by_label("Image", exact=True).last.fill(reference)
     await page.get_by_label("Name required").fill("samples")
     await page.get_by_role("button", name=re.compile("^Add|^Create")).click()
