@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import orjson
+
 from console.forms.yaml_text import dump
 from olmkit.api import catalogs, operators
 from olmkit.api.catalogs import NAME_LABEL, REFRESH_ANNOTATION
@@ -113,8 +115,10 @@ def delivery_commands(path: str, text: str, name: str) -> tuple[Command, ...]:
     return Command("Argo CD", f"{head}{dump(argo)}"), Command("Flux", f"{head}{dump(flux)}")
 
 
-def _patch(name: str, patch: str) -> Command:
-    return Command("kubectl", line("kubectl", "patch", _OPERATOR, name, "--type=merge", "-p", patch))
+def patch(name: str, changes: Mapping[str, Any]) -> Command:
+    """The way to change fields of an Operator by a merge patch; a field that is None is removed."""
+    text = orjson.dumps(changes).decode()
+    return Command("kubectl", line("kubectl", "patch", _OPERATOR, name, "--type=merge", "-p", text))
 
 
 def approve(name: str, version: str) -> tuple[Command, ...]:
@@ -126,8 +130,7 @@ def approve(name: str, version: str) -> tuple[Command, ...]:
 
 def pause(name: str, *, is_paused: bool) -> tuple[Command, ...]:
     """The ways to pause an Operator, or to resume it."""
-    value = "true" if is_paused else "null"
-    return (_patch(name, f'{{"spec":{{"paused":{value}}}}}'),)
+    return (patch(name, {"spec": {"paused": True if is_paused else None}}),)
 
 
 def protect(name: str, *, is_protected: bool) -> tuple[Command, ...]:

@@ -106,10 +106,19 @@ def are_of_others(found: Mapping[str, Any], ours: tuple[Change, ...], manager: s
 
 def merge_patch(found: Mapping[str, Any], ours: tuple[Change, ...]) -> dict[str, Any]:
     """The same changes as a merge patch, which may remove any field. Only as the object is."""
-    patch: Any = {"metadata": {key: found["metadata"][key] for key in ("uid", "resourceVersion")}}
+    return dict(_patched({"metadata": {key: found["metadata"][key] for key in ("uid", "resourceVersion")}}, ours))
+
+
+def removing_patch(ours: tuple[Change, ...]) -> dict[str, Any]:
+    """The same changes as a merge patch, whatever the object is like by then; empty unless it removes a field, which an apply of
+    another manager does not."""
+    return dict(_patched({}, ours)) if any(each.after is MISSING for each in ours) else {}
+
+
+def _patched(patch: Any, ours: tuple[Change, ...]) -> Any:
     for each in ours:
         patch = with_value(patch, each.place, None if each.after is MISSING else each.after)
-    return dict(patch)
+    return patch
 
 
 def _own_fields(found: Mapping[str, Any], manager: str) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ somebody changed meanwhile is overwritten.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -42,14 +42,16 @@ from olmctl.questions.operator_state import (
     text_at,
 )
 from olmctl.questions.removal import CASCADE, Removal, removal_of
-from olmctl.questions.upgrade import approval_patch, check_changes
+from olmctl.questions.upgrade import approval_patch, check_changes, version_patch
 from olmkit.api import bundledeployments, operators
 from olmkit.api.meta import Object, unchanged_precondition
 from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION, PROTECTED
 from olmkit.errors import Conflict, Invalid
+from olmkit.gocompat.versions import is_newer
 
 SECTION: Final = "Operators"
 _KIND: Final = operators.KIND
+_NO_EDGES: Final = {"upgradeConstraintPolicy": "Ignore"}
 ATTEMPTS: Final = 5
 """Writes of a status between the read and the write are tried again."""
 _CHANGED: Final = "The Operator was changed meanwhile. Nothing was written: see what it is like, and decide again."
@@ -152,7 +154,7 @@ async def _approval(request: PageRequest, found: Object, version: str, *, is_wai
     )
     state = Section("The version", (text_at(available, "message"),), facts)
     view = ChangeView(
-        f"{'Upgrade' if installed(found) else 'Install'} {name} to {version}",
+        _heading(found, version),
         "Approving writes the version into the annotation of the Operator; nothing else is changed by this page.",
         _crumbs(name, f"Upgrade to {version}"),
         f"/operators/{name}/approve",
@@ -166,6 +168,13 @@ async def _approval(request: PageRequest, found: Object, version: str, *, is_wai
         others=_not_this(found, version, button),
     )
     return replace(_page(view), again_seconds=AGAIN_SECONDS if preview.is_pending else 0.0)
+
+
+def _heading(found: Object, version: str) -> str:
+    name, running = text_at(found, "metadata", "name"), text_at(found, "status", "installed", "version")
+    if not running:
+        return f"Install {name} {version}"
+    return f"Roll {name} back to {version}" if is_newer(running, version) else f"Upgrade {name} to {version}"
 
 
 async def _preview(request: PageRequest, found: Object, version: str) -> Preview:
@@ -311,9 +320,14 @@ async def _other_version(request: PageRequest, found: Object, version: str) -> A
             *preview.sections,
         ),
         commands=(Command("olm", commands.line("olm", "upgrade", name, "--version", version)),),
-        hidden=_seen(found, ("version", version)),
+        hidden=_seen(found, ("version", version), *_reviewed(preview, version)),
     )
     return replace(_page(view), again_seconds=AGAIN_SECONDS if preview.is_pending else 0.0)
+
+
+def _reviewed(preview: Preview, version: str) -> tuple[tuple[str, str], ...]:
+    """The hidden field of a review that showed what changes: who confirms it approves the version."""
+    return (("reviewed", version),) if preview.is_known else ()
 
 
 async def ask_rollback(request: PageRequest) -> Answer:
@@ -323,8 +337,7 @@ async def ask_rollback(request: PageRequest) -> Answer:
     if not version:
         raise BadInput("version", "name the version to bring back")
     preview = await _preview(request, found, version)
-    fields = f'{{"spec":{{"version":"{version}","upgradeConstraintPolicy":"Ignore"}}}}'
-    command = commands.line("kubectl", "patch", f"operator.{_KIND.group}", name, "--type=merge", "-p", fields)
+    reviewed = version if preview.is_known else ""
     view = ChangeView(
         f"Roll {name} back to {version}",
         "The older version is installed whatever the upgrade edges say, and stays until its version is changed.",
@@ -344,23 +357,27 @@ async def ask_rollback(request: PageRequest) -> Answer:
             Section("The version", facts=(("Runs", installed(found) or "nothing"), ("Then", version))),
             *preview.sections,
         ),
-        commands=(Command("kubectl", command),),
-        hidden=_seen(found, ("version", version)),
+        commands=(commands.patch(name, version_patch(found, version, reviewed, _NO_EDGES)),),
+        hidden=_seen(found, ("version", version), *_reviewed(preview, version)),
     )
     return replace(_page(view), again_seconds=AGAIN_SECONDS if preview.is_pending else 0.0)
 
 
 async def rollback(request: PageRequest) -> Answer:
     """Ask for an older version, without upgrade edges."""
-    version = _version(request.form)
-    body = {"spec": {"version": version, "upgradeConstraintPolicy": "Ignore"}}
-    return await _patch(request, body, f"{request.path['name']} goes back to {version}.")
+    return await _ask_for(request, "goes back to", _NO_EDGES)
 
 
 async def pin(request: PageRequest) -> Answer:
     """Ask for one version."""
-    version = _version(request.form)
-    return await _patch(request, {"spec": {"version": version}}, f"{request.path['name']} is pinned to {version}.")
+    return await _ask_for(request, "is pinned to", {})
+
+
+async def _ask_for(request: PageRequest, done: str, more: Mapping[str, str]) -> Answer:
+    """Ask for the version of a review, which approves it if the review showed what changes."""
+    version, found = _version(request.form), await _read(request)
+    body = version_patch(found, version, request.form.one("reviewed"), more)
+    return await _patch(request, body, f"{request.path['name']} {done} {version}.")
 
 
 def _version(fields: Fields) -> str:

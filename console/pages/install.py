@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from console import commands
 from console.access import Ask
 from console.commands import Command, install_commands
 from console.commands import apply as apply_command
 from console.forms import operator_form
-from console.forms.changes import changes, editable
+from console.forms.changes import changes, editable, removing_patch
 from console.forms.operator_form import Read
 from console.links import page_url
 from console.page import FIELD_MANAGER, Answer, Page, PageRequest, Redirect
@@ -392,7 +393,7 @@ async def review_edit(request: PageRequest) -> Answer:
         f"/operators/{name}",
         notices=tuple(filter(None, (notice, *_foreign(found, read.operator)))),
         sections=(Section("Fields", columns=("Field", "Before", "After"), rows=rows),),
-        commands=(Command("kubectl", apply_command(_manifest(read.operator), "--server-side")),) if rows else (),
+        commands=(_edit_command(before, read.operator),) if rows else (),
         hidden=(
             ("sent", "1"),
             ("generation", _generation(found)),
@@ -401,6 +402,13 @@ async def review_edit(request: PageRequest) -> Answer:
         problem=saved.problem if rows else "",
     )
     return Page("change.html", view, f"Review the change of {name}", OPERATORS)
+
+
+def _edit_command(before: Object, after: Object) -> Command:
+    """The way to make the same change: a patch where fields are removed, else an apply."""
+    if patch := removing_patch(changes(before, after)):
+        return commands.patch(str(after["metadata"]["name"]), patch)
+    return Command("kubectl", apply_command(_manifest(after), "--server-side"))
 
 
 def _generation(found: Object) -> str:

@@ -13,7 +13,8 @@ from console.links import page_url
 from console.views.fit import Cluster, kinds_in, scope, shortcomings
 from console.views.inputs import PackageEntry
 from console.views.parts import Badge, Note, Pager, Tile, joined, paged, plural, tile
-from olmctl.questions.operator_state import available_version, installed, part, state, text_at
+from console.views.states import needs_attention, state_words, upgrade_waits
+from olmctl.questions.operator_state import available_version, installed, text_at
 from olmkit.api.meta import Kind, Object
 
 PAGE_SIZE = 48
@@ -260,11 +261,11 @@ def _state_badges(own: Sequence[Object]) -> tuple[list[Badge], list[str]]:
     if not own:
         return badges, states
     states.append(INSTALLED)
-    waiting = next((version for each in own if (version := available_version(each))), "")
+    waiting = next((version for each in own if upgrade_waits(each) and (version := available_version(each))), "")
     troubled = [each for each in own if needs_attention(each)]
     if troubled:
         states.append(FAILED)
-        badges.append(Badge("bad", state(troubled[0]), "alert"))
+        badges.append(Badge("bad", state_words(troubled[0]), "alert"))
     elif not waiting:
         is_there = any(installed(each) for each in own)
         badges.append(Badge("ok", "Installed", "check") if is_there else Badge("info", "Installing", "clock"))
@@ -272,16 +273,6 @@ def _state_badges(own: Sequence[Object]) -> tuple[list[Badge], list[str]]:
         states.append(WAITS)
         badges.append(Badge("warn", f"{waiting} waits", "clock"))
     return badges, states
-
-
-def needs_attention(operator: Object) -> bool:
-    """Report whether an Operator is refused, stalled or unhealthy."""
-    if not part(operator, "status", "conditions"):
-        return False
-    found = {text_at(each, "type"): each for each in part(operator, "status", "conditions") or ()}
-    ready, stalled = found.get("Ready"), found.get("Stalled")
-    is_working = text_at(found.get("Reconciling"), "status") == "True"
-    return text_at(stalled, "status") == "True" or (text_at(ready, "status") == "False" and not is_working)
 
 
 def instance_card(each: InstanceType, ns: str = "") -> Card:

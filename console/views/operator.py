@@ -11,20 +11,18 @@ from markupsafe import Markup
 from console import commands
 from console.graph_layout import Layout, Row
 from console.links import page_url
-from console.views.operators import provided, scope_text, state_badge
+from console.views.operator_notes import PERMIT, Waiting, notes, waiting
+from console.views.operators import provided, scope_text
 from console.views.parts import Badge, Button, ConditionView, Note, Tab, Tile, joined, tile
-from olmctl.questions.crd_check import crd_check
+from console.views.states import state_badge, upgrade_waits
 from olmctl.questions.exclusions import excluded_entry, excluded_versions, other_managers
 from olmctl.questions.operator_state import (
     available_version,
-    awaits_approval,
     conditions,
     dependencies,
     installed,
-    is_approved,
     is_protected,
     part,
-    refusal,
     text_at,
 )
 from olmkit.api.meta import Kind, Object
@@ -36,8 +34,6 @@ NEGATIVE = frozenset(
     {"Stalled", "Reconciling", "Deprecated", "PackageDeprecated", "ChannelDeprecated", "BundleDeprecated"}
 )
 """Conditions that are bad, or at work, while True."""
-PERMIT = "Permit again"
-"""The action for a version that is excluded."""
 MAX_EVENTS = 200
 OVERVIEW_OBJECTS, OVERVIEW_ROWS = 12, 12
 
@@ -150,18 +146,6 @@ class OperatorView:
 
 
 @dataclass(frozen=True)
-class Waiting:
-    """A version that waits, and what can be done about it."""
-
-    title: str
-    text: str
-    approve: Button | None
-    exclude: Button | None
-    broken: tuple[str, ...] = ()
-    """Lines about the rules that would refuse it."""
-
-
-@dataclass(frozen=True)
 class ExcludedVersion:
     """A version that is never chosen, and the way to permit it again."""
 
@@ -200,9 +184,8 @@ def operator_view(given: OperatorInput) -> OperatorView:
     operator = given.operator
     name, package = text_at(operator, "metadata", "name"), text_at(operator, "spec", "packageName")
     catalog = text_at(operator, "status", "installed", "catalog")
-    waits = available_version(operator)
     badges = [state_badge(operator)]
-    if waits:
+    if upgrade_waits(operator):
         badges.append(Badge("warn", "Upgrade waits" if installed(operator) else "Waits", "clock"))
     if part(operator, "spec", "paused") is True:
         badges.append(Badge("info", "Paused", "pause"))
@@ -213,8 +196,8 @@ def operator_view(given: OperatorInput) -> OperatorView:
         tile=tile(package or name, catalog=catalog, package=package, has_icon=bool(catalog)),
         badges=tuple(badges),
         summary=_summary(given),
-        notes=(*given.notes, *_notes(operator)),
-        waiting=_waiting(given) if waits else None,
+        notes=(*given.notes, *notes(operator, given.deployment, given.ns)),
+        waiting=waiting(operator, given.ns, given.refusal),
         actions=tuple(_actions(given)),
         tabs=_tabs(given),
         tab=given.tab,
@@ -243,53 +226,6 @@ def _summary(given: OperatorInput) -> str:
     place = f" Installed in {namespace}," if namespace else " It is"
     scope = scope_text(operator, given.modes)
     return f"{text[:1].upper()}{text[1:]}.{place} available in {scope[:1].lower()}{scope[1:]}."
-
-
-def _notes(operator: Object) -> Iterable[Note]:
-    refused = refusal(operator)
-    if refused:
-        kind, _, message = refused.partition(": ")
-        title = (
-            "Nothing fits what is asked for."
-            if kind == "refused"
-            else "It goes on only when somebody changes something."
-        )
-        yield Note("bad", title, message, "alert")
-    if is_approved(operator):
-        yield Note(
-            "info", f"{available_version(operator)} is approved.", "operator-controller installs it now.", "clock"
-        )
-    for each in conditions(operator):
-        if text_at(each, "type") == "Deprecated" and text_at(each, "status") == "True":
-            yield Note("warn", "Its publisher has deprecated it.", text_at(each, "message"), "alert")
-
-
-def _waiting(given: OperatorInput) -> Waiting:
-    operator = given.operator
-    name, version = text_at(operator, "metadata", "name"), available_version(operator)
-    available = part(operator, "status", "available") or {}
-    can_approve = awaits_approval(operator)
-    review = page_url("operators", name, "upgrade", ns=given.ns, version=version)
-    commands = (f"olm approve {name}",)
-    approve = (
-        Button("Review and approve", review, kind="primary", reason=given.refusal, commands=commands, about=version)
-        if can_approve
-        else None
-    )
-    exclude = Button(
-        "Not this version",
-        page_url("operators", name, "exclude", ns=given.ns, version=version),
-        reason=given.refusal,
-        commands=(f"olm exclude {name} {version}",),
-        about=version,
-    )
-    title = f"{version} waits for your approval." if can_approve else f"{version} waits."
-    check = crd_check(operator)
-    if check is not None and check.is_refused:
-        title = f"{version} would be refused."
-    summary = [f"{check.summary[:1].upper()}{check.summary[1:]}."] if check is not None else []
-    broken = (*summary, *(check.findings if check is not None else ()))
-    return Waiting(title, text_at(available, "message"), approve, exclude, broken)
 
 
 def _excluded(given: OperatorInput) -> Iterable[ExcludedVersion]:
@@ -467,7 +403,7 @@ def graph_view(  # noqa: PLR0913 what a row shows
     ns: str = "",
 ) -> GraphView:
     """The graph of a layout. `whole` is the URL that shows all rows."""
-    waits = available_version(operator) if operator else ""
+    waits = available_version(operator) if operator and upgrade_waits(operator) else ""
     followed = drawn.lanes[0] if drawn.lanes else ""
     rows = tuple(
         _with_action(_graph_row(each, waits, followed, package_path, excluded, drawn), each, operator, ns)

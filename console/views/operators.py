@@ -7,17 +7,14 @@ from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from console.links import page_url
-from console.views.catalog import needs_attention
 from console.views.inputs import LeftInstallation
 from console.views.parts import Badge, Note, Pager, Tile, paged, plural, tile
+from console.views.states import state_badge, upgrade_waits
 from olmctl.questions.operator_state import (
     available_version,
     awaits_approval,
     condition,
-    is_observed,
-    is_terminating,
     part,
-    state,
     text_at,
 )
 from olmkit.api.meta import Object
@@ -124,7 +121,7 @@ def operators_view(
     attention = sum("attention" in each.states for each in rows)
     place = f"namespace {query.ns}" if query.ns else "all namespaces"
     return OperatorsView(
-        summary=f"{len(rows):,} installed in {place}. "
+        summary=f"{_counted(rows)} in {place}. "
         + (
             f"{attention:,} {'needs' if attention == 1 else 'need'} attention."
             if attention
@@ -144,6 +141,13 @@ def operators_view(
         is_none=not operators,
         pager=pager,
     )
+
+
+def _counted(rows: Sequence[OperatorRow]) -> str:
+    """The number of Operators, and of those that have nothing installed."""
+    missing = sum(not each.version for each in rows)
+    text = plural(len(rows), "Operator")
+    return f"{text}, {missing:,} of them not installed yet," if missing else text
 
 
 def _empty(query: OperatorsQuery, rows: Sequence[OperatorRow]) -> str:
@@ -168,7 +172,7 @@ def operator_row(operator: Object, modes: Sequence[str] = (), ns: str = "") -> O
         package=package,
         tile=tile(package or name, catalog=catalog, package=package, has_icon=bool(catalog)),
         badge=badge,
-        message="" if text_at(ready, "reason") == "Succeeded" and badge.kind == "ok" else text_at(ready, "message"),
+        message="" if badge.kind == "ok" or awaits_approval(operator) else text_at(ready, "message"),
         version=text_at(operator, "status", "installed", "version"),
         wanted=text_at(operator, "status", "wantedVersion"),
         available=available_version(operator),
@@ -192,22 +196,10 @@ def provided(operator: Object, ns: str = "") -> Iterable[tuple[str, str]]:
             yield text_at(each, "displayName") or kind, page_url("operators", _name(operator), "instances", ns=ns)
 
 
-def state_badge(operator: Object) -> Badge:
-    """The state of an Operator as icon, word and colour."""
-    text = state(operator)
-    if is_terminating(operator):
-        return Badge("warn", text, "clock")
-    if not is_observed(operator):
-        return Badge("info", text, "clock")
-    if text_at(condition(operator, "Ready"), "status") == "True":
-        return Badge("ok", text, "check") if text == "Ready" else Badge("warn", text, "clock")
-    return Badge("bad", text, "alert") if needs_attention(operator) else Badge("info", text, "clock")
-
-
 def _states(operator: Object, badge: Badge) -> frozenset[str]:
     found = {
         "attention": badge.kind == "bad",
-        "upgrade": bool(available_version(operator)),
+        "upgrade": upgrade_waits(operator),
         "not-ready": text_at(condition(operator, "Ready"), "status") != "True",
         "paused": part(operator, "spec", "paused") is True,
         "dependency": is_dependency(operator),

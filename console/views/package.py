@@ -15,6 +15,7 @@ from console.views.fit import Cluster, available_in, is_at_least
 from console.views.inputs import PackageEntry
 from console.views.kind_schema import KindSchema
 from console.views.parts import Badge, Button, Note, Tab, Tile, joined
+from console.views.states import state_badge, upgrade_waits
 from olmctl.diff.risks import RiskGroup
 from olmctl.questions.operator_state import available_version, installed, text_at
 from olmkit.api.meta import Object
@@ -220,6 +221,9 @@ def _marked(channels: Sequence[str], default: str, rows: Sequence[VersionRow]) -
 
 def _install(given: PackageInput, chosen: VersionRow) -> Button:
     name = given.entry.name
+    if given.operators:
+        managing = text_at(given.operators[0], "metadata", "name")
+        return Button(f"Open Operator {managing}", page_url("operators", managing, ns=given.ns), kind="primary")
     newest = page_url("catalog", given.entry.catalog, name, "install", ns=given.ns, channel=given.channel)
     return Button(
         f"Install {chosen.version}",
@@ -435,9 +439,11 @@ def _absent(is_met: bool | None) -> str:
 def _operators(operators: Sequence[Object], ns: str) -> Iterable[InstalledOperator]:
     for each in operators:
         name = text_at(each, "metadata", "name")
-        waiting = available_version(each)
-        badge = Badge("warn", f"{waiting} waits", "clock") if waiting else Badge("ok", "Installed", "check")
-        text = installed(each) or "nothing yet"
+        text = installed(each) or "nothing is installed yet"
+        badge = state_badge(each)
+        if installed(each) and badge.kind == "ok":
+            waiting = available_version(each) if upgrade_waits(each) else ""
+            badge = Badge("warn", f"{waiting} waits", "clock") if waiting else Badge("ok", "Installed", "check")
         yield InstalledOperator(name, page_url("operators", name, ns=ns), text, badge)
 
 

@@ -9,12 +9,13 @@ from olmctl.questions.session import Session
 from olmctl.suite.differences import compare
 from olmctl.suite.label_guard import LabelGuard, label_guard
 from olmctl.suite.manifests import load_manifests
-from olmctl.suite.objects import ObjectState, is_newer, name_of, states
+from olmctl.suite.objects import ObjectState, name_of, states
 from olmctl.suite.operator_conditions import with_own_definition
 from olmctl.suite.package_manifests import with_own_package_manifests
 from olmctl.suite.running import with_image_differences, with_leaders
 from olmctl.suite.web_console import with_own_console
 from olmctl.terminal import clean
+from olmkit.gocompat.versions import is_newer
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,15 @@ def approval_patch(found: Object, version: str) -> Object:
     return {"metadata": metadata}
 
 
+def version_patch(found: Object, version: str, reviewed: str, more: Mapping[str, Any] = MappingProxyType({})) -> Object:
+    """The patch that asks for one version, with `more` fields of the spec. It approves the version where each one has to be
+    approved and this one was reviewed."""
+    patch: Object = {"spec": {"version": version, **more}}
+    if version == reviewed and text_at(found, "spec", "approval") == "Manual":
+        patch["metadata"] = {"annotations": {APPROVED_VERSION_ANNOTATION: version}}
+    return patch
+
+
 def newer_version(found: Object) -> str:
     """The version that is available and not installed; "" if there is none."""
     pending = available_version(found)

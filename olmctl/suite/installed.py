@@ -19,12 +19,13 @@ from olmctl.suite.manifests import (
     Manifests,
     image_of,
 )
-from olmctl.suite.objects import DEPLOYMENT, KINDS, find_all, is_newer, is_own, kind_of, name_of
+from olmctl.suite.objects import DEPLOYMENT, KINDS, find_all, is_own, kind_of, name_of
 from olmctl.terminal import clean
 from olmctl.terminal_output import say
 from olmkit.api.meta import Object
 from olmkit.api.ownership import has_applied
 from olmkit.errors import NotFound
+from olmkit.gocompat.versions import is_newer
 from olmkit.runtime.client import Client
 
 _DEFAULT_NAMESPACES = (SYSTEM_NAMESPACE, KEYS_NAMESPACE)

@@ -18,7 +18,6 @@ from olmkit.api import customresourcedefinitions
 from olmkit.api.meta import Kind, Object
 from olmkit.api.package_manifests import API_SERVICE
 from olmkit.errors import NotFound, OlmError
-from olmkit.gocompat.versions import BadVersion, parse_tolerant_version
 from olmkit.runtime.client import Client
 from olmkit.sources.errors import BadReference
 from olmkit.sources.oci.reference import parse
@@ -107,14 +106,6 @@ def version_text(version: str, image: str) -> str:
         return version
     digest = (reference.digest or "").partition(":")
     return f"{version} (image {reference.tag or f'{digest[0]}:{digest[2][:DIGEST_CHARACTERS]}'})"
-
-
-def is_newer(version: str, other: str) -> bool:
-    """Report whether a version is above another one; no other text is."""
-    try:
-        return parse_tolerant_version(version) > parse_tolerant_version(other)
-    except BadVersion:
-        return False
 
 
 def kind_of(obj: Object) -> Kind:

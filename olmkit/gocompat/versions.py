@@ -120,6 +120,14 @@ def parse_tolerant_version(text: str) -> Version:
     return parse_version(".".join([*parts, "0", "0"][: max(3, len(parts))]))
 
 
+def is_newer(version: str, other: str) -> bool:
+    """Report whether a version is above another one; no other text is."""
+    try:
+        return parse_tolerant_version(version) > parse_tolerant_version(other)
+    except BadVersion:
+        return False
+
+
 def version_hint(text: str) -> str:
     """The advice that ends an error about a text that is a version but for its v, as the tag of an image has it; else ""."""
     meant = text.removeprefix("v")

@@ -72,7 +72,7 @@ async def test_the_list_shows_states_and_where_each_is_available(operators: Clus
 
     shown = words(page)
     assert page.status == 200
-    assert "2 installed in all namespaces. 1 needs attention." in shown
+    assert "2 Operators in all namespaces. 1 needs attention." in shown
     assert "<b>0 of 1</b> replicas" in shown
     assert "All namespaces" in shown
     assert 'href="/operators/waiting/upgrade?version=2.0.0"' in page.text
@@ -109,7 +109,7 @@ async def test_the_url_selects(
 @pytest.mark.parametrize(
     ("tab", "expected"),
     [
-        pytest.param("", "2.0.0 waits for your approval. it waits for approval", id="overview"),
+        pytest.param("", "Ready Upgrade waits 1.0.0 from catalog nowhere", id="overview"),
         pytest.param("/events", "There are no Events", id="events"),
         pytest.param("/objects", "Operator waiting", id="objects"),
         pytest.param("/graph", "waiting", id="graph"),

@@ -15,6 +15,7 @@ from console.forms.changes import (
     merge_patch,
     merged,
     overlapping,
+    removing_patch,
 )
 from console.forms.places import MISSING
 
@@ -104,3 +105,15 @@ def test_own_fields_are_removed_by_an_apply_and_those_of_others_by_a_patch() -> 
         "metadata": {"uid": "u", "resourceVersion": "7", "labels": None},
         "spec": {"own": None, "foreign": None},
     }
+
+
+@pytest.mark.parametrize(
+    ("after", "patch"),
+    [
+        pytest.param({"version": "1.1.0", "channel": "beta"}, {}, id="an apply adds a field"),
+        pytest.param({}, {"spec": {"version": None}}, id="a patch removes one"),
+        pytest.param({"channel": "beta"}, {"spec": {"version": None, "channel": "beta"}}, id="with every other change"),
+    ],
+)
+def test_a_change_that_removes_a_field_is_a_patch(after: dict[str, Any], patch: dict[str, Any]) -> None:
+    assert removing_patch(changes(obj({"version": "1.1.0"}), obj(after))) == patch

@@ -154,7 +154,9 @@ def test_a_card_says_what_the_cluster_lacks_and_where_it_works() -> None:
         pytest.param(_operator("e", "etcd"), [("ok", "Installed")], id="installed"),
         pytest.param(_operator("e", "etcd", installed=None), [("info", "Installing")], id="being installed"),
         pytest.param(
-            _operator("e", "etcd", available={"version": "2.0.0"}), [("warn", "2.0.0 waits")], id="an upgrade waits"
+            _operator("e", "etcd", available={"version": "2.0.0", "reason": "ApprovalRequired"}),
+            [("warn", "2.0.0 waits")],
+            id="an upgrade waits",
         ),
         pytest.param(
             _operator("e", "etcd", conditions=[{"type": "Ready", "status": "False", "reason": "Unhealthy"}]),

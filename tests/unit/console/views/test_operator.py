@@ -24,7 +24,7 @@ FINDING = {"crd": "boats.example.com", "rule": "field-removed", "refuses": "Alwa
             {"result": "IfUsed", "findings": [FINDING]},
             "1.1.0 waits for your approval.",
             (
-                "Custom resources decide whether it is refused (olm diff alpha).",
+                "It is refused if custom resources have what these rules are about; the review says whether they do.",
                 "boats.example.com: field-removed: v1: spec.color",
             ),
             id="custom resources decide",
@@ -33,7 +33,7 @@ FINDING = {"crd": "boats.example.com", "rule": "field-removed", "refuses": "Alwa
             {"result": "Refused", "findings": [FINDING], "more": 1},
             "1.1.0 would be refused.",
             (
-                "It would be refused, because it breaks rules about CustomResourceDefinitions.",
+                "It breaks rules about CustomResourceDefinitions.",
                 "boats.example.com: field-removed: v1: spec.color",
                 "and 1 more",
             ),

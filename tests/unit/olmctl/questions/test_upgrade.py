@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from olmctl.questions.session import Session
-from olmctl.questions.upgrade import version_refusal
+from olmctl.questions.upgrade import version_patch, version_refusal
 
 Object = dict[str, Any]
 
@@ -55,3 +55,22 @@ def test_the_refusal_of_a_version(client: Client, version: str, text: str) -> No
     found = asyncio.run(version_refusal(cast("Session", Desk(client)), "hello", version))
     assert found.startswith(text)
     assert bool(found) == bool(text)
+
+
+APPROVED = {"annotations": {"operators.operatorframework.io/approved-version": "1.0.0"}}
+
+
+@pytest.mark.parametrize(
+    ("approval", "reviewed", "metadata"),
+    [
+        pytest.param("Manual", "1.0.0", APPROVED, id="the review is the approval"),
+        pytest.param("Manual", "", None, id="what was not reviewed waits"),
+        pytest.param("Manual", "1.1.0", None, id="so does another version"),
+        pytest.param("Automatic", "1.0.0", None, id="nothing waits for approval"),
+    ],
+)
+def test_the_request_for_one_version_approves_what_was_reviewed(approval: str, reviewed: str, metadata: Any) -> None:
+    found = {"metadata": {"name": "hello"}, "spec": {"approval": approval}}
+    patch = version_patch(found, "1.0.0", reviewed, {"upgradeConstraintPolicy": "Ignore"})
+    assert patch["spec"] == {"version": "1.0.0", "upgradeConstraintPolicy": "Ignore"}
+    assert patch.get("metadata") == metadata
