@@ -66,7 +66,6 @@ async def _install(page: Page) -> None:
     await page.get_by_role("link", name=re.compile("^Install")).first.click()
     await page.get_by_role("radio", name=re.compile("One version")).check()
     await page.get_by_label("Version", exact=True).fill("0.1.0")
-    await page.get_by_role("radio", name=re.compile("Automatic")).check()
     await page.get_by_role("button", name="Review").click()
     await expect(page.get_by_role("heading", name="Permissions")).to_be_visible()
     await expect(page.get_by_role("main")).to_contain_text("greetings.hello.example.com")
