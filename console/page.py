@@ -145,7 +145,8 @@ class Page:
     `section` is the entry of the main menu that is marked. `scripts` are the modules of console/static that the page needs beside
     those of each page. `again_seconds`: a page that is live is rendered again after this time, because it waits for what no watch
     tells of; 0 for not at all. `follows` is the path of a live page whose changes this one, which is no live page itself, rests
-    on. `watches` are those of a live page that are known when it is read, beside those of its route.
+    on. `watches` are those of a live page that are known when it is read, beside those of its route. `is_shared`: all who would
+    see the same get the same value, which is then rendered once.
     """
 
     template: str
@@ -157,6 +158,7 @@ class Page:
     again_seconds: float = 0.0
     follows: str = ""
     watches: tuple[Watch, ...] = ()
+    is_shared: bool = False
 
 
 @dataclass(frozen=True)

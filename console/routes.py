@@ -38,7 +38,8 @@ Watches: TypeAlias = tuple[Watch, ...] | Callable[[PageRequest], tuple[Watch, ..
 class Route:
     """`path` as aiohttp reads it, such as /operators/{name}. A page without `watches` is not live.
 
-    `refresh_without_js`: browsers without JavaScript load a live page again every 15 seconds, which a form would lose.
+    `refresh_without_js`: browsers without JavaScript load a live page again every 15 seconds, which a form would lose. `weight`:
+    how much of the rate of a session a request takes; that of a page is 1.
     """
 
     method: str
@@ -46,6 +47,7 @@ class Route:
     handler: Handler
     watches: Watches = ()
     refresh_without_js: bool = True
+    weight: float = 1.0
 
     def watched(self, request: PageRequest) -> tuple[Watch, ...]:
         """The watches that wake the page of this request."""

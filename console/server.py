@@ -17,7 +17,7 @@ from aiohttp.typedefs import Handler
 from console import metrics
 from console.assets import Assets
 from console.live import stream
-from console.live.hub import END, LOGIN, MAX_STREAMS, Hub
+from console.live.hub import END, LOGIN, Hub
 from console.login import AuthMode, Cookies, LoginRefused, Logins, is_unauthorized
 from console.middlewares import (
     LOOPBACK,
@@ -242,7 +242,7 @@ class ConsoleServer:
             session = await self.logins.find(request)
             if session is None:
                 return await self._to_login(request)
-            if not session.rate.take():
+            if not session.rate.take(route.weight):
                 return web.Response(status=429, text="Too many requests.\n", headers={"Retry-After": "1"})
             form = await self._check_form(request, session) if request.method == "POST" else Fields()
             asked = self.page_request(session, request.raw_path, dict(request.match_info), form=form)
@@ -296,10 +296,9 @@ class ConsoleServer:
     async def frame(self, route: Route, asked: PageRequest, session: UserSession, flash: tuple[str, str]) -> Frame:
         """The values around a page."""
         is_live = bool(route.method == "GET" and route.watched(asked))
-        return Frame(
-            here=asked.here,
+        return replace(
+            self._content_frame(asked),
             user=session.user,
-            namespace=asked.namespace,
             namespaces=await session.read_namespaces(),
             csrf=self.logins.mark_of(session),
             flash=flash[1],
@@ -308,7 +307,6 @@ class ConsoleServer:
             refresh_seconds=REFRESH_SECONDS if is_live and route.refresh_without_js else 0,
             can_log_out=self.logins.is_open_to_logout,
             query=tuple(pair for pair in asked.query if pair[0] not in ("ns", "page")),
-            options=self.settings.options,
         )
 
     async def _frame_of_error(self, request: web.Request) -> Frame:
@@ -328,6 +326,10 @@ class ConsoleServer:
             can_log_out=self.logins.is_open_to_logout,
         )
 
+    def _content_frame(self, asked: PageRequest) -> Frame:
+        """The values that the content of a page may depend on, for all users."""
+        return Frame(here=asked.here, namespace=asked.namespace, options=self.settings.options)
+
     def _bare_frame(self, request: web.Request) -> Frame:
         return Frame(here=safe_path(request.raw_path), options=self.settings.options)
 
@@ -341,8 +343,8 @@ class ConsoleServer:
         named = replace(frame, title=answer.title, section=answer.section, scripts=answer.scripts)
         if answer.follows:
             named = replace(named, is_live=True, follows=answer.follows)
-        rendered = self._renderer.page(answer, named)
-        response = web.Response(text=rendered.html, status=answer.status, content_type="text/html", charset="utf-8")
+        text = self._renderer.page(answer, named)
+        response = web.Response(text=text, status=answer.status, content_type="text/html", charset="utf-8")
         if frame.flash:
             self._cookies().delete(response, self._flash_cookie)
         response.enable_compression()
@@ -361,8 +363,10 @@ class ConsoleServer:
         route, path = found
         watches = route.watched(self.page_request(session, url, path))
         hub = self._hub(session)
-        if not watches or hub.streams >= MAX_STREAMS or not session.rate.take():
+        if not watches or not session.rate.take() or not await hub.has_room():
             return web.Response(status=429, text="Too many streams.\n", headers={"Retry-After": "5"})
+        if self._hubs.get(session.id) is not hub:
+            return await stream.send_one(request, END)
         page, opened = hub.open(url, watches, request.query.get("seen", ""))
         session.streams += 1
 
@@ -380,8 +384,7 @@ class ConsoleServer:
             answer = await found[0].handler(asked)
             if not isinstance(answer, Page):
                 raise NotFound(404, "NotFound", "the page leads elsewhere")
-            frame = await self.frame(found[0], asked, session, ("ok", ""))
-            return self._renderer.page(answer, replace(frame, title=answer.title, section=answer.section))
+            return self._renderer.content(answer, self._content_frame(asked), self.logins.mark_of(session))
 
         hub = self._hubs.get(session.id)
         if hub is None:

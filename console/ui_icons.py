@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 _CIRCLE = '<circle cx="12" cy="12" r="8.5"/>'
 _PATHS = {
-    "alert": '<path d="M12 4 3 19.5h18z"/><path d="M12 10v4.2M12 17h.01"/>',
+    "alert": '<path d="M12 4 3 19.5h18zM12 10v4.2M12 17h.01"/>',
     "box": '<path d="M12 2.5 20.5 7v10L12 21.5 3.5 17V7z"/><path d="m3.8 7.2 8.2 4.5 8.2-4.5M12 11.7v9.5"/>',
     "check": '<path d="m5 12.5 4.5 4.5L19 7.5"/>',
     "clock": f'{_CIRCLE}<path d="M12 7.5V12l3 2"/>',

@@ -27,8 +27,11 @@ from olmkit.api.catalogs import Catalog, served_digest
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import PAGE_SIZE, Client
+from olmkit.runtime.lease_holder import LEASE
 
 REVISIONS_KEPT_SECONDS = 5.0
+LEASES_KEPT_SECONDS = 10.0
+"""The time for which a page that follows the cluster does not read a Lease again: its holder renews it for longer than that."""
 _OF_CATALOG = re.compile(r"/catalogs/(?P<catalog>[^/?]+)/(?P<rest>api/v1/[^?]*)")
 SUMMARY = "/summary"
 """The end of a path of which the answer may be that it is not known yet."""
@@ -55,6 +58,8 @@ class UserClient(Client):
     _proxy: str = ""
     """The path of catalogd by the API server; "" in the client of the process, which reads no catalog."""
     _revisions: _Revisions
+    _leases: dict[tuple[str, str | None], tuple[float, asyncio.Task[Object]]]
+    """Those that live pages have read, until a time of the event loop. All views of one user have the same."""
     _reading: Reading | None = None
 
     def for_user(
@@ -68,6 +73,7 @@ class UserClient(Client):
         view._service = service
         view._proxy = proxy_path(system_namespace)
         view._revisions = _Revisions()
+        view._leases = {}
         return view
 
     def reading_from(self, reading: Reading) -> Self:
@@ -84,11 +90,22 @@ class UserClient(Client):
     async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object:
         """As Client.get."""
         known = self._reading(kind, namespace, name, None) if self._reading is not None else None
+        if known is None and self._reading is not None and kind == LEASE:
+            return await self._lease(name, namespace)
         if known is None:
             return await super().get(kind, name, namespace)
         if not known:
             raise NotFound(404, "NotFound", f'{kind.plural}.{kind.group} "{name}" not found')
         return known[0]
+
+    async def _lease(self, name: str, namespace: str | None) -> Object:
+        """A Lease as it was a moment ago. Raises ApiError, also as it was then."""
+        now = asyncio.get_running_loop().time()
+        until, task = self._leases.get((name, namespace), (0.0, None))
+        if task is None or until <= now:
+            task = asyncio.ensure_future(super().get(LEASE, name, namespace))
+            self._leases[name, namespace] = now + LEASES_KEPT_SECONDS, task
+        return await asyncio.shield(task)
 
     async def pages(
         self,

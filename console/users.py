@@ -22,7 +22,7 @@ from olmkit.errors import ApiError
 MAX_SESSIONS = 200
 REQUESTS_PER_SECOND = 20.0
 BURST = 60.0
-"""A page has assets and icons: a few pages at once are no attack."""
+"""A page has a stream and icons: a few pages at once are no attack."""
 NAMESPACES = Kind("", "v1", "Namespace", "namespaces")
 MAX_NAMESPACES = 500
 NAMESPACES_KEPT_SECONDS = 30.0
@@ -36,14 +36,14 @@ class Rate:
         self._per_second, self._burst, self._clock = per_second, burst, clock
         self._level, self._at = burst, clock()
 
-    def take(self) -> bool:
-        """Report whether one more request is within the rate."""
+    def take(self, weight: float = 1.0) -> bool:
+        """Report whether one more request of this weight is within the rate."""
         now = self._clock()
         self._level = min(self._burst, self._level + (now - self._at) * self._per_second)
         self._at = now
-        if self._level < 1:
+        if self._level < weight:
             return False
-        self._level -= 1
+        self._level -= weight
         return True
 
 

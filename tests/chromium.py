@@ -5,7 +5,6 @@ Chromium is Debian's. Where it is not installed and cannot be, the tests that us
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
@@ -135,8 +134,7 @@ async def started(program: Path, console: Browser, *arguments: str) -> AsyncIter
 
 
 async def visit(page: Page, path: str) -> Response:
-    """Open a further page no sooner than a person would: a session has few streams, and each ends a moment after its page."""
-    await asyncio.sleep(0.3)
+    """Open a further page; returns its answer."""
     answer = await page.goto(path)
     assert answer is not None
     return answer

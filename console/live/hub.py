@@ -1,24 +1,24 @@
 """All that one session follows: informers with the user's own token, and the pages that are open, each rendered again when it may
 differ.
 
-A change marks the pages that watch its kind. After a window of 50 ms a marked page is rendered once for all its tabs, and each
-tab gets the parts that differ from those that it has. Informers are shared by the pages of the session, and end half a minute
-after the last.
+A change marks the pages that watch its kind. A marked page is rendered once for all its tabs, at once unless it was rendered
+within the last 50 ms, and each tab gets the parts that differ from those that it has. Informers are shared by the pages of the
+session, and end half a minute after the last.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from weakref import WeakValueDictionary
+from functools import cached_property
 
 import orjson
 
 from console import metrics
+from console.live.kept_objects import name_alone, own, pack, shared
 from console.live.parts import ROOT
 from console.render import Rendered
 from console.routes import Watch
@@ -29,7 +29,7 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Change, Informer
 
 WINDOW_SECONDS = 0.05
-"""The time after a change in which further ones become the same message."""
+"""The time after a message in which all changes become the next one."""
 MAX_WATCHES = 6
 """Watches that pages need."""
 MAX_OPTIONAL_WATCHES = 20
@@ -48,7 +48,8 @@ UNWATCHED_SECONDS = 15.0
 MAX_PAUSE_SECONDS = 1.0
 MAX_QUEUED = 4
 """Messages for a slow tab. A tab that is further behind gets the whole page again."""
-PACKED = "packed"
+ROOM_SECONDS = 2.0
+"""The time for which a new stream waits until another one of the session ends, if there are as many as there may be."""
 
 log = logging.getLogger(__name__)
 
@@ -60,8 +61,9 @@ class Message:
     event: str
     data: object = None
 
-    def encode(self) -> bytes:
-        """The bytes on the wire. JSON has no line ends."""
+    @cached_property
+    def encoded(self) -> bytes:
+        """The bytes on the wire, for all tabs that get the message. JSON has no line ends."""
         return b"event: " + self.event.encode() + b"\ndata: " + orjson.dumps(self.data) + b"\n\n"
 
 
@@ -87,6 +89,8 @@ class Stream:
 
     is_cut: bool = False
     """True if the last message is CUT."""
+    is_gone: bool = False
+    """True if nobody reads the messages any more."""
 
     def put(self, message: Message) -> None:
         """Append a message, unless it is the last one already: a page that fails again and again says so once."""
@@ -101,47 +105,19 @@ class Stream:
             self.queue.clear()
             self.digests = {}
 
+    def leave(self) -> None:
+        """The tab is gone: take() says so."""
+        self.is_gone = True
+        self.filled.set()
+
     async def take(self) -> list[Message]:
-        """Wait for messages, and take them."""
+        """Wait for messages, and take them. Raises ConnectionResetError once the tab is gone."""
         await self.filled.wait()
+        if self.is_gone:
+            raise ConnectionResetError("the client is gone")
         self.filled.clear()
         taken, self.queue = self.queue, []
         return taken
-
-
-class Packed:
-    """The JSON of an object, in memory once for all sessions that have received the same."""
-
-    __slots__ = ("__weakref__", "raw")
-
-    def __init__(self, raw: bytes) -> None:
-        self.raw = bytes(memoryview(raw))
-        """A copy: orjson's own bytes keep the buffer in which they were written, four times as large."""
-
-
-_shared: WeakValueDictionary[bytes, Packed] = WeakValueDictionary()
-"""The objects that sessions keep, by a digest: nobody gets what they have not received themselves."""
-
-
-def pack(obj: Object) -> Object:
-    """A `transform` for informers: the object as JSON without managedFields, a fifth of the memory that it takes otherwise."""
-    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
-    raw = orjson.dumps({**obj, "metadata": metadata})
-    key = hashlib.blake2b(raw, digest_size=16).digest()
-    found = _shared.get(key)
-    if found is None:
-        found = _shared[key] = Packed(raw)
-    return {"metadata": {}, PACKED: found}
-
-
-def name_alone(_: Object) -> Object:
-    """A `transform` for informers: what identifies the object, which always remains."""
-    return {"metadata": {}}
-
-
-def _unpacked(obj: Object) -> Object:
-    found: Object = orjson.loads(obj[PACKED].raw) if PACKED in obj else obj
-    return found
 
 
 class _Followed:
@@ -195,6 +171,20 @@ class Hub:
         self._pages: dict[str, LivePage] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.streams = 0
+        self._freed = asyncio.Event()
+        """Set when a stream ends."""
+
+    async def has_room(self) -> bool:
+        """Report whether the session may have one more stream. A tab that shows another page now has closed its own, which may be
+        noticed a moment later."""
+        try:
+            async with asyncio.timeout(ROOM_SECONDS):
+                while self.streams >= MAX_STREAMS:
+                    self._freed.clear()
+                    await self._freed.wait()
+        except TimeoutError:
+            return False
+        return True
 
     def open(self, url: str, watches: Iterable[Watch], seen: str) -> tuple[LivePage, Stream]:
         """A stream of a page, which close() ends. `seen` is the state of the page that the tab has: see Rendered."""
@@ -212,6 +202,7 @@ class Hub:
     def close(self, page: LivePage, stream: Stream) -> None:
         """The tab is gone."""
         self.streams -= 1
+        self._freed.set()
         page.leave(stream)
         if not page.streams:
             page.unused_since = time.monotonic()
@@ -256,7 +247,7 @@ class Hub:
             ):
                 continue
             if watch.namespace in (None, namespace) and watch.name in (None, name):
-                return list(_selected(followed.informer, namespace, name))
+                return _selected(followed.informer, namespace, name)
         return None
 
     def _follow(self, watch: Watch, page: LivePage) -> _Followed | None:
@@ -298,10 +289,13 @@ class Hub:
         task.add_done_callback(self._tasks.discard)
 
 
-def _selected(informer: Informer, namespace: str | None, name: str | None) -> Iterator[Object]:
-    for (own_namespace, own_name), obj in sorted(informer.objects.items()):
-        if (namespace is None or own_namespace == namespace) and name in (None, own_name):
-            yield _unpacked(obj)
+def _selected(informer: Informer, namespace: str | None, name: str | None) -> list[Object]:
+    """The one of that name, which the caller owns, or all of a namespace, which other callers have too."""
+    if name is not None:
+        found = informer.get(name, namespace or "")
+        return [] if found is None else [own(found)]
+    kept = informer.objects
+    return [shared(kept[key]) for key in sorted(kept) if namespace is None or key[0] == namespace]
 
 
 class LivePage:
@@ -367,16 +361,19 @@ class LivePage:
         checking = asyncio.create_task(self._check_freshness())
         try:
             await self._sync()
+            due = 0.0
             while not self._is_over:
                 await self._marked.wait()
-                await asyncio.sleep(WINDOW_SECONDS)
+                await asyncio.sleep(due - time.monotonic())
                 self._marked.clear()
                 if not self.streams:
                     continue
                 began = time.monotonic()
                 await self._update(self._marked_at)
-                took = time.monotonic() - began
-                await asyncio.sleep(MAX_PAUSE_SECONDS if self.also else min(took, MAX_PAUSE_SECONDS))
+                ended = time.monotonic()
+                due = ended + (
+                    MAX_PAUSE_SECONDS if self.also else max(WINDOW_SECONDS, min(ended - began, MAX_PAUSE_SECONDS))
+                )
         finally:
             checking.cancel()
             self._come_back(0)

@@ -11,6 +11,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from markupsafe import Markup, escape
 
@@ -22,7 +23,6 @@ _PLACE = re.compile(rf"\x01{_MARK}:([A-Za-z0-9_.:-]+)\x02")
 _NOT_AN_ID = re.compile(r"[^A-Za-z0-9.:-]")
 """Characters of names that ids have escaped, so that two names never are one id. `_` begins and ends an escape."""
 _TAG = re.compile(r"[a-z][a-z0-9]*\Z")
-_AGE = re.compile(r"(<time [^>]*data-age[^>]*>)[^<]*")
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,24 @@ class Part:
     shell: str
     inner: tuple[str, ...]
 
-    @property
+    @classmethod
+    def of(cls, name: str, tag: str, attributes: Mapping[str, object], content: str) -> Part:
+        """The part of this content. Raises ValueError for a tag that is none."""
+        identity = _NOT_AN_ID.sub(lambda found: f"_{ord(found[0]):x}_", name)
+        if not _TAG.match(tag):
+            raise ValueError(f"the tag of the part {identity} is none: {tag}")
+        listed = "".join(
+            f' {key.replace("_", "-")}="{escape(value)}"'
+            for key, value in attributes.items()
+            if value is not None and value is not False
+        )
+        shell = f'<{tag} id="{identity}"{listed}>{content}</{tag}>'
+        return cls(identity, shell, tuple(_PLACE.findall(content)))
+
+    @cached_property
     def digest(self) -> bytes:
-        """Differs if the shell does, but for ages: the browser lets these grow."""
-        return hashlib.blake2b(_AGE.sub(r"\1", self.shell).encode(), digest_size=12).digest()
+        """Differs if the shell does."""
+        return hashlib.blake2b(self.shell.encode(), digest_size=12).digest()
 
 
 @dataclass
@@ -45,19 +59,12 @@ class Parts:
 
     found: dict[str, Part] = field(default_factory=dict)
 
-    def add(self, name: str, tag: str, attributes: Mapping[str, object], content: str) -> Markup:
-        """Record a part; returns its place. Raises ValueError for a tag that is none, or an id that is used twice."""
-        identity = _NOT_AN_ID.sub(lambda found: f"_{ord(found[0]):x}_", name)
-        if not _TAG.match(tag) or identity in self.found:
-            raise ValueError(f"the part {identity} is there twice, or its tag is none: {tag}")
-        listed = "".join(
-            f' {key.replace("_", "-")}="{escape(value)}"'
-            for key, value in attributes.items()
-            if value is not None and value is not False
-        )
-        shell = f'<{tag} id="{identity}"{listed}>{content}</{tag}>'
-        self.found[identity] = Part(identity, shell, tuple(_PLACE.findall(content)))
-        return Markup(f"\x01{_MARK}:{identity}\x02")
+    def put(self, part: Part) -> Markup:
+        """Record a part; returns its place. Raises ValueError for an id that is used twice."""
+        if part.id in self.found:
+            raise ValueError(f"the part {part.id} is there twice")
+        self.found[part.id] = part
+        return Markup(f"\x01{_MARK}:{part.id}\x02")
 
     def whole(self, text: str) -> str:
         """The text with the parts in their places."""

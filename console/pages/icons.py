@@ -45,4 +45,6 @@ def _decoded(text: str) -> bytes:
         return b""
 
 
-ROUTES = (Route("GET", "/icons/{catalog}/{package}", show),)
+ICON_WEIGHT = 0.1
+"""A page of the catalog has 48 of them: a person who opens one after the other does not reach the limit of requests."""
+ROUTES = (Route("GET", "/icons/{catalog}/{package}", show, weight=ICON_WEIGHT),)

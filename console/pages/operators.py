@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 
 from console.page import Answer, BadInput, Page, PageRequest
 from console.pages.setup_help import on_suite
+from console.recent import Recent
 from console.routes import Route, Watch
 from console.views import operators as view
 from console.views.description import description
-from console.views.operators import OperatorRow, OperatorsQuery, operator_row, operators_view
+from console.views.operators import OperatorRow, OperatorsQuery, OperatorsView, operator_row, operators_view
 from console.views.parts import ALL, Note
 from olmctl.questions.catalogd import CatalogReadError, read_catalog
 from olmctl.questions.operator_state import part, text_at
-from olmctl.questions.operators import all_operators
+from olmctl.questions.operators import OperatorList, all_operators
 from olmkit.api import bundledeployments, operators
 from olmkit.api.meta import Object
 
@@ -23,8 +25,27 @@ MAX_CONCURRENT_READS = 8
 MAX_KEPT_ROWS = 5_000
 _ROWS: dict[tuple[object, ...], OperatorRow] = {}
 """Rows by the uid and the version of their objects. Whoever gets a row has read that version of the object."""
-_MODES: dict[tuple[str, str], tuple[str, ...]] = {}
-"""The install modes of installed bundles, by catalog and image. They are in every catalog's public description of the bundle."""
+_VIEWS: Recent[OperatorsView] = Recent(16)
+"""The last values of live pages, which sessions share that have received the same objects."""
+
+
+@dataclass
+class _KnownModes:
+    """The install modes of installed bundles, by catalog and image, which every catalog publishes."""
+
+    found: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    revision: int = 0
+    """Grows when something is learned."""
+
+    def put(self, key: tuple[str, str], modes: tuple[str, ...]) -> None:
+        """Keep the modes of a bundle."""
+        if len(self.found) >= MAX_KEPT_MODES:
+            self.found.clear()
+        self.found[key] = modes
+        self.revision += 1
+
+
+_MODES = _KnownModes()
 
 
 def read_query(request: PageRequest) -> OperatorsQuery:
@@ -49,10 +70,21 @@ async def show(request: PageRequest) -> Answer:
     """The page."""
     query = read_query(request)
     found = await all_operators(request.session)
-    modes = await install_modes(request, found.operators)
-    notes = [Note("info", "", f"{each}.") for each in found.warnings]
-    value = operators_view(query, found.operators, found.unowned, modes, notes, _row)
-    return Page("operators.html", value, "Operators", "Operators", scripts=("grid.js",))
+    key, made_of = _made_of(query, found)
+    value = _VIEWS.find(key, made_of) if request.is_live else None
+    if value is None:
+        modes = await install_modes(request, found.operators)
+        notes = [Note("info", "", f"{each}.") for each in found.warnings]
+        value = operators_view(query, found.operators, found.unowned, modes, notes, _row)
+        if request.is_live:
+            _VIEWS.put(key, made_of, value)
+    return Page("operators.html", value, "Operators", "Operators", scripts=("grid.js",), is_shared=request.is_live)
+
+
+def _made_of(query: OperatorsQuery, found: OperatorList) -> tuple[Hashable, Sequence[object]]:
+    """All that the page depends on: what is compared by its value, and the objects."""
+    left = [each.deployment for each in found.unowned]
+    return (query, found.warnings, _MODES.revision, len(left)), (*found.operators, *left)
 
 
 async def install_modes(request: PageRequest, found: Sequence[Object]) -> dict[str, tuple[str, ...]]:
@@ -64,9 +96,9 @@ async def install_modes(request: PageRequest, found: Sequence[Object]) -> dict[s
         if not part(each, "spec", "install", "watchNamespaces") and all(key := _bundle(each))
     }
     if not request.is_live:
-        unknown = [each for each, key in wanted.values() if key not in _MODES]
+        unknown = [each for each, key in wanted.values() if key not in _MODES.found]
         await asyncio.gather(*(_read_modes(request, each, limit) for each in unknown))
-    return {name: modes for name, (_, key) in wanted.items() if (modes := _MODES.get(key, ()))}
+    return {name: modes for name, (_, key) in wanted.items() if (modes := _MODES.found.get(key, ()))}
 
 
 def _bundle(operator: Object) -> tuple[str, str]:
@@ -87,9 +119,7 @@ async def _read_modes(request: PageRequest, operator: Object, limit: asyncio.Sem
             blob = await read_catalog(request.session, key[0], "api/v1/metas", query)
     except CatalogReadError:
         return
-    if len(_MODES) >= MAX_KEPT_MODES:
-        _MODES.clear()
-    _MODES[key] = (await asyncio.to_thread(description, blob)).install_modes
+    _MODES.put(key, (await asyncio.to_thread(description, blob)).install_modes)
 
 
 def _row(operator: Object, modes: Sequence[str], ns: str) -> OperatorRow:

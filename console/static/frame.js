@@ -64,15 +64,29 @@ export function say(text) {
   }, 50);
 }
 
-// An age is <time datetime="…" data-age>: it is as `olm list` writes it.
+// An age is <time datetime="…" data-age>: it is as `olm list` writes it. A long page takes several frames.
 const UNITS = [["d", 86400], ["h", 3600], ["m", 60]];
-export function tick() {
-  for (const element of document.querySelectorAll("time[data-age]")) {
-    const seconds = Math.max(0, (Date.now() - Date.parse(element.dateTime)) / 1000);
-    const [unit, size] = UNITS.find(([, each]) => seconds >= 2 * each) ?? ["s", 1];
-    const text = `${Math.floor(seconds / size)}${unit}`;
-    if (element.textContent !== text) element.textContent = text;
+const BUDGET = 4;
+
+function age(time) {
+  const seconds = Math.max(0, (Date.now() - Date.parse(time)) / 1000);
+  if (Number.isNaN(seconds)) return time;
+  const [unit, size] = UNITS.find(([, each]) => seconds >= 2 * each) ?? ["s", 1];
+  return `${Math.floor(seconds / size)}${unit}`;
+}
+
+export function tick(within = document) {
+  const found = within.querySelectorAll("time[data-age]");
+  let next = 0;
+  function some() {
+    const until = performance.now() + BUDGET;
+    for (; next < found.length && performance.now() < until; next++) {
+      const text = age(found[next].dateTime);
+      if (found[next].textContent !== text) found[next].textContent = text;
+    }
+    if (next < found.length) requestAnimationFrame(some);
   }
+  some();
 }
 tick();
 setInterval(tick, 5000);

@@ -21,7 +21,8 @@ let lastLive = new Date();
 function show(isLive) {
   mark.hidden = false;
   mark.classList.toggle("cut", !isLive);
-  mark.firstElementChild.textContent = paused ? "Paused" : isLive ? "Live" : "Not live";
+  const text = paused ? "Paused" : isLive ? "Live" : "Not live";
+  if (mark.firstElementChild.textContent !== text) mark.firstElementChild.textContent = text;
 }
 
 function alive() {

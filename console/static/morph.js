@@ -1,4 +1,4 @@
-// Changes parts of a page into what the server sends, in one frame.
+// Changes parts of a page into what the server sends. What arrives before the next frame is one change, and a long one takes several.
 // Focus, selection, scroll, open <details>, what is typed, and elements with data-keep stay as they are.
 import { say, tick } from "./frame.js";
 import { Idiomorph } from "./vendor/idiomorph/idiomorph.js";
@@ -7,6 +7,8 @@ const policy = window.trustedTypes
   ? trustedTypes.createPolicy("console", { createHTML: (html) => html })
   : { createHTML: (html) => html };
 const held = new Map();
+const due = new Map();
+const BUDGET = 8;
 
 function parse(html) {
   const box = document.createElement("template");
@@ -42,16 +44,30 @@ function morph(id, html) {
   held.delete(id);
   const before = old.dataset.say;
   Idiomorph.morph(old, fresh, { ignoreActiveValue: true, callbacks });
-  const after = document.getElementById(id)?.dataset.say;
+  const now = document.getElementById(id);
+  if (!now) return;
+  tick(now);
+  const after = now.dataset.say;
   if (after && after !== before) say(after);
 }
 
-// The parts are [{id, html}].
+function flush() {
+  const until = performance.now() + BUDGET;
+  for (const [id, html] of due) {
+    due.delete(id);
+    morph(id, html);
+    if (performance.now() > until) break;
+  }
+  if (due.size) requestAnimationFrame(flush);
+}
+
+// The parts are [{id, html}]. A later one of the same id counts, at its place in the order: it may be in another one.
 export function morphParts(parts) {
-  requestAnimationFrame(() => {
-    for (const { id, html } of parts) morph(id, html);
-    tick();
-  });
+  if (!due.size) requestAnimationFrame(flush);
+  for (const { id, html } of parts) {
+    due.delete(id);
+    due.set(id, html);
+  }
 }
 
 // The parts with these ids, as they are in the HTML of another answer for this page.

@@ -280,6 +280,7 @@ class Connection(web.RequestHandler):
         self._finished_count = 0
         self._is_plain = True
         self._has_eof = False
+        self._on_gone: Callable[[], None] | None = None
         self._is_authorized = False
         self._header_started: float | None = None
         self._header_bytes = 0
@@ -316,6 +317,7 @@ class Connection(web.RequestHandler):
         self._listener.slots.release(self._slot)
         self._listener.remove(self)
         super().connection_lost(error)
+        self._notice_eof()
 
     def data_received(self, data: bytes) -> None:
         """Pass the data on, and check the time and size of the request header.
@@ -342,13 +344,20 @@ class Connection(web.RequestHandler):
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """Keep the connection half open until the response is sent, where the transport can (TLS cannot)."""
-        self._has_eof = True
+        self._notice_eof()
         return True if self._is_plain and self._finished_count < self._request_count else None
 
-    @property
-    def has_eof(self) -> bool:
-        """True if the client has ended its side: a response without an end has no reader."""
-        return self._has_eof
+    def _notice_eof(self) -> None:
+        self._has_eof = True
+        if self._on_gone is not None:
+            self._on_gone()
+
+    def on_gone(self, handler: Callable[[], None]) -> None:
+        """Call `handler` when the client has ended its side, or the connection is lost; at once if that is so already. For a
+        response without an end, which is the last one of its connection."""
+        self._on_gone = handler
+        if self._has_eof:
+            handler()
 
     def mark_authorized(self) -> None:
         """The request has a valid token that allows it: it is answered even if no slot is free."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from playwright.async_api import expect
 
 from tests.chromium import LOOKS, Opened, broken_rules, too_wide, visit
 
@@ -30,6 +31,16 @@ async def test_pages_follow_the_rules_of_accessibility_and_fit_the_screen(opened
             await visit(page, path)
             assert (name, await broken_rules(page)) == (name, [])
             assert (name, await too_wide(page)) == (name, [])
+
+
+async def test_pages_are_live_however_fast_a_person_goes_from_one_to_the_next(opened: Opened) -> None:
+    """The browser complains about each stream that is refused."""
+    async with opened("/catalog", **LOOKS["light"]) as page:
+        for _ in range(3):
+            for path in PAGES.values():
+                await visit(page, path)
+        await page.goto("/operators")
+        await expect(page.locator("#live")).to_contain_text("Live")
 
 
 async def test_a_package_is_found_and_opened_with_the_keyboard_alone(opened: Opened) -> None:

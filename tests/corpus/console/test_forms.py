@@ -88,7 +88,7 @@ def check_rendered(form: Form) -> None:
     view = InstanceFormView(
         kind, "h", "s", "/x", "/y", "n", "ns", True, form, "", "{}", "{}", (), {}, None, Button("Create")
     )
-    html = RENDERER.page(Page("instance-form.html", view, "h"), Frame(user=User("u"), csrf="c")).html
+    html = RENDERER.page(Page("instance-form.html", view, "h"), Frame(user=User("u"), csrf="c"))
     for each in form.all():
         assert not each.is_leaf or f'name="{escape(each.name)}"' in html
     assert len(html) < MAX_HTML

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from html.parser import HTMLParser
+from itertools import count
 from pathlib import Path
 
 import jinja2
 import pytest
 from markupsafe import Markup
 
+from console.assets import STATIC
+from console.live.hub import Message
+from console.live.parts import ROOT
 from console.page import Page, User
 from console.render import TEMPLATES, Frame, Renderer, clean
 from console.views.errors import ErrorView
+from console.views.operators import OperatorsQuery, operators_view
 
 RENDERER = Renderer(lambda name: f"/assets/0/{name}")
 ATTACKS = (
@@ -32,7 +38,7 @@ def shown(text: str) -> str:
         title=text, here=text, user=User(text), namespaces=(text,), flash=text, query=((text, text),), csrf="mark"
     )
     view = ErrorView(text, text, text, ((f"/{text}", text),), text)
-    return RENDERER.page(Page("error.html", view, text), frame).html
+    return RENDERER.page(Page("error.html", view, text), frame)
 
 
 class Elements(HTMLParser):
@@ -88,7 +94,7 @@ def rendered(source: str, frame: Frame = FRAME, **values: object) -> str:
         ]
     )
     RENDERER._templates.cache.clear()  # type: ignore[union-attr]
-    html = RENDERER.page(Page("x.html", values, "x"), frame).html
+    html = RENDERER.page(Page("x.html", values, "x"), frame)
     return html.partition('<div id="content">')[2].partition("</div></main>")[0]
 
 
@@ -119,3 +125,98 @@ def test_a_template_escapes_everything_and_has_nothing_that_the_policy_forbids(p
     assert not re.search(r"\s[a-z-]+=\{\{", text), "an attribute without quotes"
     for form in re.findall(r'<form[^>]*method="post".*?</form>', text, re.DOTALL):
         assert "csrf()" in form
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value that parts are made of."""
+
+    text: str
+
+
+ROW = '{% call part("row", "p", made_of=value.row) %}{{ value.row.text }}{{ value.counted() }}{% endcall %}'
+
+
+def test_a_part_of_a_value_is_made_once_for_it_in_each_namespace() -> None:
+    calls = count(1)
+    one, equal = Value("<a>"), Value("<a>")
+
+    def row(value: Value, namespace: str | None = None) -> str:
+        return rendered(ROW, Frame(namespace=namespace), row=value, counted=lambda: next(calls))
+
+    assert row(one) == row(one) == '<p id="row">&lt;a&gt;1</p>'
+    assert row(equal) == '<p id="row">&lt;a&gt;2</p>'
+    assert row(one, "team-a") == '<p id="row">&lt;a&gt;3</p>'
+
+
+def test_a_part_with_the_mark_of_a_session_is_made_for_each_session() -> None:
+    value = Value("x")
+    source = '{% call part("row", "p", made_of=value.row) %}{{ csrf() }}{% endcall %}'
+    pages = [rendered(source, Frame(csrf=mark), row=value) for mark in ("of-anna", "of-ben")]
+    assert ["of-anna" in pages[0], "of-ben" in pages[1]] == [True, True]
+
+
+def test_a_part_that_is_kept_has_no_others_in_it() -> None:
+    with pytest.raises(ValueError, match="others"):
+        rendered(
+            '{% call part("a", made_of=value.row) %}{% call part("b") %}{% endcall %}{% endcall %}', row=Value("x")
+        )
+
+
+@pytest.mark.parametrize(
+    ("source", "is_shared", "is_same"),
+    [
+        pytest.param("text", True, True, id="a value that users share is rendered once"),
+        pytest.param("{{ csrf() }}", True, False, id="a form is that of the session"),
+        pytest.param("text", False, False, id="a value of one user"),
+    ],
+)
+def test_the_content_of_a_page_for_two_sessions(source: str, is_shared: bool, is_same: bool) -> None:
+    rendered(source)
+    page = Page("x.html", {}, "x", is_shared=is_shared)
+    one, two = (RENDERER.content(page, Frame(), mark) for mark in ("of-anna", "of-ben"))
+    assert (one is two) == is_same
+    assert "of-anna" not in str(two.parts)
+    assert RENDERER.content(page, Frame(namespace="other"), "of-anna") is not one
+
+
+@pytest.mark.parametrize(
+    ("time", "shown"),
+    [("2020-01-01T00:00:00Z", r"\d+d"), ("no time", "no time"), ("<b>", "&lt;b&gt;")],
+    ids=["a time", "a text that is no time", "a text that attacks"],
+)
+def test_a_page_says_how_long_ago_a_time_was_and_its_parts_leave_that_to_the_browser(time: str, shown: str) -> None:
+    source = '{% from "macros.html" import age %}{{ age(value.time) }}'
+    page = rendered(source, time=time)
+    content = RENDERER.content(Page("x.html", {"time": time}, "x"), Frame(), "")
+    assert re.search(f"data-age>{shown}</time>", page)
+    assert "data-age></time>" in content.parts.whole_part(ROOT)
+
+
+COLUMNS = re.compile(r'<th scope="col">([^<]+)</th>')
+CELLS = re.compile(r'\.operators td:nth-child\((\d)\)::before \{ content: "([^"]+)"; \}')
+
+
+def test_on_a_narrow_screen_the_cells_of_operators_have_the_names_of_their_columns() -> None:
+    columns = COLUMNS.findall((TEMPLATES / "operators.html").read_text())
+    cells = CELLS.findall((STATIC / "console.css").read_text())
+    assert [(int(number), name) for number, name in cells] == list(enumerate(columns, 1))[1:]
+
+
+def test_the_change_of_an_operator_takes_less_than_a_kilobyte() -> None:
+    name = "console-0000"
+    installed = {"version": "1.0.0", "catalog": "community", "channel": "stable"}
+    available = {"version": "50.0.10", "reason": "ApprovalRequired"}
+    message = "Deployment broken: 0 of 1 replicas are available"
+    ready = {"type": "Ready", "status": "False", "reason": "Unhealthy", "message": message}
+    operator = {
+        "metadata": {"name": name, "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"packageName": "package-0000"},
+        "status": {"observedGeneration": 1, "installed": installed, "available": available, "conditions": [ready]},
+    }
+    value = operators_view(OperatorsQuery(), [operator])
+    content = RENDERER.content(Page("operators.html", value, "Operators"), Frame(), "")
+    row = content.parts.whole_part(f"row-{name}")
+    message_bytes = Message("parts", {"parts": [{"id": f"row-{name}", "html": row}], "state": content.state}).encoded
+    assert message in row
+    assert len(message_bytes) < 1000

@@ -23,7 +23,7 @@ KIND = KindName(EVIL, EVIL, EVIL, EVIL, EVIL, True)
 
 
 def html(template: str, value: object) -> str:
-    return RENDERER.page(Page(template, value, EVIL), Frame(user=User(EVIL), csrf="c")).html
+    return RENDERER.page(Page(template, value, EVIL), Frame(user=User(EVIL), csrf="c"))
 
 
 class Parser(HTMLParser):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from console.live import hub
 from console.live.hub import MAX_STREAMS
 from console.page import Answer, Page, PageRequest
 from console.routes import Route, Watch
@@ -60,18 +61,28 @@ async def test_only_pages_that_follow_the_cluster_have_streams(browser: Browser,
     assert (await browser.get(f"/live?page={page}")).status == status
 
 
-async def test_the_streams_of_a_session_are_limited_and_free_again(browser: Browser) -> None:
+async def test_the_streams_of_a_session_are_limited_and_free_again(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "ROOM_SECONDS", 0.2)
     async with AsyncExitStack() as stack:
         for _ in range(MAX_STREAMS):
             events = await stack.enter_async_context(browser.live("/page"))
             assert await first(events) == "parts"
         assert (await browser.get("/live?page=/page")).status == 429
-    session = next(iter(browser.console.users._sessions.values()))
-    async with asyncio.timeout(20):
-        while session.streams:  # noqa: ASYNC110 the server notices the end of a connection when it writes
-            await asyncio.sleep(0.02)
     async with browser.live("/page") as events:
         assert await first(events) == "parts"
+
+
+async def test_a_page_that_is_left_makes_room_for_the_next_one(browser: Browser) -> None:
+    """However fast a person goes from page to page."""
+    for _ in range(4 * MAX_STREAMS):
+        async with browser.live("/page") as events:
+            assert await first(events) == "parts"
+    session = next(iter(browser.console.users._sessions.values()))
+    async with asyncio.timeout(20):
+        while session.streams:  # noqa: ASYNC110 the last one ends when the server has read the end of its connection
+            await asyncio.sleep(0.02)
 
 
 async def test_a_logout_in_one_tab_ends_the_stream_of_the_other(browser: Browser) -> None:

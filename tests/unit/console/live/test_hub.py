@@ -1,19 +1,16 @@
-"""Tabs that do not read: what the console keeps for them stays small, however often the page changes."""
+"""Which messages tabs get and when, and how many may be open. What the console keeps for tabs that do not read stays small."""
 
 from __future__ import annotations
 
 import asyncio
-import copy
-import sys
 from collections.abc import Callable, Iterator
 from itertools import count, repeat
 
-import orjson
 import pytest
 
 from console.live import hub
-from console.live.hub import CUT, LIVE, MAX_QUEUED, Hub, LivePage, Stream
-from console.live.parts import ROOT, Parts, state_of
+from console.live.hub import CUT, LIVE, MAX_QUEUED, MAX_STREAMS, Hub, LivePage, Stream
+from console.live.parts import ROOT, Part, Parts, state_of
 from console.render import Rendered
 from console.user_client import Reading, UserClient
 from olmkit.errors import Unavailable
@@ -24,9 +21,9 @@ UPDATES = 25
 def rendered(text: str) -> Rendered:
     """A page that consists of one part with a text."""
     parts = Parts()
-    parts.add(ROOT, "main", {}, text)
+    parts.put(Part.of(ROOT, "main", {}, text))
     digests = parts.digests()
-    return Rendered(text, parts, digests, state_of(digests))
+    return Rendered(parts, digests, state_of(digests))
 
 
 class Pages:
@@ -102,14 +99,39 @@ async def test_a_page_that_can_be_rendered_again_is_live_although_nothing_has_ch
     own.end()
 
 
-def test_sessions_that_have_received_the_same_keep_it_once_and_no_longer_than_they_need_it() -> None:
-    obj = {"metadata": {"name": "a", "managedFields": ["x" * 500]}, "spec": {"text": "y" * 600}}
-    one, two = (hub.pack(copy.deepcopy(obj))[hub.PACKED] for _ in range(2))
-    other = hub.pack({**obj, "spec": {"text": "z" * 600}})[hub.PACKED]
-    assert one is two
-    assert orjson.loads(one.raw) == {"metadata": {"name": "a"}, "spec": {"text": "y" * 600}}
-    assert orjson.loads(other.raw)["spec"] == {"text": "z" * 600}
-    assert sys.getsizeof(one.raw) < 700
-    before = len(hub._shared)
-    del one, two
-    assert len(hub._shared) == before - 1
+async def test_the_first_change_is_shown_at_once_and_those_that_follow_soon_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(hub, "WINDOW_SECONDS", 3600.0)
+    pages = Pages()
+    own = Hub(UserClient(is_anonymous=True), pages.render)
+    page, stream = own.open("/operators", (), "")
+    async with asyncio.timeout(20):
+        await stream.take()
+    for _ in range(UPDATES):
+        page.mark(0.0)
+        await asyncio.sleep(0)
+    assert pages.made == 1
+    own.end()
+
+
+async def test_a_session_with_all_its_streams_has_room_for_another_when_one_of_them_ends() -> None:
+    own = Hub(UserClient(is_anonymous=True), Pages().render)
+    opened = [own.open(f"/page/{number}", (), "") for number in range(MAX_STREAMS)]
+    waiting = asyncio.ensure_future(own.has_room())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    own.close(*opened[0])
+    async with asyncio.timeout(20):
+        assert await waiting
+    own.end()
+
+
+async def test_a_session_whose_streams_stay_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "ROOM_SECONDS", 0.01)
+    own = Hub(UserClient(is_anonymous=True), Pages().render)
+    for number in range(MAX_STREAMS):
+        assert await own.has_room()
+        own.open(f"/page/{number}", (), "")
+    assert not await own.has_room()
+    own.end()

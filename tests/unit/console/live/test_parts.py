@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from console.live.parts import ROOT, Parts, state_of
+from console.live.parts import ROOT, Part, Parts, state_of
 
 
 def page(rows: dict[str, str], head: str = "Operators") -> Parts:
     """A page with a heading and a table of rows."""
     parts = Parts()
-    inner = "".join(parts.add(f"row-{name}", "tr", {}, f"<td>{text}</td>") for name, text in rows.items())
-    table = parts.add("rows", "tbody", {"data_order_stays": True}, inner)
-    parts.add(ROOT, "div", {}, f"<h1>{head}</h1><table>{table}</table>")
+    inner = "".join(parts.put(Part.of(f"row-{name}", "tr", {}, f"<td>{text}</td>")) for name, text in rows.items())
+    table = parts.put(Part.of("rows", "tbody", {"data_order_stays": True}, inner))
+    parts.put(Part.of(ROOT, "div", {}, f"<h1>{head}</h1><table>{table}</table>"))
     return parts
 
 
@@ -67,22 +67,22 @@ def test_a_tab_that_has_nothing_gets_everything() -> None:
 
 def test_an_id_has_harmless_characters_and_is_there_once() -> None:
     parts = Parts()
-    parts.add('a" onload="x', "div", {"title": '"><script>', "hidden": None, "open": False}, "text")
+    parts.put(Part.of('a" onload="x', "div", {"title": '"><script>', "hidden": None, "open": False}, "text"))
     identity = "a_22__20_onload_3d__22_x"
     assert parts.whole_part(identity) == f'<div id="{identity}" title="&#34;&gt;&lt;script&gt;">text</div>'
     with pytest.raises(ValueError, match="twice"):
-        parts.add('a" onload="x', "div", {}, "")
+        parts.put(Part.of('a" onload="x', "div", {}, ""))
     with pytest.raises(ValueError, match="tag"):
-        parts.add("b", "div onload=x", {}, "")
+        Part.of("b", "div onload=x", {}, "")
 
 
 def test_names_that_differ_are_different_ids() -> None:
     parts, names = Parts(), ("a b", "a-b", "a_b", "a_20_b", "a/b", "a\u00e4b", "a--b", "a__b")
-    parts.add(ROOT, "div", {}, "".join(parts.add(name, "p", {}, name) for name in names))
+    parts.put(Part.of(ROOT, "div", {}, "".join(parts.put(Part.of(name, "p", {}, name)) for name in names)))
     assert len(parts.digests()) == len(names) + 1
 
 
 def test_a_text_that_looks_like_the_place_of_a_part_is_no_place() -> None:
     parts = Parts()
-    parts.add("a", "div", {}, "\x01:a\x02 \x01a\x02")
+    parts.put(Part.of("a", "div", {}, "\x01:a\x02 \x01a\x02"))
     assert parts.whole_part("a") == '<div id="a">\x01:a\x02 \x01a\x02</div>'
