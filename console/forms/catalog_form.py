@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from console.forms.checks import name_problem
 from console.forms.places import MISSING, Place, value_at, with_value
 from olmkit.api import catalogs
-from olmkit.api.names import MAX_SUBDOMAIN_LENGTH
-from olmkit.api.patterns import OBJECT_NAME
 
 Texts = Mapping[str, str]
 TYPES: Final = ("image", "git", "http", "configMaps")
@@ -41,7 +40,6 @@ _OF_TYPE: Final[Mapping[str, Mapping[str, Place]]] = {
 }
 """Fields of the form by type of source: their places below spec.source.<type>."""
 _REQUIRED: Final = {"image": "image", "git": "repository", "http": "url", "configMaps": "configMaps"}
-_NAME: Final = re.compile(OBJECT_NAME)
 
 
 @dataclass(frozen=True)
@@ -128,12 +126,8 @@ def listed(text: str) -> list[str]:
 
 
 def _check(given: Texts, problems: dict[str, str]) -> None:
-    if not given["name"]:
-        problems["name"] = "is required"
-    elif len(given["name"]) > MAX_SUBDOMAIN_LENGTH or not _NAME.fullmatch(given["name"]):
-        problems["name"] = (
-            "a name has lower-case letters, digits, '-' and '.', and begins and ends with a letter or digit"
-        )
+    if problem := name_problem(given["name"]):
+        problems["name"] = problem
     _check_source(given, problems)
     if not re.fullmatch(r"[+-]?[0-9]{1,10}", given["priority"]):
         problems["priority"] = "must be a whole number"

@@ -6,6 +6,7 @@ RE2, which reads each character once: it is the syntax of Go, which the API serv
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -13,10 +14,13 @@ from typing import Any, Final
 import re2
 
 from olmctl.terminal import clean, shorten
+from olmkit.api.names import MAX_SUBDOMAIN_LENGTH
+from olmkit.api.patterns import OBJECT_NAME
 
 MAX_PATTERN: Final = 2_000
 MAX_MATCHED: Final = 65_536
 """Characters of a text that is compared with a pattern."""
+_NAME: Final = re.compile(OBJECT_NAME)
 _PATTERN_MEMORY: Final = 2 * 1024 * 1024
 
 
@@ -61,6 +65,20 @@ def is_unlike(pattern: str, text: str) -> bool:
     """Report whether a pattern certainly has no match in a text."""
     compiled = _compiled(pattern)
     return compiled is not None and compiled.search(text) is None
+
+
+def name_problem(name: str) -> str:
+    """The reason why an object cannot have a name; empty if it can. The rule of most kinds, and of all custom resources."""
+    if not name:
+        return "is required"
+    if len(name) > MAX_SUBDOMAIN_LENGTH or not _NAME.fullmatch(name):
+        return "a name has lower-case letters, digits, '-' and '.', and begins and ends with a letter or digit"
+    return ""
+
+
+def words_of(message: str) -> str:
+    """The words of the API server about a field, without the value if that is the whole object."""
+    return message.removeprefix('Invalid value: "object": ').removeprefix("Invalid value: ")
 
 
 @lru_cache(maxsize=512)

@@ -402,3 +402,15 @@ def _words(text: object, limit: int) -> str:
 def fields_by_error(form: Form) -> dict[str, Field]:
     """The fields by the names that the API server has for them in its errors."""
     return {api_field(each.place): each for each in form.all()}
+
+
+def innermost(fields: Mapping[str, Field], name: str, text: str) -> tuple[Field, str] | None:
+    """The field of an error of the API server and its text, or the innermost field around it that the form shows; the text then
+    begins with the rest of the name. None if there is none."""
+    around = name
+    while around and around not in fields:
+        around = around[: max(around.rfind("."), around.rfind("["), 0)]
+    if not around:
+        return None
+    rest = name.removeprefix(around).lstrip(".")
+    return fields[around], f"{rest}: {text}" if rest else text

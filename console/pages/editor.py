@@ -28,13 +28,14 @@ async def post(request: PageRequest) -> Answer:
     """Check or save the text."""
     kind = await read_kind(request)
     origin, text = origin_of(request.form.one("origin")), request.form.one("text")
+    is_check = request.form.one("action") == "check"
+    editor = EditorView(text, _json(origin), is_check=is_check)
     try:
         document = load_object(text)
     except BadYaml as error:
-        return await _again(request, EditorView(text, _json(origin), error.message, error.line), 422)
+        return await _again(request, replace(editor, problem=error.message, line=error.line), 422)
     if problem := _identity_problem(request, kind, origin, document):
-        return await _again(request, EditorView(text, _json(origin), problem), 422)
-    is_check = request.form.one("action") == "check"
+        return await _again(request, replace(editor, problem=problem), 422)
     is_forced = request.form.one("action") == "force"
     saved = await save(request.session, kind, origin, document, is_forced=is_forced, is_dry_run=is_check)
     if saved.is_written and not is_check:
@@ -54,6 +55,7 @@ def _editor(saved: Saved, origin: Object, text: str, *, is_check: bool) -> Edito
         moved=_with_lines(shown, saved.moved),
         changes=saved.changes,
         is_checked=is_check and saved.is_written,
+        is_check=is_check,
     )
 
 

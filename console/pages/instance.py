@@ -13,12 +13,12 @@ from console.forms.changes import editable
 from console.forms.yaml_text import dump
 from console.page import Answer, Page, PageRequest, Raw, Redirect
 from console.pages.events import events_about
-from console.pages.instance_reader import Children, read_children, read_events
+from console.pages.instance_reader import Children, read_children, read_columns, read_events
 from console.pages.instances import SECTION, kind_name
 from console.pages.kind_reader import Publisher, known_kind, publisher_of, served_kind
 from console.routes import Route, Watch
 from console.views.changes import Button, ChangeView
-from console.views.instance_facts import conditions_of, facts_of, state_of
+from console.views.instance_facts import conditions_of, facts_of, own_facts, state_of
 from console.views.instances import InstanceView, instance_path
 from olmctl.questions.operator_state import text_at
 from olmkit.api.meta import Kind, Object
@@ -73,13 +73,15 @@ def page_of(view: InstanceView) -> Page:
 
 async def overview(request: PageRequest) -> Answer:
     """The facts that the publisher names, the conditions and the newest Events."""
-    view, obj, publisher, _ = await instance_view(request, "overview")
+    view, obj, publisher, kind = await instance_view(request, "overview")
     problems: tuple[str, ...] = (publisher.problem,) if publisher.problem else ()
     try:
         happenings = (await read_events(request.session, obj))[:5]
     except ApiError as error:
         happenings, problems = (), (*problems, f"Events cannot be listed: {error.message}")
     facts = facts_of(obj, publisher.owned, request.form.one("reveal"))
+    if not facts:
+        facts = own_facts(obj, await read_columns(request.session, kind, view.name, view.namespace or None))
     return page_of(replace(view, facts=facts, conditions=conditions_of(obj), events=happenings, problems=problems))
 
 

@@ -16,11 +16,12 @@ from console.commands import Command
 from console.commands import apply as apply_command
 from console.forms import descriptors, document
 from console.forms.changes import editable
+from console.forms.checks import name_problem, words_of
 from console.forms.descriptors import Descriptor, Reference, Schema
 from console.forms.examples import Example, begun, empty_template, examples
-from console.forms.field import Form
+from console.forms.field import Field, Form
 from console.forms.places import MISSING, value_at, with_value
-from console.forms.schema_form import NOTHING, State, fields_by_error, schema_form
+from console.forms.schema_form import NOTHING, State, fields_by_error, innermost, schema_form
 from console.forms.yaml_text import BadYaml, dump, load_object
 from console.page import FIELD_MANAGER, Answer, BadInput, Page, PageRequest, Redirect
 from console.pages.instance import PATH, place_of, read_kind
@@ -29,7 +30,7 @@ from console.pages.kind_reader import NAMESPACES, Publisher, gathered, names_of,
 from console.pages.saving import origin_of, save
 from console.routes import Route
 from console.views.changes import Button, Notice
-from console.views.instances import InstanceFormView, KindName, StartChoice, instance_path
+from console.views.instances import FieldConflict, InstanceFormView, KindName, StartChoice, instance_path
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, Conflict, Forbidden, Invalid, NotFound
 from olmkit.runtime.discovery import Discovery
@@ -70,6 +71,8 @@ class Draft:
     """The text of the YAML view; None in the form."""
     yaml_problem: str = ""
     yaml_line: int = 0
+    has_conflicts: bool = False
+    """True if others manage fields that it changes."""
     sent: Mapping[str, tuple[str, ...]] | None = None
 
 
@@ -132,8 +135,9 @@ async def _create(request: PageRequest, subject: Subject, draft: Draft, *, is_ch
     """Create the document; None if that was refused, or only checked: the draft says it."""
     metadata = draft.document.get("metadata") or {}
     name, namespace = metadata.get("name"), metadata.get("namespace")
-    if not (name or metadata.get("generateName")):
-        draft.problems[NAME] = "is required"
+    problem = "" if metadata.get("generateName") and not name else name_problem(str(name or ""))
+    if problem:
+        draft.problems[NAME] = problem
         return None
     query = {"fieldManager": FIELD_MANAGER, "dryRun": "All" if is_check else None}
     path = subject.kind.path(namespace if subject.kind.namespaced else None)
@@ -169,10 +173,10 @@ def _refused(subject: Subject, draft: Draft, error: ApiError) -> None:
     for cause in error.causes:
         if cause.field == NAME:
             draft.problems[NAME] = cause.message
-        elif cause.field in fields:
-            draft.problems[fields[cause.field].name] = cause.message
+        elif (found := innermost(fields, cause.field, words_of(cause.message))) is not None:
+            draft.problems[found[0].name] = found[1]
         else:
-            rest.append(f"{cause.field}: {cause.message}")
+            rest.append(f"{cause.field}: {words_of(cause.message)}")
     if not error.causes:
         rest.append(error.message)
     draft.notices += [Notice("bad", "The API server refuses this.", each) for each in rest[:20]]
@@ -240,12 +244,11 @@ async def post_edit(request: PageRequest) -> Answer:
             )
         fields = fields_by_error(subject.form(draft.document, known, State(draft.rows, {})))
         for each in saved.causes:
-            name = fields[each.field].name if each.field in fields else ""
-            draft.problems |= {name: each.why} if name else {}
-            draft.notices += [] if name else [Notice("bad", each.field, each.why)]
-        draft.notices += [
-            Notice("warn", each.field, f"{each.why}. Take it over to change it here.") for each in saved.conflicts
-        ]
+            found = innermost(fields, each.field, words_of(each.why))
+            draft.problems |= {found[0].name: found[1]} if found else {}
+            draft.notices += [] if found else [Notice("bad", each.field, words_of(each.why))]
+        draft.has_conflicts = bool(saved.conflicts)
+        draft.notices += [_conflict(fields.get(each.field), each) for each in saved.conflicts]
         draft.notices += [Notice("warn", f"{each.field} was changed meanwhile.", each.why) for each in saved.moved]
         draft.notices += [Notice("warn", saved.problem)] if saved.problem else []
         if saved.is_written:
@@ -253,6 +256,11 @@ async def post_edit(request: PageRequest) -> Answer:
         if saved.moved:
             draft.document, draft.origin, obj = dict(saved.document), saved.origin, saved.origin
     return await _edit_page(request, subject, draft, obj)
+
+
+def _conflict(field: Field | None, found: FieldConflict) -> Notice:
+    label = f"{field.label} ({found.field})" if field else found.field
+    return Notice("warn", f"{label}: {found.why}.", "Take it over to change it here; its manager may set it again.")
 
 
 async def _existing(request: PageRequest) -> tuple[Subject, Object]:
@@ -266,7 +274,6 @@ async def _existing(request: PageRequest) -> tuple[Subject, Object]:
 async def _edit_page(request: PageRequest, subject: Subject, draft: Draft, obj: Object) -> Page:
     namespace, name = place_of(request)
     verdict = await request.access.may(Ask("patch", subject.kind, namespace, name))
-    is_met = any(each.kind == "warn" for each in draft.notices)
     view = await _view(request, subject, draft)
     path = instance_path(subject.name.path, namespace or "", name)
     hidden = document.hidden(subject.form(draft.origin, draft.origin, NOTHING), draft.origin)
@@ -277,13 +284,10 @@ async def _edit_page(request: PageRequest, subject: Subject, draft: Draft, obj: 
         action=f"{path}/edit",
         back=path,
         origin=orjson.dumps(hidden).decode(),
-        button=Button(
-            "Take over and save" if is_met else "Save",
-            verdict.reason,
-            verdict.command,
-            name="action",
-            value="force" if is_met else "save",
-        ),
+        button=Button("Save", verdict.reason, verdict.command, name="action", value="save"),
+        take_over=Button("Take over and save", verdict.reason, verdict.command, "danger", name="action", value="force")
+        if draft.has_conflicts
+        else None,
     )
     return _page(view, draft)
 

@@ -40,17 +40,46 @@ async def read_table(
         answer = await session.client.request("GET", kind.path(namespace), query={"limit": str(limit)}, accept=_TABLE)
     except ApiError as error:
         return InstanceTable(name, operator, problem=f"{kind.plural}.{kind.group} cannot be listed: {error.message}")
+    titles, shown = _columns(answer)
+    rows = [row for each in answer.get("rows") or () if (row := _row(each, name, shown)) is not None]
+    metadata = answer.get("metadata") or {}
+    more = metadata.get("remainingItemCount") or (-1 if metadata.get("continue") else 0)
+    return InstanceTable(name, operator, titles, tuple(rows), more=more)
+
+
+def _columns(answer: Mapping[str, Any]) -> tuple[tuple[str, ...], list[int]]:
+    """The titles of the columns that are shown, and their places."""
     columns = [each for each in answer.get("columnDefinitions") or () if isinstance(each, dict)]
     shown = [
         index
         for index, each in enumerate(columns)
         if not each.get("priority") and each.get("format") != "name" and text_at(each, "name") not in ("Name", "Age")
     ]
-    rows = [row for each in answer.get("rows") or () if (row := _row(each, name, shown)) is not None]
+    return tuple(text_at(columns[index], "name")[:MAX_CELL] for index in shown), shown
+
+
+async def read_columns(session: Session, kind: Kind, name: str, namespace: str | None) -> dict[str, str]:
+    """The columns of one instance with their texts; none if the API server has no table of it."""
+    try:
+        answer = await session.client.request("GET", kind.path(namespace, name), accept=_TABLE)
+    except ApiError:
+        return {}
+    titles, shown = _columns(answer)
+    cells = next((each.get("cells") or [] for each in answer.get("rows") or ()), [])
+    return {title: _cell(cells[at]) for title, at in zip(titles, shown, strict=True) if at < len(cells)}
+
+
+async def count_instances(session: Session, kind: Kind, namespace: str | None) -> int | None:
+    """The number of instances of a kind, of which one is read; None if it may not be listed or the API server does not count."""
+    where = namespace if kind.namespaced else None
+    try:
+        answer = await session.client.request("GET", kind.path(where), query={"limit": "1"}, accept=_TABLE)
+    except ApiError:
+        return None
     metadata = answer.get("metadata") or {}
-    more = metadata.get("remainingItemCount") or (-1 if metadata.get("continue") else 0)
-    titles = tuple(text_at(columns[index], "name")[:MAX_CELL] for index in shown)
-    return InstanceTable(name, operator, titles, tuple(rows), more=more)
+    more = metadata.get("remainingItemCount") or 0
+    is_known = bool(more) or not metadata.get("continue")
+    return len(answer.get("rows") or ()) + more if is_known else None
 
 
 def _row(found: Any, kind: KindName, shown: Iterable[int]) -> Row | None:

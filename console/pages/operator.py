@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import orjson
@@ -14,6 +14,8 @@ from console.graph_layout import MAX_ROWS, layout
 from console.graph_svg import svg
 from console.page import Answer, NotThere, Page, PageRequest
 from console.pages.events import EVENT, events_about
+from console.pages.instance_reader import count_instances
+from console.pages.kind_reader import apis_of, gathered
 from console.pages.operators import install_modes
 from console.pages.setup_help import on_suite
 from console.routes import Handler, Route, Watch
@@ -38,10 +40,12 @@ from olmctl.questions.required_operators import RequiredOperators
 from olmctl.questions.tree import tree
 from olmctl.questions.why import trace
 from olmkit.api import bundledeployments, bundles, operators
-from olmkit.api.meta import Object
+from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, NotFound, OlmError
 from operator_controller.resolve.explain.spec_hints import similar_names
 
+MAX_COUNTED = 100
+"""Kinds whose instances are counted."""
 TRACE_LENGTH = 256 * 1024
 """Characters of the last resolution that are shown."""
 
@@ -116,8 +120,19 @@ async def _filled(request: PageRequest, given: OperatorInput) -> OperatorInput:
         case "why":
             return await _why(request, given)
         case "instances":
-            return replace(given, served=(await request.session.client.discover()).kinds)
+            served = (await request.session.client.discover()).kinds
+            return replace(given, served=served, counts=await _counts(request, given, served))
     return replace(given, yaml=as_yaml(without_managed_fields(given.operator)))
+
+
+async def _counts(
+    request: PageRequest, given: OperatorInput, served: Mapping[tuple[str, str], Kind]
+) -> dict[tuple[str, str], int]:
+    """The numbers of instances of the kinds that the Operator provides, of those that can be listed."""
+    keys = [(text_at(each, "group"), text_at(each, "kind")) for each in apis_of(given.operator)[:MAX_COUNTED]]
+    kinds = [served[key] for key in dict.fromkeys(keys) if key in served]
+    counts = await gathered([count_instances(request.session, each, request.namespace) for each in kinds])
+    return {kind.group_kind: count for kind, count in zip(kinds, counts, strict=True) if count is not None}
 
 
 async def events_of(request: PageRequest, given: OperatorInput) -> Sequence[Object]:

@@ -5,6 +5,7 @@ Server-side apply names those who manage a field. Only if the person takes a fie
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -32,6 +33,7 @@ from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, Conflict, Invalid
 
 MAX_SHOWN: Final = 300
+_UNDECLARED: Final = re.compile(r"(?:^|\s)(\.\S+): field not declared in schema")
 _MERGE: Final = "application/merge-patch+json"
 
 
@@ -88,7 +90,7 @@ async def save(
             return replace(result, problem=error.message)
         return replace(result, conflicts=_conflicts(error))
     except Invalid as error:
-        causes = tuple(FieldConflict(each.field, each.message) for each in error.causes)
+        causes = tuple(FieldConflict(each.field, each.message) for each in error.causes) or undeclared(error.message)
         return replace(result, causes=causes, problem="" if causes else error.message)
     return result
 
@@ -127,6 +129,12 @@ def _moved(result: Saved, found: Object, ours: tuple[Change, ...], theirs: tuple
 def _conflicts(error: ApiError) -> tuple[FieldConflict, ...]:
     """The fields with their managers: the message of a cause is `conflict with "kubectl" using apps/v1 at …`."""
     return tuple(FieldConflict(each.field.lstrip("."), each.message.partition(" at ")[0]) for each in error.causes)
+
+
+def undeclared(message: str) -> tuple[FieldConflict, ...]:
+    """The fields that the schema does not have: a refused apply names them in its message only, one in each line or after the
+    object in parentheses."""
+    return tuple(FieldConflict(each.lstrip("."), "is no field of this kind") for each in _UNDECLARED.findall(message))
 
 
 def _shown(change: Change) -> FieldConflict:

@@ -41,9 +41,12 @@ document.addEventListener("click", async (event) => {
   say("Copied");
 });
 
+// A single key is text where text can be typed; a checkbox takes none.
+export const isTyping = (event) =>
+  event.target.closest?.("input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable], [role=textbox]");
+
 document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest?.("input, select, textarea, [contenteditable]");
-  if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key !== "/" || isTyping(event) || event.ctrlKey || event.metaKey || event.altKey) return;
   const search = document.querySelector("input[type=search]");
   if (search) {
     event.preventDefault();

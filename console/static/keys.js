@@ -1,5 +1,6 @@
 // Single keys that open a page: [data-key] on a link. A user can turn them off (WCAG 2.1.4); the choice lasts as long as the tab.
-const isTyping = (event) => event.target.closest?.("input, select, textarea, [contenteditable], [role=textbox]");
+import { isTyping } from "./frame.js";
+
 const root = document.documentElement;
 if (sessionStorage.getItem("keys") === "off") root.dataset.keys = "off";
 

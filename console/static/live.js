@@ -7,7 +7,8 @@ const LONGEST_DELAY = 30000;
 const CUT_AFTER = 5000;
 const mark = document.getElementById("live");
 const banner = document.getElementById("cut");
-const pauseButton = document.getElementById("live-pause");
+// One stands in the header, one in the menu of narrow screens.
+const pauseButtons = document.querySelectorAll("[data-pause]");
 // A page that only follows another one is told that this has changed.
 const isSignal = "signal" in mark.dataset;
 let state = isSignal ? "" : mark.dataset.state;
@@ -80,15 +81,20 @@ function open() {
   };
 }
 
-pauseButton.hidden = false;
-pauseButton.addEventListener("click", () => {
+function pause() {
   paused = !paused;
-  pauseButton.setAttribute("aria-pressed", String(paused));
-  pauseButton.textContent = paused ? "Resume updates" : "Pause updates";
+  for (const each of pauseButtons) {
+    each.setAttribute("aria-pressed", String(paused));
+    each.textContent = paused ? "Resume updates" : "Pause updates";
+  }
   show(!paused);
   if (paused) close();
   else open();
-});
+}
+for (const each of pauseButtons) {
+  each.hidden = false;
+  each.addEventListener("click", pause);
+}
 
 document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
 addEventListener("pagehide", close);

@@ -4,10 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from console.commands import Command
 from console.forms.operator_form import DELETIONS, Mode
 from console.views.changes import Button, Notice, Section
+
+OPERATOR_LABELS: Final[Mapping[str, str]] = {
+    "channel": "Channel",
+    "catalog": "Catalog",
+    "follow": "Follow",
+    "range": "Range",
+    "version": "Version",
+    "approval": "Upgrades",
+    "name": "Name of the Operator",
+    "namespace": "Install into namespace",
+    "watch": "Namespaces that it watches",
+    "watched": "Which namespaces",
+    "rollback": "When an upgrade fails",
+    "deletionPolicy": "When the Operator is deleted",
+    "account": "ServiceAccount that installs",
+    "accountNamespace": "Its namespace",
+    "upgradeConstraintPolicy": "Upgrade edges",
+    "cpu": "CPU request",
+    "memory": "Memory request",
+    "cpuLimit": "CPU limit",
+    "memoryLimit": "Memory limit",
+    "env": "Environment",
+}
+CATALOG_LABELS: Final[Mapping[str, str]] = {
+    "type": "Type of source",
+    "image": "Image",
+    "pullSecret": "Pull secret",
+    "repository": "Repository",
+    "refType": "Follow a",
+    "ref": "Its name",
+    "directory": "Directory",
+    "url": "Address",
+    "checksum": "Checksum",
+    "configMaps": "ConfigMaps",
+    "secret": "Login for git or the web server",
+    "pollInterval": "Check every",
+    "name": "Name",
+    "priority": "Priority",
+    "packages": "Only these packages",
+    "availability": "Availability",
+    "displayName": "Name for people",
+    "publisher": "Publisher",
+}
+"""The labels of the fields, by name."""
+
+
+def _wrong(labels: Mapping[str, str], problems: Mapping[str, str]) -> tuple[tuple[str, str, str], ...]:
+    """The id, the label and the reason of each field that is wrong."""
+    return tuple((f"i-{name}", labels.get(name, name), text) for name, text in problems.items() if text)
 
 
 @dataclass(frozen=True)
@@ -72,9 +122,14 @@ class OperatorFormView:
         return DELETIONS
 
     @property
-    def wrong(self) -> tuple[tuple[str, str], ...]:
-        """The fields that are wrong, and why."""
-        return tuple((name, text) for name, text in self.problems.items() if text)
+    def labels(self) -> Mapping[str, str]:
+        """The labels of its fields, by name."""
+        return OPERATOR_LABELS
+
+    @property
+    def wrong(self) -> tuple[tuple[str, str, str], ...]:
+        """The id, the label and the reason of each field that is wrong."""
+        return _wrong(OPERATOR_LABELS, self.problems)
 
     @property
     def versions(self) -> tuple[str, ...]:
@@ -107,6 +162,11 @@ class CatalogFormView:
     hidden: tuple[tuple[str, str], ...] = ()
 
     @property
-    def wrong(self) -> tuple[tuple[str, str], ...]:
-        """The fields that are wrong, and why."""
-        return tuple((name, text) for name, text in self.problems.items() if text)
+    def labels(self) -> Mapping[str, str]:
+        """The labels of its fields, by name."""
+        return CATALOG_LABELS
+
+    @property
+    def wrong(self) -> tuple[tuple[str, str, str], ...]:
+        """The id, the label and the reason of each field that is wrong."""
+        return _wrong(CATALOG_LABELS, self.problems)

@@ -10,7 +10,7 @@ from console.forms.descriptors import Descriptor, read, values_at
 from console.forms.field import humanized, text_of
 from console.forms.yaml_text import dump
 from console.views.instances import Fact
-from olmctl.questions.operator_state import conditions, text_at
+from olmctl.questions.operator_state import conditions, part, text_at
 from olmctl.terminal import clean, shorten
 
 MAX_TEXT: Final = 500
@@ -64,6 +64,18 @@ def facts_of(obj: Mapping[str, Any], owned: Mapping[str, Any], revealed: str = "
         *_facts(obj, owned, "spec", revealed),
         *(Fact(_title(each), each.text, "text", each.path) for each in read(owned, "action")),
     )
+
+
+def own_facts(obj: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[Fact, ...]:
+    """The facts of an instance whose publisher names none: what lists show of it, its age, and its labels."""
+    labels = part(dict(obj), "metadata", "labels") or {}
+    found = [Fact(name, "", "text", text) for name, text in columns.items() if text]
+    if created := text_at(obj, "metadata", "creationTimestamp"):
+        found.append(Fact("Created", "", "age", created))
+    if isinstance(labels, dict) and labels:
+        text = ", ".join(f"{clean(str(key))}={clean(str(value))}" for key, value in sorted(labels.items()))
+        found.append(Fact("Labels", "", "text", shorten(text, MAX_TEXT)))
+    return tuple(found)
 
 
 def _facts(obj: Mapping[str, Any], owned: Mapping[str, Any], section: str, revealed: str) -> Iterator[Fact]:

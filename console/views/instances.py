@@ -69,7 +69,7 @@ class ListView:
 
 @dataclass(frozen=True)
 class Fact:
-    """A value of the instance: `form` is text, link, badge, secret, conditions, pods or object."""
+    """A value of the instance: `form` is text, age, link, badge, secret, conditions, pods or object."""
 
     title: str
     description: str
@@ -157,6 +157,9 @@ class EditorView:
     moved: tuple[FieldConflict, ...] = ()
     changes: tuple[FieldConflict, ...] = ()
     is_checked: bool = False
+    """True if the API server would take it."""
+    is_check: bool = False
+    """True if nobody asked to save it."""
 
 
 @dataclass(frozen=True)
@@ -203,6 +206,17 @@ class InstanceFormView:
     yaml_problem: str = ""
     yaml_line: int = 0
     commands: tuple[Command, ...] = ()
+    take_over: Button | None = None
+    """The button that writes over the fields of others; None if there are none in the way."""
+
+    @property
+    def wrong(self) -> tuple[tuple[str, str, str], ...]:
+        """The id, the label and the reason of each field that is wrong."""
+        own = (
+            ("i-metadata-name", "Name", self.name_problem),
+            ("i-metadata-namespace", "Namespace", self.namespace_problem),
+        )
+        return (*(each for each in own if each[2]), *self.problems)
 
 
 def instance_path(kind_path: str, namespace: str, name: str) -> str:

@@ -113,6 +113,8 @@ class InstanceTypeRow:
     text: str
     href: str = ""
     create: str = ""
+    count: str = ""
+    """The number of its instances; "" if it is not known."""
 
 
 @dataclass(frozen=True)
@@ -174,6 +176,8 @@ class OperatorInput:
     yaml: str = ""
     served: Mapping[tuple[str, str], Kind] = field(default_factory=dict)
     """The kinds that the cluster serves, by group and kind."""
+    counts: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """The numbers of instances of these kinds, where they are known."""
     trace: str = ""
     trace_problem: str = ""
     notes: Sequence[Note] = field(default=())
@@ -280,19 +284,20 @@ def _instance_types(given: OperatorInput) -> Iterable[InstanceTypeRow]:
             continue
         path = page_url("instances", group, served.version, served.plural, ns=given.ns)
         create = page_url("instances", group, served.version, served.plural, "new", ns=given.ns)
-        yield InstanceTypeRow(title, text, path, create)
+        count = given.counts.get((group, kind))
+        counted = "" if count is None else "1 instance" if count == 1 else f"{count} instances"
+        yield InstanceTypeRow(title, text, path, create, counted)
 
 
 def _tabs(given: OperatorInput) -> tuple[Tab, ...]:
     name = text_at(given.operator, "metadata", "name")
-    kinds = len(part(given.operator, "status", "installed", "apis") or ())
     titles = {
         "": ("Overview", ""),
         "events": ("Events", ""),
         "objects": ("Objects", str(given.object_count) if given.object_count else ""),
         "graph": ("Upgrade graph", ""),
         "why": ("Why", ""),
-        "instances": ("Instances", str(kinds) if kinds else ""),
+        "instances": ("Instances", ""),
         "yaml": ("YAML", ""),
     }
     return tuple(

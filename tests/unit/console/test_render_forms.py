@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -115,6 +116,19 @@ def test_an_instance_form_of_a_hostile_publisher() -> None:
     text = html("instance-form.html", view)
     check(text)
     assert "hunter2" not in text
+
+
+def test_fields_of_others_can_be_taken_over_above_the_form_and_below_it() -> None:
+    button = Button("Take over and save", kind="danger", name="action", value="force")
+    view = InstanceFormView(
+        KindName("g", "v1", "ks", "K", "K", True), "Edit a", "", "/x", "/", "a", "b", False, None, "", "", "", (), {}, None,
+        Button("Save"), notices=(Notice("warn", "Size: managed by kubectl."),), take_over=button,
+    )  # fmt: skip
+    text = html("instance-form.html", view)
+    first, field, second = (text.find('value="force"'), text.find('name="yaml"'), text.rfind('value="force"'))
+    assert 0 < first < field < second
+    assert ">Save<" not in text
+    assert 'value="force"' not in html("instance-form.html", replace(view, take_over=None))
 
 
 def test_reviews_of_hostile_texts() -> None:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from console.forms.checks import is_unlike
+from console.forms.checks import is_unlike, name_problem, words_of
 
 PATTERNS = [
     pytest.param("^[a-z]+$", "abc", False, id="a match"),
@@ -28,3 +28,29 @@ def test_patterns(pattern: str, text: str, expected: bool) -> None:
     began = time.process_time()
     assert is_unlike(pattern, text) is expected
     assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param("orders-2.a", "", id="a name"),
+        pytest.param("", "is required", id="no name"),
+        pytest.param("Orders", "a name has lower-case letters", id="a name with a capital"),
+        pytest.param("-a", "a name has lower-case letters", id="a name that begins with a hyphen"),
+        pytest.param("a" * 254, "a name has lower-case letters", id="a name that is too long"),
+    ],
+)
+def test_a_name_that_no_object_can_have_has_a_short_reason(name: str, expected: str) -> None:
+    assert name_problem(name)[: len(expected) or None] == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        pytest.param('Invalid value: "object": no such key: a', "no such key: a", id="the value is the whole object"),
+        pytest.param('Invalid value: "x": must be a number', '"x": must be a number', id="the value is a text"),
+        pytest.param("Required value", "Required value", id="no value"),
+    ],
+)
+def test_the_words_of_an_error_are_about_the_field(message: str, expected: str) -> None:
+    assert words_of(message) == expected

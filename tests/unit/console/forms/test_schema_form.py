@@ -11,7 +11,7 @@ from console.forms.descriptors import PREFIX, Descriptor, read
 from console.forms.document import fill
 from console.forms.field import Control, Field, Form
 from console.forms.places import MISSING
-from console.forms.schema_form import MAX_FIELDS, NOTHING, State, fields_by_error, schema_form
+from console.forms.schema_form import MAX_FIELDS, NOTHING, State, fields_by_error, innermost, schema_form
 from tests.forms import find, sent
 
 Schema = dict[str, Any]
@@ -361,3 +361,19 @@ def test_errors_of_the_api_server_name_fields() -> None:
     assert by_error["spec.ports[0].name"].name == "/spec/ports/0/name"
     assert find(form_of(spec, {"ports": [{}]}), "/spec/ports/0").place == ("spec", "ports", 0)
     assert repr(MISSING) == "MISSING"
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        pytest.param("spec.a.b", ("B", "is wrong"), id="the field itself"),
+        pytest.param("spec.a.b.c[0].d", ("B", "c[0].d: is wrong"), id="a field below one that is shown"),
+        pytest.param("spec.a[2].x", ("A", "[2].x: is wrong"), id="an item of a list that is shown as one field"),
+        pytest.param("metadata.labels", None, id="no field of the form is around it"),
+        pytest.param("", None, id="no field"),
+    ],
+)
+def test_an_error_stands_at_the_innermost_field_that_is_shown(field: str, expected: tuple[str, str] | None) -> None:
+    shown = {name: Field(name, (), Control.TEXT, "string", name[-1].upper()) for name in ("spec.a", "spec.a.b")}
+    found = innermost(shown, field, "is wrong")
+    assert (found and (found[0].label, found[1])) == expected

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from console.forms.descriptors import PREFIX
-from console.views.instance_facts import conditions_of, facts_of, safe_link, state_of
+from console.views.instance_facts import conditions_of, facts_of, own_facts, safe_link, state_of
 from console.views.instances import Fact
 
 UI = f"{PREFIX}com.tectonic.ui:"
@@ -75,6 +75,17 @@ def test_a_path_leads_through_lists() -> None:
 def test_actions_are_text() -> None:
     owned = {"actionDescriptors": [{"path": "restart", "description": "Restarts it"}]}
     assert facts_of({}, owned) == (Fact("Restart", "Restarts it", "text", "restart"),)
+
+
+def test_an_instance_without_descriptors_shows_its_columns_its_age_and_its_labels() -> None:
+    metadata = {"creationTimestamp": "2026-01-01T00:00:00Z", "labels": {"b": "2", "a": "1"}}
+    found = own_facts({"metadata": metadata}, {"State": "ready", "Endpoint": ""})
+    assert [(each.title, each.form, each.text) for each in found] == [
+        ("State", "text", "ready"),
+        ("Created", "age", "2026-01-01T00:00:00Z"),
+        ("Labels", "text", "a=1, b=2"),
+    ]
+    assert own_facts({}, {}) == ()
 
 
 STATES = [

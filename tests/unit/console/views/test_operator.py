@@ -10,6 +10,7 @@ from markupsafe import Markup
 from console.graph_layout import layout
 from console.views.operator import OperatorInput, graph_view, operator_view
 from olmctl.authoring.graph_drawing import DrawingInput, draw
+from olmkit.api.meta import Kind
 from olmkit.fbc.catalog import Channel, Entry, Package
 
 FINDING = {"crd": "boats.example.com", "rule": "field-removed", "refuses": "Always", "message": "v1: spec.color"}
@@ -51,6 +52,24 @@ def test_the_rules_that_refuse_what_waits(check: Any, title: str, lines: tuple[s
     waiting = operator_view(OperatorInput(operator)).waiting
     assert waiting is not None
     assert (waiting.title, waiting.broken) == (title, lines)
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        pytest.param({}, "", id="it is not known"),
+        pytest.param({("g", "K"): 0}, "0 instances", id="none"),
+        pytest.param({("g", "K"): 1}, "1 instance", id="one"),
+        pytest.param({("g", "K"): 7}, "7 instances", id="several"),
+    ],
+)
+def test_a_kind_says_how_many_instances_it_has(counts: Any, expected: str) -> None:
+    api = {"group": "g", "version": "v1", "kind": "K"}
+    operator = {"metadata": {"name": "alpha"}, "spec": {}, "status": {"installed": {"apis": [api]}}}
+    served = {("g", "K"): Kind("g", "v1", "K", "ks")}
+    view = operator_view(OperatorInput(operator, served=served, counts=counts))
+    assert [each.count for each in view.instance_types] == [expected]
+    assert [each.count for each in view.tabs if each.text == "Instances"] == [""]
 
 
 def test_a_row_of_the_graph_leads_to_the_review_of_its_version() -> None:
