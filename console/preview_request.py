@@ -38,6 +38,8 @@ class PreviewResult:
     bundles: tuple[PreviewedBundle, ...] = ()
     refusal: str = ""
     problem: str = field(default="")
+    is_late: bool = False
+    """True if its time ran out: the same request may succeed later."""
 
 
 PREVIEW: Final = Job("console.preview_job:resolve", PreviewRequest, PreviewResult)

@@ -11,7 +11,7 @@ from typing import Final
 from console.preview_request import LIMITS, PREVIEW, PreviewRequest, PreviewResult
 from olmkit.errors import OlmError
 from olmkit.jobs.fork_client import ForkServerClient
-from olmkit.jobs.job import Task
+from olmkit.jobs.job import JobReason, Task
 from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.worker import Worker
 
@@ -35,9 +35,9 @@ class Previewer:
             async with asyncio.timeout(WAIT_SECONDS):
                 return await self._worker.run(Task(PREVIEW, request))
         except TimeoutError:
-            return PreviewResult(problem="other previews take their time")
+            return PreviewResult(problem="other previews take their time", is_late=True)
         except OlmError as error:
-            return PreviewResult(problem=error.message)
+            return PreviewResult(problem=error.message, is_late=error.reason == JobReason.TOO_LONG)
 
     async def close(self) -> None:
         """End the process."""

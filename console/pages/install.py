@@ -114,11 +114,11 @@ async def _installs(request: PageRequest, offer: Offer, read: Read) -> InstallPr
     """The bundles that the form would install, and the objects of the chosen version, as far as they are known at once."""
     installed = await _installed(request)
     version = _chosen_version(read, offer)
-    section, found = await asyncio.gather(
+    (section, is_late), found = await asyncio.gather(
         preview(request, offer, read.operator, installed),
         install_preview(request.session, offer.catalog, offer.package, version, FORM_SECONDS),
     )
-    return InstallPreview(offer.package, version, section, found.counts, found.is_pending)
+    return InstallPreview(offer.package, version, section, found.counts, found.is_pending or is_late)
 
 
 async def basis(request: PageRequest) -> Answer:
@@ -171,7 +171,8 @@ async def review(request: PageRequest) -> Answer:
     if problems:
         return await _form_page(request, offer, texts, problems, 422)
     installed = await _installed(request)
-    sections = [_summary(read, offer), await preview(request, offer, read.operator, installed)]
+    resolved, is_late = await preview(request, offer, read.operator, installed)
+    sections = (_summary(read, offer), resolved)
     found = await install_preview(request.session, offer.catalog, offer.package, version)
     view = ChangeView(
         f"Install {offer.package}",
@@ -190,7 +191,7 @@ async def review(request: PageRequest) -> Answer:
         ),
         agreement="" if found.is_known else "I install it without having seen its permissions.",
         review=f"/catalog/{offer.catalog}/{offer.package}/install/review",
-        is_pending=found.is_pending,
+        is_pending=found.is_pending or is_late,
     )
     scripts, follows = ("preview.js",), _basis_path(offer)
     return Page("change.html", view, f"Review {offer.package}", CATALOG, scripts=scripts, follows=follows)

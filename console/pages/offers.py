@@ -120,28 +120,32 @@ async def _with_modes(session: Session, offer: Offer, version: str) -> Offer:
 # --- what would be installed
 
 
-async def preview(request: PageRequest, offer: Offer, operator: Object, installed: Mapping[str, str]) -> Section:
-    """The bundles that the Operator would resolve to, as `olm resolve` says it. `installed`: versions by package."""
+async def preview(
+    request: PageRequest, offer: Offer, operator: Object, installed: Mapping[str, str]
+) -> tuple[Section, bool]:
+    """The bundles that the Operator would resolve to, as `olm resolve` says it, and whether to ask again because its time ran
+    out. `installed`: versions by package."""
     spec = operator["spec"]
     try:
         documents = await asyncio.wait_for(_documents(request.session, offer, installed), SECONDS)
     except (TimeoutError, CatalogReadError, ApiError) as error:
-        return _unknown(str(error))
+        is_late = isinstance(error, TimeoutError)
+        return _unknown("catalogd takes its time" if is_late else str(error), is_late=is_late), is_late
     if request.previewer is None:
-        return _unknown("")
+        return _unknown(""), False
     version, channel = spec.get("version", ""), spec.get("channel", "")
     asked = PreviewRequest(offer.catalog, offer.package, version, channel, dict(installed), documents)
-    return _section(await request.previewer.preview(asked), installed)
+    result = await request.previewer.preview(asked)
+    shown = _unknown(result.problem, is_late=result.is_late) if result.problem else _section(result, installed)
+    return shown, result.is_late
 
 
-def _unknown(why: str) -> Section:
-    text = f"Not computed{f': {why}' if why else ''}. The Operator reports it in status.resolution."
-    return Section("What would be installed", (text,))
+def _unknown(why: str, *, is_late: bool = False) -> Section:
+    then = "This page asks again." if is_late else "The page of the Operator says it once the Operator is created."
+    return Section("What would be installed", (f"Not computed{f': {why}' if why else ''}. {then}",))
 
 
 def _section(result: PreviewResult, installed: Mapping[str, str]) -> Section:
-    if result.problem:
-        return _unknown(result.problem)
     if result.refusal:
         return Section("What would be installed", (result.refusal,))
     new = [each for each in result.bundles if installed.get(each.package) != each.version]
