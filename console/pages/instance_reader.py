@@ -1,6 +1,7 @@
 """Reads instances: lists as the API server prints them, Events, and the objects that an instance owns. Never writes.
 
-Of owned objects only metadata is read, so values of Secrets never reach this process.
+Owned objects are read whole only if their kind has a state; of Secrets only metadata is read: their values never reach
+this process.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from console.pages.kind_reader import gathered
+from console.views.instance_facts import badge_of
 from console.views.instances import Child, Happening, InstanceTable, KindName, Row, instance_path
+from olmctl.questions.installed_objects import has_state, with_health
 from olmctl.questions.operator_state import is_terminating, text_at
 from olmctl.questions.session import Session
 from olmkit.api.meta import Kind, Object
@@ -22,7 +25,11 @@ PAGE: Final = 500
 MAX_CELL: Final = 200
 MAX_CHILDREN: Final = 500
 MAX_LEVELS: Final = 3
+MAX_STATES: Final = 100
+"""Owned objects that are read whole, for their state."""
 MAX_EVENTS: Final = 100
+STATES: Final = frozenset({"state", "status", "phase", "health"})
+"""Titles of columns that say how an instance is."""
 _TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 WELL_KNOWN: Final = (
     ("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet"), ("apps", "ReplicaSet"), ("batch", "Job"),
@@ -41,7 +48,7 @@ async def read_table(
     except ApiError as error:
         return InstanceTable(name, operator, problem=f"{kind.plural}.{kind.group} cannot be listed: {error.message}")
     titles, shown = _columns(answer)
-    rows = [row for each in answer.get("rows") or () if (row := _row(each, name, shown)) is not None]
+    rows = [row for each in answer.get("rows") or () if (row := _row(each, name, titles, shown)) is not None]
     metadata = answer.get("metadata") or {}
     more = metadata.get("remainingItemCount") or (-1 if metadata.get("continue") else 0)
     return InstanceTable(name, operator, titles, tuple(rows), more=more)
@@ -82,13 +89,17 @@ async def count_instances(session: Session, kind: Kind, namespace: str | None) -
     return len(answer.get("rows") or ()) + more if is_known else None
 
 
-def _row(found: Any, kind: KindName, shown: Iterable[int]) -> Row | None:
+def _row(found: Any, kind: KindName, titles: Iterable[str], shown: Iterable[int]) -> Row | None:
     if not isinstance(found, dict) or not text_at(found, "object", "metadata", "name"):
         return None
     cells = found.get("cells") or []
     name, namespace = (text_at(found, "object", "metadata", key) for key in ("name", "namespace"))
     texts = tuple(_cell(cells[index]) if index < len(cells) else "" for index in shown)
-    return Row(name, namespace, instance_path(kind.path, namespace, name), texts)
+    badges = tuple(
+        badge_of(text) if text and title.lower() in STATES else "" for title, text in zip(titles, texts, strict=True)
+    )
+    created = text_at(found, "object", "metadata", "creationTimestamp")
+    return Row(name, namespace, instance_path(kind.path, namespace, name), texts, badges, created)
 
 
 def _cell(value: Any) -> str:
@@ -138,6 +149,7 @@ async def read_children(session: Session, obj: Object, resources: Iterable[tuple
         for kind, each in found:
             for owner in (each.get("metadata") or {}).get("ownerReferences") or ():
                 by_owner[text_at(owner, "uid")].append((kind, each))
+    states = await _states(session, obj, by_owner)
     count = [0]
 
     def below(uid: str, level: int) -> tuple[Child, ...]:
@@ -150,7 +162,8 @@ async def read_children(session: Session, obj: Object, resources: Iterable[tuple
             if count[0] == MAX_CHILDREN:
                 break
             count[0] += 1
-            children.append(_child(kind, each, below(text_at(each, "metadata", "uid"), level + 1)))
+            own = text_at(each, "metadata", "uid")
+            children.append(_child(kind, each, below(own, level + 1), *states.get(own, ("", ""))))
         return tuple(children)
 
     found = below(text_at(obj, "metadata", "uid"), 0)
@@ -180,6 +193,29 @@ async def _owned_objects(session: Session, kind: Kind, namespace: str | None) ->
     return [(kind, each) for each in found if (each.get("metadata") or {}).get("ownerReferences")], ""
 
 
-def _child(kind: Kind, obj: Object, children: tuple[Child, ...]) -> Child:
+async def _states(
+    session: Session, obj: Object, by_owner: Mapping[str, list[tuple[Kind, Object]]]
+) -> dict[str, tuple[str, str]]:
+    """State and message by uid, of the owned objects whose kinds have a health. Only these are read whole."""
+    uids, found = {text_at(obj, "metadata", "uid")}, []
+    for _ in range(MAX_LEVELS):
+        level = [each for uid in uids for each in by_owner.get(uid, ())]
+        found += [(kind, each) for kind, each in level if has_state(kind)]
+        uids = {text_at(each, "metadata", "uid") for _, each in level}
+
+    async def state(kind: Kind, each: Object) -> tuple[str, str]:
+        name, namespace = text_at(each, "metadata", "name"), text_at(each, "metadata", "namespace")
+        try:
+            seen = with_health(kind, await session.client.get(kind, name, namespace or None))
+        except ApiError:
+            return "", ""
+        return seen.state, seen.message
+
+    read = found[:MAX_STATES]
+    states = await gathered([state(kind, each) for kind, each in read])
+    return {text_at(each, "metadata", "uid"): known for (_, each), known in zip(read, states, strict=True)}
+
+
+def _child(kind: Kind, obj: Object, children: tuple[Child, ...], state: str, message: str) -> Child:
     name, namespace, created = (text_at(obj, "metadata", key) for key in ("name", "namespace", "creationTimestamp"))
-    return Child(kind.kind, name, namespace, created, is_terminating(obj), children)
+    return Child(kind.kind, name, namespace, created, is_terminating(obj), children, state, message)

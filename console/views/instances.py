@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from console.commands import Command
 from console.forms.field import Form
 from console.views.changes import Button, Notice
+from console.views.parts import state_dot
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,9 @@ class Row:
     namespace: str
     path: str
     cells: tuple[str, ...]
+    badges: tuple[str, ...]
+    """The kind of the badge of each cell; "" for a cell that is text."""
+    created: str
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,14 @@ class Child:
     created: str
     is_deleting: bool
     children: tuple[Child, ...] = ()
+    state: str = ""
+    """The state by the rules of kstatus; "" if it was not read or the kind has none."""
+    message: str = ""
+
+    @property
+    def dot(self) -> str:
+        """The mark of its state."""
+        return state_dot(self.state)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from console.graph_layout import Layout, Row
 from console.links import page_url
 from console.views.operator_notes import PERMIT, Waiting, notes, waiting
 from console.views.operators import provided, scope_text
-from console.views.parts import Badge, Button, ConditionView, Note, Tab, Tile, joined, tile
+from console.views.parts import Badge, Button, ConditionView, Note, Tab, Tile, joined, state_dot, tile
 from console.views.states import state_badge, upgrade_waits
 from olmctl.questions.exclusions import excluded_entry, excluded_versions, other_managers
 from olmctl.questions.operator_state import (
@@ -377,18 +377,14 @@ def tree_node(value: Any) -> TreeNode:
     """The node of `olm tree -o json` with what belongs to it."""
     name, namespace = text_at(value, "name"), text_at(value, "namespace")
     found = text_at(value, "state")
-    dot = "" if found in ("Ready", "Healthy", "Succeeded") else "bad" if found in _BAD else "wait"
     return TreeNode(
         text_at(value, "kind"),
         f"{namespace}/{name}" if namespace else name,
         found,
         text_at(value, "message"),
-        dot,
+        state_dot(found),
         tuple(tree_node(each) for each in value.get("children") or ()),
     )
-
-
-_BAD = frozenset({"Failed", "Missing", "Unhealthy", "Blocked", "NotResolved", "DeletionBlocked", "RolledBack"})
 
 
 def count_nodes(node: TreeNode) -> int:

@@ -135,3 +135,11 @@ def joined(names: Sequence[str], limit: int = 5) -> str:
     if len(names) <= limit:
         return ", ".join(names)
     return f"{', '.join(names[:limit])} and {len(names) - limit} more"
+
+
+_BAD_STATES = frozenset({"Failed", "Missing", "Unhealthy", "Blocked", "NotResolved", "DeletionBlocked", "RolledBack"})
+
+
+def state_dot(state: str) -> str:
+    """The mark of a state in a tree: "" for a good one, bad, or wait."""
+    return "" if state in ("Ready", "Healthy", "Succeeded") else "bad" if state in _BAD_STATES else "wait"

@@ -161,14 +161,21 @@ async def _listed(
             found, _ = await session.client.list(kind, label_selector=selector, metadata_only=not is_whole)
     except ApiError as error:
         return [], f"{kind.plural}{'.' + kind.group if kind.group else ''} cannot be listed: {error.message}"
-    return [_installed(kind, {**each, "apiVersion": kind.api_version, "kind": kind.kind}) for each in found], ""
+    return [with_health(kind, each) for each in found], ""
 
 
-def _installed(kind: Kind, obj: Object) -> InstalledObject:
+def with_health(kind: Kind, found: Object) -> InstalledObject:
+    """An object as it was read, with its health."""
+    obj = {**found, "apiVersion": kind.api_version, "kind": kind.kind}
     if is_terminating(obj):
         return InstalledObject(kind, obj, "Terminating", "is being deleted")
-    found = health(obj)
-    return InstalledObject(kind, obj, _STATES[found.status], found.message)
+    result = health(obj)
+    return InstalledObject(kind, obj, _STATES[result.status], result.message)
+
+
+def has_state(kind: Kind) -> bool:
+    """Report whether objects of the kind can be in more than one state."""
+    return has_health(kind.group_kind)
 
 
 async def _counted(

@@ -72,7 +72,7 @@ async def test_an_operator_is_installed_from_the_form(offered: Cluster, admin: B
     asked = {**sent, "channel": "beta", "namespace": "databases", "account": "installer", "deletionPolicy": "KeepCRDs"}
     wrong = await admin.post(f"{PATH}/review", {**asked, "namespace": "kube-system", "name": "A", "env": "["})
     assert wrong.status == 422
-    for text in ("belong to Kubernetes", "a name has lower-case letters", "env: line"):
+    for text in ("belong to Kubernetes", "a name has lower-case letters", "Environment: line"):
         assert text in words(wrong)
     by_server = await admin.post(f"{PATH}/review", {**asked, "catalog": "x" * 300})
     assert by_server.status in (200, 422)

@@ -45,16 +45,33 @@ def operated(kind: Cluster) -> Iterator[Cluster]:
     kind.kubectl("patch", f"{PLURAL}.{GROUP}", "db", "-n", "forms", "--subresource=status", "--type=merge", "-p", state)
     _owned(kind, "ConfigMap", "db-settings", found, data={"a": "b"})
     _owned(kind, "Secret", "db-password", found, stringData={"password": "hunter2"})
+    labels = {"app": "db"}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "db", "image": "registry.example.com/db"}]},
+    }
+    _owned(
+        kind,
+        "Deployment",
+        "db-server",
+        found,
+        "apps/v1",
+        spec={"selector": {"matchLabels": labels}, "template": template},
+    )
     yield kind
-    owned = ("configmap/db-settings", "secret/db-password")  # the garbage collector would delete those of the next test
+    owned = (
+        "configmap/db-settings",
+        "secret/db-password",
+        "pvc/db-data",
+    )  # the garbage collector would delete those of the next test
     kind.kubectl("delete", f"{PLURAL}.{GROUP}/db", *owned, "-n", "forms", "--ignore-not-found")
     kind.kubectl("delete", name, "forms-operator")
 
 
-def _owned(cluster: Cluster, kind: str, name: str, owner: Object, **content: object) -> None:
+def _owned(cluster: Cluster, kind: str, name: str, owner: Object, version: str = "v1", **content: object) -> None:
     reference = {"apiVersion": f"{GROUP}/v1", "kind": KIND, "name": "db", "uid": owner["metadata"]["uid"]}
     metadata = {"name": name, "namespace": "forms", "ownerReferences": [reference]}
-    body = {"apiVersion": "v1", "kind": kind, "metadata": metadata, **content}
+    body = {"apiVersion": version, "kind": kind, "metadata": metadata, **content}
     cluster.kubectl("apply", "-f", "-", input=json.dumps(body))
 
 
@@ -83,6 +100,7 @@ async def test_the_page_of_an_instance(operated: Cluster, admin: Browser) -> Non
     objects = await admin.get(f"{LIST}/forms/db/objects")
     assert "ConfigMap db-settings" in words(objects)
     assert "Secret db-password" in words(objects)
+    assert "Deployment db-server InProgress" in words(objects)
     assert "hunter2" not in objects.text
     assert "aHVudGVyMg" not in objects.text
     assert (await admin.get(f"{LIST}/forms/db/events")).status == 200
