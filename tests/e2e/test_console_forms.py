@@ -110,7 +110,7 @@ async def look_at_the_catalog(browser: Browser, catalog: str) -> None:
     picture = await browser.get(icon[1])
     assert (picture.status, picture.text, "sandbox" in picture.headers["Content-Security-Policy"]) == (200, ICON, True)
     for tab, shown in (
-        ("", ("Greets each person that a Greeting names.", "Install", "Command")),
+        ("", ("Greets each person that a Greeting names.", "Install", "As a command")),
         ("/versions", ("0.1.0", "0.2.0", "0.3.0", "Head of stable")),
         ("/permissions", ("What 0.2.0 may do on your cluster",)),
         ("/requirements", ("What 0.2.0 needs",)),
