@@ -34,6 +34,8 @@ def replaced_file(path: Path) -> Iterator[IO[bytes]]:
             if path.is_file() and not path.is_symlink():
                 os.fchmod(file.fileno(), path.stat().st_mode & 0o777)
             os.fsync(file.fileno())
+            if path.is_dir() and not path.is_symlink():
+                raise IsADirectoryError(errno.EISDIR, "a directory is in the place of the file", str(path))
             partial.replace(path)
         except BaseException as error:
             partial.unlink(missing_ok=True)

@@ -173,17 +173,15 @@ async def review(request: PageRequest) -> Answer:
     installed = await _installed(request)
     resolved, is_late = await preview(request, offer, read.operator, installed)
     sections = (_summary(read, offer), resolved)
-    if resolved.is_refused:
-        notices = (Notice("bad", "Nothing would be installed.", resolved.lines[0]), *notices)
     found = await install_preview(request.session, offer.catalog, offer.package, version)
     view = ChangeView(
         f"Install {offer.package}",
         f"Version {version or 'not known yet'} of catalog {offer.catalog}, by Operator {read.operator['metadata']['name']}.",
         (("/catalog", "Catalog"), (f"/catalog/{offer.catalog}/{offer.package}", offer.package), ("", "Review")),
         f"/catalog/{offer.catalog}/{offer.package}/install",
-        replace(button, label=_label(resolved, is_known=found.is_known)),
+        replace(button, label="Install" if found.is_known else AGREEMENT),
         f"/catalog/{offer.catalog}/{offer.package}",
-        notices=(*notices, *await _managers(request, offer.package), *found.notices, *_other_places(read, found)),
+        notices=(*await _managers(request, offer.package), *notices, *found.notices, *_other_places(read, found)),
         sections=(*sections, *found.sections),
         commands=install_commands(operator),
         hidden=(
@@ -197,12 +195,6 @@ async def review(request: PageRequest) -> Answer:
     )
     scripts, follows = ("preview.js",), _basis_path(offer)
     return Page("change.html", view, f"Review {offer.package}", CATALOG, scripts=scripts, follows=follows)
-
-
-def _label(resolved: Section, *, is_known: bool) -> str:
-    if resolved.is_refused:
-        return "Create it, though nothing is installed"
-    return "Install" if is_known else AGREEMENT
 
 
 def _summary(read: Read, offer: Offer) -> Section:

@@ -147,7 +147,7 @@ def _unknown(why: str, *, is_late: bool = False) -> Section:
 
 def _section(result: PreviewResult, installed: Mapping[str, str]) -> Section:
     if result.refusal:
-        return Section("What would be installed", (result.refusal,), is_refused=True)
+        return Section("What would be installed", (result.refusal,))
     new = [each for each in result.bundles if installed.get(each.package) != each.version]
     rows = tuple((f"{each.package} {each.version}", each.catalog, "; ".join(each.because)[:500]) for each in new)
     return Section("What would be installed", columns=("Bundle", "Catalog", "Because"), rows=rows)

@@ -28,8 +28,6 @@ class Notice:
     text: str = ""
     href: str = ""
     link: str = ""
-    lines: tuple[str, ...] = ()
-    """More sentences, each on its own line."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +43,6 @@ class Section:
     """Shown as it is, such as a list of objects."""
     is_worded: bool = False
     """True if the first column of the rows has words, and no names of fields or objects."""
-    links: tuple[tuple[str, str], ...] = ()
-    """Paths with their texts, below the lines."""
-    is_refused: bool = False
-    """True if it says that nothing can come of what the page asks for."""
 
 
 @dataclass(frozen=True)

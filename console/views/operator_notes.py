@@ -30,8 +30,6 @@ from olmkit.api.meta import Object
 from olmkit.api.operators import ConditionType
 from operator_controller.resolve.answers.answer import KeptOutBy
 
-MAX_FINDINGS: Final = 3
-"""Rules that the note about a version names."""
 PERMIT: Final = "Permit again"
 """The action for a version that is excluded."""
 _REMEDIES: Final[Mapping[str, str]] = {
@@ -133,9 +131,7 @@ def waiting(operator: Object, ns: str = "", refused: str = "") -> Waiting | None
             if check.is_refused
             else "It is refused if custom resources have what these rules are about; the review says whether they do."
         )
-        more = len(check.findings) - MAX_FINDINGS
-        rest = (f"and {more} more, which the review has",) if more > 0 else ()
-        lines = (summary, *check.findings[:MAX_FINDINGS], *rest)
+        lines = (summary, *check.findings)
     return Waiting("warn", title, _origin(operator), (approve, exclude), lines)
 
 

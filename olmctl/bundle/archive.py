@@ -61,19 +61,26 @@ def archive_of(path: Path) -> Archive:
     return archive
 
 
-def pack_bundle(directory: Path) -> Archive:
-    """The same as pack, without a registry+v1 bundle that lacks its metadata. Raises CommandError, OSError."""
-    archive = pack(directory)
-    manifests = (directory / path for path in archive.files if path.startswith("manifests/"))
-    if archive.provisioner == PLAIN and any(_IS_CSV.search(path.read_bytes()) for path in manifests):
+def pack_bundle(directory: Path) -> tuple[Archive, Mapping[str, bytes]]:
+    """The archive, as that of pack, and the files in it, each read once: an editor may save meanwhile. Raises CommandError for a
+    registry+v1 bundle that lacks its metadata, OSError."""
+    contents = _contents(directory)
+    archive = _packed(contents)
+    manifests = (data for path, data in contents.items() if path.startswith("manifests/"))
+    if archive.provisioner == PLAIN and any(map(_IS_CSV.search, manifests)):
         text = f"{directory} has a ClusterServiceVersion, but no metadata/annotations.yaml: a registry+v1 bundle needs both"
         raise CommandError(FAILED, text)
-    return archive
+    return archive, contents
 
 
 def pack(directory: Path) -> Archive:
     """The archive of the bundle in a directory: manifests/, and metadata/ of a registry+v1 bundle; or of a Helm chart, without
     hidden files. Raises CommandError if there is none, OSError."""
+    return _packed(_contents(directory))
+
+
+def _contents(directory: Path) -> Mapping[str, bytes]:
+    """The files of the archive of a directory by path. Raises as pack."""
     check_directory(directory)
     is_chart = (directory / CHART_FILE).is_file()
     try:
@@ -84,6 +91,10 @@ def pack(directory: Path) -> Archive:
     contents = {name: path.read_bytes() for name, path in names.items() if not (is_chart and _is_hidden(name))}
     if not is_chart and not any(name.startswith("manifests/") for name in contents):
         raise CommandError(WRONG_USAGE, no_manifests(directory))
+    return contents
+
+
+def _packed(contents: Mapping[str, bytes]) -> Archive:
     packed = io.BytesIO()
     with (
         gzip.GzipFile("", "wb", _COMPRESSION_LEVEL, packed, mtime=0) as zipped,

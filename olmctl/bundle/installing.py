@@ -48,6 +48,8 @@ NOT_SEEN = "waiting for rukpak"
 REFUSED_PODS_SECONDS = 20
 """The time after which the wait ends because the API server refuses pods. It may end by itself, as a quota that others use does,
 but a PriorityClass that does not exist needs a person."""
+_OF_NO_OBJECT = "1"
+"""A resourceVersion that no object has: the API server applies what names it only as a new object."""
 _OTHER_NAME = "choose another name with --name"
 _FORCE = ", or use --force"
 
@@ -106,7 +108,11 @@ async def install(session: Session, request: Request) -> Object:
         await _check_package(session, request)
     if request.is_forced:
         await override_hold(session, existing, "olm bundle --force")
-    applied = await _apply(session, request, existing)
+    applied = await _create(session, request) if existing is None else None
+    if applied is None:
+        existing = existing or await _existing(session, request, deadline)
+        request = with_kept_namespace(request, existing)
+        applied = await _apply(session, request, existing)
     try:
         return await _finish(session, request, applied, deadline)
     except asyncio.CancelledError:
@@ -240,6 +246,18 @@ def _is_installed(package: str, place: str, command: str, otherwise: str = "") -
     """The error about a package that is installed already, with the command that removes it, if `olm` has one."""
     text = f"package {package} is installed by {place}, and its objects exist once: remove that one first"
     return CommandError(REFUSED, clean(f"{text}{f' ({command})' if command else ''}{otherwise}"))
+
+
+async def _create(session: Session, request: Request) -> Object | None:
+    """Create the BundleDeployment; None if there is one of this name meanwhile, maybe of another package."""
+    manifest = request.manifest()
+    manifest["metadata"]["resourceVersion"] = _OF_NO_OBJECT
+    try:
+        applied = await session.client.apply(bundledeployments.KIND, manifest, FIELD_MANAGER, force=request.is_forced)
+    except Conflict:
+        return None
+    say(f"{DEPLOYMENT_RESOURCE}/{request.name} created", flush=True)
+    return applied
 
 
 async def _apply(session: Session, request: Request, existing: Object | None) -> Object:

@@ -14,8 +14,6 @@ from typing import Any
 
 import click
 
-from olmctl.bundle.directory import bundle_files
-from olmctl.bundle.facts import facts_of
 from olmctl.bundle.install_options import (
     account_of,
     certificate_mode,
@@ -32,7 +30,6 @@ from olmctl.operators.session import on_cluster
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmctl.terminal_output import say
-from olmkit.api.provisioner_classes import HELM
 from olmkit.errors import ApiError
 from rukpak.format import BadBundle
 from rukpak.render.install_modes import OWN
@@ -140,8 +137,8 @@ def _saved(directory: Path) -> BundleSource | None:
     """The bundle of the directory; None if it has none, or one that rukpak could not read, which is printed."""
     try:
         found = of_directory(directory)
-        if found.facts is None and found.provisioner != HELM:
-            facts_of(bundle_files(directory))
+        if found.problem is not None:
+            raise found.problem
         return found
     except (CommandError, BadBundle, OSError) as error:
         fail(clean("; ".join(error.errors) if isinstance(error, BadBundle) else str(error)))

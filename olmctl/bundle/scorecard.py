@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,8 @@ BUILTIN_IMAGE = "quay.io/operator-framework/scorecard-test:v1.42.3"
 _OLM_TESTS = "olm-"
 DEFAULT_OUTPUT = Path("test-output")
 """The directory for the files that tests store, if none is named; operator-sdk's."""
+MAX_NAME_BYTES = 200
+"""Bytes of the name of a directory that is made of a label: file systems accept 255, and a number may follow."""
 _DEPLOYMENTS = Kind("apps", "v1", "Deployment", "deployments", namespaced=True)
 _TOPS = ("manifests", "metadata", "tests")
 """The directories of a bundle that its tests get."""
@@ -311,9 +314,8 @@ def _files(bundle: LoadedBundle) -> dict[str, bytes]:
 def _write(outcomes: Sequence[Outcome], directory: Path, *, with_results: bool) -> None:
     """Write the files that each test has stored, its results and its log to <directory>/<suite>/<test>. A link in the way is
     replaced."""
-    for number, outcome in enumerate(outcomes, start=1):
-        labels = outcome.spec.labels
-        place = directory / _part(labels.get("suite", "")) / _part(labels.get("test") or f"test-{number}")
+    for outcome, (suite, test) in zip(outcomes, places([each.spec for each in outcomes]), strict=True):
+        place = directory / suite / test
         if outcome.files is None and not with_results:
             continue
         directory.mkdir(parents=True, exist_ok=True)
@@ -329,7 +331,17 @@ def _write(outcomes: Sequence[Outcome], directory: Path, *, with_results: bool) 
             replace_file(place / "log.txt", log.encode(errors="replace"))
 
 
+def places(tests: Sequence[TestSpec]) -> list[tuple[str, str]]:
+    """The directories of each test, by its labels suite and test. Tests with the same ones get a number."""
+    found: list[tuple[str, str]] = []
+    for number, each in enumerate(tests, start=1):
+        suite, test = _part(each.labels.get("suite", "")), _part(each.labels.get("test") or f"test-{number}")
+        numbered = (f"{test}-{again}" for again in count(2))
+        found.append((suite, next(name for name in chain((test,), numbered) if (suite, name) not in found)))
+    return found
+
+
 def _part(name: str) -> str:
-    """A label as the name of a directory."""
+    """A label as the name of a directory: cut, because a configuration has labels of any length."""
     kept = "".join(each if each.isalnum() or each in "._-" else "_" for each in name)
-    return kept.lstrip(".") or "other"
+    return kept.lstrip(".").encode()[:MAX_NAME_BYTES].decode(errors="ignore") or "other"

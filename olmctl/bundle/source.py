@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +48,8 @@ class BundleSource:
     pull_secret: str = ""
     unread: OlmError | None = None
     """The cause, if an image cannot be read here."""
+    problem: BadBundle | None = None
+    """The reason why rukpak could not read the files of a directory either."""
 
     @property
     def package(self) -> str:
@@ -117,13 +118,16 @@ async def read_source(text: str, options: Mapping[str, Any], pull_secret: str | 
 
 def of_directory(path: Path) -> BundleSource:
     """The bundle of a directory. Raises CommandError, OSError."""
-    archive = pack_bundle(path)
+    archive, files = pack_bundle(path)
     facts: BundleFacts | None = None
+    problem: BadBundle | None = None
     if archive.provisioner != HELM:
-        with suppress(BadBundle):  # rukpak says what is wrong with it
-            facts = facts_of(bundle_files(path))
-    named = (facts.package if facts else "") or _annotated_package(path, archive) or path.resolve().name
-    return BundleSource(str(path), default_name(named), archive.provisioner, archive, facts)
+        try:
+            facts = facts_of(files)
+        except BadBundle as error:
+            problem = error
+    named = (facts.package if facts else "") or _annotated_package(files) or path.resolve().name
+    return BundleSource(str(path), default_name(named), archive.provisioner, archive, facts, problem=problem)
 
 
 def default_name(text: str) -> str:
@@ -132,12 +136,10 @@ def default_name(text: str) -> str:
     return "" if dns1123_subdomain_errors(name) else name
 
 
-def _annotated_package(directory: Path, archive: Archive) -> str:
+def _annotated_package(files: Mapping[str, bytes]) -> str:
     """The package in the metadata of a bundle that cannot be read otherwise."""
-    if ANNOTATIONS_FILE not in archive.files:
-        return ""
     try:
-        return text_at(annotations_of((directory / ANNOTATIONS_FILE).read_bytes()), PACKAGE_KEY)
+        return text_at(annotations_of(files.get(ANNOTATIONS_FILE, b"")), PACKAGE_KEY)
     except BadBundleFiles:
         return ""
 

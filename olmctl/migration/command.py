@@ -10,10 +10,11 @@ import click
 
 from olmctl.commands import NOT_FOUND, REFUSED, CommandError
 from olmctl.migration.controllers import is_noted, require_stopped, start, stop
+from olmctl.migration.marks import is_being_removed
 from olmctl.migration.packages import MigrationPlan, PackagePlan, make_plan
 from olmctl.migration.plan_output import objects_of, print_documents, print_plan
 from olmctl.migration.read import read_olm_v0
-from olmctl.migration.removal import Removal, is_being_removed, unfinished
+from olmctl.migration.removal import Removal, unfinished
 from olmctl.migration.steps import Move
 from olmctl.migration.undo import Undo, too_late
 from olmctl.migration.v0 import OlmV0, text

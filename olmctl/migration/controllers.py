@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
-from olmctl.migration.marks import MARK
+from olmctl.migration.marks import MARK, is_being_removed
 from olmctl.migration.v0 import COPIED_FROM, SERVICE_VERSIONS, SUBSCRIPTIONS, at, full_name, name_of, namespace_of, text
 from olmctl.questions.session import Session
 from olmctl.terminal_output import say
@@ -127,8 +127,8 @@ async def _start(session: Session) -> None:
         return
     held = await packages_between(session, stopped)
     if held:
-        names = ", ".join(held)
-        say(f"The controllers of OLM v0 stay stopped: {names}; --undo gives a package back", err=True)
+        names = "; ".join(held)
+        say(f"The controllers of OLM v0 stay stopped: {names}", err=True)
         return
     for each in stopped:
         change = {
@@ -147,12 +147,15 @@ def _replicas_before(deployment: Object) -> int:
     return int(written) if written.isdecimal() and len(written) < 4 else 0
 
 
-async def note_begun(session: Session, version: Object, package: str) -> None:
+async def note_begun(
+    session: Session, version: Object, package: str, on_write: Callable[[bool], object] = lambda _: None
+) -> None:
     """Note on the stopped controllers that the migration of this ClusterServiceVersion has begun. Only who may change them can:
-    the label of a ClusterServiceVersion is data of the users of its namespace."""
+    the label of a ClusterServiceVersion is data of the users of its namespace. Calls `on_write` with True before it writes, and
+    with False if others have written first."""
     uid, place = version["metadata"]["uid"], f"{namespace_of(version)}/{package}"
     if uid:
-        await _note(session, lambda begun: {**begun, uid: place})
+        await _note(session, lambda begun: {**begun, uid: place}, on_write)
 
 
 async def note_ended(session: Session, version: Object, package: str) -> None:
@@ -166,7 +169,11 @@ async def is_noted(session: Session, version: Object) -> bool:
     return any(version["metadata"]["uid"] in _begun(each) for each in await controllers(session))
 
 
-async def _note(session: Session, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
+async def _note(
+    session: Session,
+    change: Callable[[Mapping[str, str]], Mapping[str, str]],
+    on_write: Callable[[bool], object] = lambda _: None,
+) -> None:
     async def attempt() -> None:
         for each in await controllers(session):
             before = _begun(each)
@@ -174,7 +181,12 @@ async def _note(session: Session, change: Callable[[Mapping[str, str]], Mapping[
             if _replicas_before(each) and after != before:
                 annotations = {MIGRATIONS_ANNOTATION: _written(after)}
                 patch = {"metadata": {**unchanged_precondition(each), "annotations": annotations}}
-                await session.client.patch(DEPLOYMENTS, name_of(each), patch, namespace_of(each))
+                on_write(True)
+                try:
+                    await session.client.patch(DEPLOYMENTS, name_of(each), patch, namespace_of(each))
+                except Conflict:
+                    on_write(False)
+                    raise
 
     await _repeated(attempt)
 
@@ -203,7 +215,7 @@ def _written(begun: Mapping[str, str]) -> str:
 async def packages_between(session: Session, stopped: Sequence[Object]) -> list[str]:
     """The packages whose migration has begun and not ended: the stopped controllers have a note of each, or its Operator has the
     mark. A mark of a ClusterServiceVersion alone proves nothing. One whose ClusterServiceVersion is gone is among them as long as
-    OLM v0 would install it again."""
+    OLM v0 would install it again. Each with what ends it: what is being deleted cannot be given back."""
     noted = {uid: place for each in stopped for uid, place in _begun(each).items()}
     marked, _ = await session.client.list(operators.KIND, label_selector=MARK)
     places = {
@@ -217,11 +229,19 @@ async def packages_between(session: Session, stopped: Sequence[Object]) -> list[
         labels = at(each, "metadata", "labels") or {}
         place = noted.get(each["metadata"]["uid"]) or f"{namespace_of(each)}/{labels.get(MARK, '')}"
         if each["metadata"]["uid"] in noted or (place in places and COPIED_FROM not in labels):
-            held.add(f"{place.partition('/')[2]} is not finished (ClusterServiceVersion {full_name(each)})")
+            package = place.partition("/")[2]
+            is_late = is_being_removed(each) or bool(at(each, "metadata", "deletionTimestamp"))
+            advice = (
+                f"`olm migrate v0 {package}` continues"
+                if is_late
+                else f"`olm migrate v0 {package} --undo` gives it back"
+            )
+            held.add(f"{package} is not finished (ClusterServiceVersion {full_name(each)}): {advice}")
             found.add(place)
     missing = {*places, *noted.values()} - found - {""}
     for each in (await session.client.list(SUBSCRIPTIONS))[0] if missing else ():
         package = text(each, "spec", "name")
         if f"{namespace_of(each)}/{package}" in missing:
-            held.add(f"{package} is not finished (the ClusterServiceVersion of Subscription {full_name(each)} is gone)")
+            text_ = f"{package} is not finished (the ClusterServiceVersion of Subscription {full_name(each)} is gone)"
+            held.add(f"{text_}: `olm migrate v0 {package}` continues")
     return sorted(held)

@@ -37,6 +37,11 @@ MAX_RECORD_CHARACTERS = 65_536
 DEPLOYMENT = ("apps", "Deployment")
 
 
+def is_being_removed(version: Object | None) -> bool:
+    """Report whether the objects of OLM v0 of this ClusterServiceVersion are being deleted."""
+    return text(version, "metadata", "annotations", MARK).partition(" ")[0] == REMOVING
+
+
 @dataclass(frozen=True)
 class Installation:
     """The identity of the objects that OLM v0 has installed of one package."""

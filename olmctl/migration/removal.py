@@ -19,7 +19,17 @@ from dataclasses import dataclass
 
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
 from olmctl.migration.controllers import DEPLOYMENTS, is_noted, note_begun, note_ended, require_stopped
-from olmctl.migration.marks import MARK, OWNER, OWNER_KIND, OWNER_NAMESPACE, REMOVING, Installation, record_of, unmarked
+from olmctl.migration.marks import (
+    MARK,
+    OWNER,
+    OWNER_KIND,
+    OWNER_NAMESPACE,
+    REMOVING,
+    Installation,
+    is_being_removed,
+    record_of,
+    unmarked,
+)
 from olmctl.migration.packages import gone_version, is_later_version, migrated_operators, version_of
 from olmctl.migration.read import Found, component_list, installation_of, owned_objects
 from olmctl.migration.steps import change, take
@@ -63,11 +73,6 @@ GENERATED = frozenset({
 _CLUSTER_ROLES = Kind(_RBAC, "v1", "ClusterRole", "clusterroles")
 _OWN_GROUPS = frozenset({"global-operators", "olm-operators"})
 """OperatorGroups that OLM v0 is installed with."""
-
-
-def is_being_removed(version: Object | None) -> bool:
-    """Report whether the objects of OLM v0 of this ClusterServiceVersion are being deleted."""
-    return text(version, "metadata", "annotations", MARK).partition(" ")[0] == REMOVING
 
 
 def unfinished(found: OlmV0) -> dict[str, Object]:

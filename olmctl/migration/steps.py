@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from olmctl.commands import FAILED, REFUSED, CommandError
-from olmctl.migration.controllers import DEPLOYMENTS, MAX_PATCHES, is_noted, note_begun, note_ended, require_stopped
+from olmctl.migration.controllers import DEPLOYMENTS, MAX_PATCHES, note_begun, note_ended, require_stopped
 from olmctl.migration.marks import DEPLOYMENT, MARK, Installation, detached, record_of, template_digest
 from olmctl.migration.packages import PackagePlan, changes_since, is_later_version, version_of
 from olmctl.migration.read import Found, installation_of, owned_objects, read_olm_v0
@@ -36,6 +36,19 @@ from olmkit.errors import Conflict, NotFound
 
 PatchOf = Callable[[Object], Object | None]
 """The patch for an object as it is; None if there is nothing to change."""
+
+
+@dataclass
+class _Written:
+    """The writes of this run itself, or those that it was about to do when it was interrupted: only they are taken back, because
+    another run of the same package may go on with what it has written."""
+
+    note: bool = False
+    mark: bool = False
+
+    def set_note(self, is_written: bool) -> None:
+        """The note is being written, or others were first."""
+        self.note = is_written
 
 
 @dataclass(frozen=True)
@@ -75,10 +88,16 @@ class Move:
         first: the end of another migration that would start them sees it, or the question after it sees that they run. Raises
         CommandError; then nothing has begun."""
         version = self.plan.version or {}
-        was_noted = await is_noted(self.session, version)
+        written = _Written()
+
+        def marked(obj: Object) -> Object | None:
+            patch = self._marked(obj)
+            written.mark = patch is not None
+            return patch
+
         try:
-            await note_begun(self.session, version, self.plan.package)
-            await change(self.session, SERVICE_VERSIONS, version, self._marked)
+            await note_begun(self.session, version, self.plan.package, written.set_note)
+            await change(self.session, SERVICE_VERSIONS, version, marked)
             await self._provide_catalog()
             await require_stopped(self.session)
             found = await read_olm_v0(self.session)
@@ -91,9 +110,9 @@ class Move:
             if is_new:
                 await apply_operator(self.session, self._manifest(), is_forced=False, is_dry_run=True)
         except BaseException:
-            if not self.plan.has_begun:
+            if written.mark:
                 await change(self.session, SERVICE_VERSIONS, version, without_mark)
-            if not was_noted:
+            if written.note:
                 await note_ended(self.session, version, self.plan.package)
             raise
         return found

@@ -21,6 +21,7 @@ from olmctl.migration.marks import (
     MARK,
     MARK_FIELD,
     MARK_MANAGER,
+    is_being_removed,
     is_created_by,
     marked_new,
     marked_since,
@@ -29,7 +30,6 @@ from olmctl.migration.marks import (
 )
 from olmctl.migration.packages import PackagePlan, version_of
 from olmctl.migration.read import Found, installation_of, owned_objects
-from olmctl.migration.removal import is_being_removed
 from olmctl.migration.steps import PatchOf, change, without_mark
 from olmctl.migration.v0 import SERVICE_VERSIONS, OlmV0, at, items, name_of, namespace_of, text
 from olmctl.operators.follow import DeletedKind, follow, wait_until_gone

@@ -15,8 +15,7 @@ from devcluster.suite import Suite
 from olmctl.commands import NOT_FOUND, CommandError
 from olmctl.main import main
 from olmctl.migration.command import migrate_v0
-from olmctl.migration.marks import MARK
-from olmctl.migration.removal import is_being_removed
+from olmctl.migration.marks import MARK, is_being_removed
 from olmctl.operators.retrying_client import RetryingClient
 from olmctl.questions.operator_state import is_terminating
 from olmctl.questions.session import Session

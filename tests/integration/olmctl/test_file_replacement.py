@@ -159,3 +159,12 @@ def test_an_error_of_a_write_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No space left on device") as raised, replaced_file(path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert raised.value.filename == str(path)
+
+
+def test_a_directory_in_the_place_of_a_file_is_named_and_stays(tmp_path: Path) -> None:
+    path = tmp_path / "bundle.Dockerfile"
+    path.mkdir()
+    with pytest.raises(IsADirectoryError) as raised:
+        replace_file(path, b"new")
+    assert (raised.value.filename, raised.value.filename2) == (str(path), None)
+    assert [*tmp_path.iterdir()] == [path]

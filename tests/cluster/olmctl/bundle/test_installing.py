@@ -10,6 +10,12 @@ import time
 import pytest
 import yaml
 
+from olmctl.bundle.installing import Request
+from olmctl.bundle.source import of_directory
+from olmctl.questions.own_fields import FIELD_MANAGER
+from olmctl.questions.session import Session
+from olmkit.api import bundledeployments
+from olmkit.api.bundledeployments import RECORDED_ANNOTATIONS
 from olmkit.api.operator_conditions import KIND
 from olmkit.errors import ApiError
 from tests.cluster.olmctl.bundle.conftest import Workshop
@@ -140,3 +146,25 @@ async def test_a_move_counts_the_namespace_that_it_leads_to(workshop: Workshop) 
     assert f"is in namespace {workshop.name}-b" in out
     assert out.splitlines()[-1].endswith(": 1 Deployment, 1 Namespace")
     await workshop.place.at.remove()
+
+
+async def test_an_installation_of_another_package_that_took_the_name_meanwhile_is_kept(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, name = workshop.place.at, workshop.name
+    save(workshop, "1.0.0")
+    source = of_directory(workshop.directory)
+    template = source.template()
+    template["metadata"]["annotations"][RECORDED_ANNOTATIONS["package"]] = "other"
+    spec = {"provisionerClassName": "core-rukpak-io-plain", "template": template}
+    other = {"apiVersion": bundledeployments.KIND.api_version, "kind": "BundleDeployment", "metadata": {"name": name}}
+
+    async def take_the_name(session: Session, _: Request) -> None:
+        await session.client.apply(bundledeployments.KIND, {**other, "spec": spec}, FIELD_MANAGER)
+
+    monkeypatch.setattr("olmctl.bundle.installing._check_package", take_the_name)
+    status, _, err = await workshop.olm("run", str(workshop.directory), "--timeout", "60s")
+    assert (status, f"BundleDeployment {name} is of package other" in err) == (5, True), err
+    found = await at.client.get(bundledeployments.KIND, name)
+    assert found["metadata"]["generation"] == 1
+    await at.remove()

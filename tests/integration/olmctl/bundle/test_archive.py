@@ -76,11 +76,26 @@ def test_a_bundle_that_cannot_be_read_is_named_by_its_annotations(annotations: s
     assert of_directory(directory).name == name
 
 
+def test_each_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A save between two reads would record the facts of other bytes than those that are sent."""
+    directory = written(tmp_path / "here", [name for name in FILES if name != "README.md"])
+    reads, read = list[str](), Path.read_bytes
+
+    def counted(path: Path) -> bytes:
+        reads.append(path.relative_to(directory).as_posix())
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", counted)
+    found = of_directory(directory)
+    assert found.archive is not None
+    assert sorted(reads) == sorted(found.archive.files)
+
+
 def test_a_chart_is_packed_whole_without_hidden_files(tmp_path: Path) -> None:
     for name in ("Chart.yaml", "values.yaml", "templates/a.yaml", ".helmignore", ".git/config", "templates/.a.swp"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("a")
-    found = pack_bundle(tmp_path)
+    found, _ = pack_bundle(tmp_path)
     assert sorted(found.files) == [".helmignore", "Chart.yaml", "templates/a.yaml", "values.yaml"]
     assert found.provisioner == "core-rukpak-io-helm"
 

@@ -11,8 +11,10 @@ import pytest
 
 from devcluster.demo.sample_catalog import SAMPLES
 from olmctl import work_limits
+from olmctl.bundle.scorecard import places
 from olmctl.main import main
 from olmctl.scorecard import bundle_tests
+from olmctl.scorecard.configuration import TestSpec
 from tests.usage import error_of
 
 CONFIG = """\
@@ -75,6 +77,22 @@ def test_results_are_kept_in_files(bundle: Path, tmp_path: Path, capsys: pytest.
     run(capsys, bundle, "-t", tmp_path / "out", "-l", "suite=olm")
     kept = tmp_path / "out" / "olm" / "olm-bundle-validation-test"
     assert sorted(path.name for path in kept.iterdir()) == ["log.txt", "results.json"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "found"),
+    [
+        pytest.param([("olm", "a"), ("olm", "b")], ["olm/a", "olm/b"], id="tests of different labels"),
+        pytest.param([("olm", "a"), ("olm", "a"), ("x", "a")], ["olm/a", "olm/a-2", "x/a"], id="the same labels"),
+        pytest.param([("o", "a"), ("o", "a-2"), ("o", "a")], ["o/a", "o/a-2", "o/a-3"], id="a label with a number"),
+        pytest.param([("", ""), ("", "")], ["other/test-1", "other/test-2"], id="no labels"),
+        pytest.param([("..", "a/b")], ["other/a_b"], id="labels that are paths"),
+        pytest.param([("o" * 300, "é" * 300)], [f"{'o' * 200}/{'é' * 100}"], id="labels of any length"),
+    ],
+)
+def test_each_test_has_a_directory_of_its_own(labels: list[tuple[str, str]], found: list[str]) -> None:
+    tests = [TestSpec("image", (), {"suite": suite, "test": test}) for suite, test in labels]
+    assert ["/".join(each) for each in places(tests)] == found
 
 
 @pytest.mark.parametrize("place", ["olm", "olm/olm-bundle-validation-test"])

@@ -19,7 +19,7 @@ from olmctl.migration.controllers import (
     start,
     stop,
 )
-from olmctl.migration.marks import MARK
+from olmctl.migration.marks import MARK, REMOVING
 from olmctl.migration.v0 import SERVICE_VERSIONS, SUBSCRIPTIONS
 from olmctl.questions.session import Session
 from olmkit.api import operators
@@ -113,8 +113,11 @@ def operator(label: str = "lamp", namespace: str = "lamps") -> Object:
     return {"metadata": {"name": "lamp", "labels": {MARK: label}}, "spec": {"install": {"namespace": namespace}}}
 
 
-GONE = "lamp is not finished (the ClusterServiceVersion of Subscription lamps/lamp is gone)"
-THERE = "lamp is not finished (ClusterServiceVersion lamps/lamp.v1.0.0)"
+CONTINUES, UNDONE = "`olm migrate v0 lamp` continues", "`olm migrate v0 lamp --undo` gives it back"
+GONE = f"lamp is not finished (the ClusterServiceVersion of Subscription lamps/lamp is gone): {CONTINUES}"
+THERE = f"lamp is not finished (ClusterServiceVersion lamps/lamp.v1.0.0): {UNDONE}"
+LATE = f"lamp is not finished (ClusterServiceVersion lamps/lamp.v1.0.0): {CONTINUES}"
+DELETED = {**MARKED, "metadata": {**MARKED["metadata"], "annotations": {MARK: f"{REMOVING} "}}}
 
 
 @pytest.mark.parametrize(
@@ -122,6 +125,9 @@ THERE = "lamp is not finished (ClusterServiceVersion lamps/lamp.v1.0.0)"
     [
         pytest.param(
             {operators.KIND: [operator()], SERVICE_VERSIONS: [MARKED]}, "", [THERE], id="its Operator has the mark"
+        ),
+        pytest.param(
+            {operators.KIND: [operator()], SERVICE_VERSIONS: [DELETED]}, "", [LATE], id="what OLM v0 has is deleted"
         ),
         pytest.param(
             {operators.KIND: [operator("bulb")], SERVICE_VERSIONS: [MARKED]}, "", [], id="the Operator of another one"

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from olmctl.migration.marks import MARK
+from olmctl.migration.marks import MARK, is_being_removed
 from olmctl.migration.packages import PackagePlan, changes_since, make_plan
-from olmctl.migration.removal import is_being_removed
 from olmkit.api.operators import OperatorSpec
 from tests.unit.olmctl.migration.v0_objects import Object, group, olm, source, subscription, version
 

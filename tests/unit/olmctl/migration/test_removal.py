@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from olmctl.commands import CommandError
-from olmctl.migration.marks import MARK, REMOVING
-from olmctl.migration.removal import Removal, check_gone, is_being_removed, unfinished
+from olmctl.migration.marks import MARK, REMOVING, is_being_removed
+from olmctl.migration.removal import Removal, check_gone, unfinished
 from olmctl.questions.session import Session
 from olmkit.api import operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from typing import Any, cast
 
 import pytest
@@ -15,7 +16,7 @@ from olmctl.migration.packages import make_plan
 from olmctl.migration.v0 import SERVICE_VERSIONS, OlmV0
 from olmctl.questions.session import Session
 from olmkit.api.operators import MIGRATIONS_ANNOTATION
-from olmkit.errors import NotFound
+from olmkit.errors import Conflict, NotFound
 from tests.unit.olmctl.migration.test_controllers import Cluster, deployment
 from tests.unit.olmctl.migration.v0_objects import Object, olm, subscription, version
 
@@ -34,7 +35,9 @@ class Site(Cluster):
         self.session = cast(Session, self)
         asyncio.run(stop(self.session, 1))
 
-    async def get(self, *_: Any) -> Object:
+    async def get(self, kind: Any, *_: Any) -> Object:
+        if kind == SERVICE_VERSIONS:
+            return copy.deepcopy(self.version)
         if self.operator is None:
             raise NotFound(404, "NotFound", "")
         return self.operator
@@ -42,8 +45,12 @@ class Site(Cluster):
     async def patch(self, kind: Any, name: str, patch: Object, namespace: str) -> None:
         if kind != SERVICE_VERSIONS:
             return await super().patch(kind, name, patch, namespace)
-        labels = {**self.version["metadata"]["labels"], **patch["metadata"]["labels"]}
-        self.version["metadata"]["labels"] = {key: each for key, each in labels.items() if each is not None}
+        metadata = self.version["metadata"]
+        if patch["metadata"].get("resourceVersion", metadata["resourceVersion"]) != metadata["resourceVersion"]:
+            raise Conflict(409, "Conflict", "the object has been modified")
+        metadata["resourceVersion"] += "1"
+        labels = {**metadata["labels"], **patch["metadata"]["labels"]}
+        metadata["labels"] = {key: each for key, each in labels.items() if each is not None}
         return None
 
     @property
@@ -135,6 +142,17 @@ def test_a_migration_that_had_begun_keeps_its_note(site: Site) -> None:
     continued.plan.version["metadata"]["labels"] = {MARK: "lamp"}
     with pytest.raises(CommandError, match="is gone"):
         asyncio.run(continued.run())
+    assert (site.version["metadata"]["labels"], site.note) == ({MARK: "lamp"}, "uid-lamp=lamps/lamp")
+
+
+def test_a_run_that_fails_takes_back_nothing_that_another_run_has_written(site: Site) -> None:
+    """Both have made their plans before one of them wrote."""
+    first, second = move(site), move(site)
+    with pytest.raises(Taken):
+        asyncio.run(first.run())
+    site.refusal = "interrupted"
+    with pytest.raises(CommandError, match="interrupted"):
+        asyncio.run(second.run())
     assert (site.version["metadata"]["labels"], site.note) == ({MARK: "lamp"}, "uid-lamp=lamps/lamp")
 
 
