@@ -3,18 +3,21 @@ instance is created, an upgrade is approved after its changes were shown, and ev
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from console.pages.previews import PENDING
 from devcluster.demo.sample_catalog import SAMPLES
 from devcluster.images import Content
 from tests.cluster.console.pages.conftest import fields, words
-from tests.console import Browser, running_console
+from tests.console import Answer, Browser, running_console
 from tests.e2e.stage import Stage
 
 PACKAGE = "hello-operator"
@@ -56,7 +59,8 @@ async def test_from_the_catalog_to_an_instance_and_an_upgrade(stage: Stage, cata
     await look_at_the_catalog(browser, catalog)
     path = f"/catalog/{catalog}/{PACKAGE}/install"
     form = await browser.get(path)
-    review = await browser.post(f"{path}/review", {**fields(form), "follow": "pinned", "version": "0.1.0"})
+    sent = {**fields(form), "follow": "pinned", "version": "0.1.0"}
+    review = await complete(partial(browser.post, f"{path}/review", sent))
     account = "ServiceAccount hello-operator-system/hello-operator"
     for text in (f"{PACKAGE} 0.1.0", account, "greetings.hello.example.com", "1 Deployment.apps"):
         assert text in words(review), words(review)
@@ -92,7 +96,7 @@ async def approve_an_upgrade(stage: Stage, browser: Browser) -> None:
     stage.operator_when(
         PACKAGE, "0.2.0 waits", lambda found: (found["status"].get("available") or {}).get("version") == "0.2.0"
     )
-    upgrade = await browser.get(f"/operators/{PACKAGE}/upgrade")
+    upgrade = await complete(partial(browser.get, f"/operators/{PACKAGE}/upgrade"))
     for text in ("Approve 0.2.0", "Permissions", "CustomResourceDefinitions", "Objects"):
         assert text in words(upgrade), words(upgrade)
     assert "without preview" not in words(upgrade)
@@ -118,11 +122,21 @@ async def look_at_the_catalog(browser: Browser, catalog: str) -> None:
         ("/apis?kind=hello.example.com%2FGreeting", ("Fields", "spec object", "message text")),
         ("/install", ("This installs", f"{PACKAGE} 0.2.0", "it is requested: 0.2.0 of channel stable")),
     ):
-        page = await browser.get(f"/catalog/{catalog}/{PACKAGE}{tab}")
+        page = await complete(partial(browser.get, f"/catalog/{catalog}/{PACKAGE}{tab}"))
         assert page.status == 200
         assert "cannot be read" not in words(page)
         for each in shown:
             assert each in words(page), (tab, words(page))
+
+
+async def complete(ask: Callable[[], Awaitable[Answer]]) -> Answer:
+    """The page that is answered, asked for again as its script does, until its preview has been made."""
+    async with asyncio.timeout(60):
+        while True:
+            page = await ask()
+            if "data-again" not in page.text and PENDING not in page.text:
+                return page
+            await asyncio.sleep(0.5)
 
 
 async def look_at_what_is_installed(browser: Browser, catalog: str) -> None:

@@ -139,16 +139,15 @@ class GitServer(WebServer):
             "CONTENT_TYPE": request.headers.get("Content-Type", ""),
             **({"GIT_PROTOCOL": version} if version else {}),
         }
-        process = await asyncio.create_subprocess_exec(
-            "git",
-            "http-backend",
-            env=environment,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-        out, _ = await process.communicate(await request.read())
-        head, _, body = out.partition(b"\r\n\r\n")
+        # In a thread, because a handler that is cancelled would leave the transport of the process to the garbage collector.
+        done = await asyncio.to_thread(_http_backend, environment, await request.read())
+        head, _, body = done.partition(b"\r\n\r\n")
         headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
         status = int(headers.pop("Status", "200").split()[0])
         return web.Response(status=status, headers=headers, body=body)
+
+
+def _http_backend(environment: Mapping[str, str], body: bytes) -> bytes:
+    command = ["git", "http-backend"]
+    done = subprocess.run(command, env=environment, input=body, capture_output=True, check=False)
+    return done.stdout
