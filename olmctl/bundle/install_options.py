@@ -89,12 +89,14 @@ def watched_namespaces(mode: str, namespaces: tuple[str, ...], install_namespace
 
 
 def safety_settings(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of spec that --adoption-policy, --crd-policy, --ignore-crd-rule and --rollback set. Raises UsageError."""
+    """The fields of spec that --adoption-policy, --crd-policy, --ignore-crd-rule, --rollback and --progress-deadline set. Raises
+    UsageError."""
     safety = requested_safety(options["crd_policy"], options["crd_rules"])
     asked = {
         "adoptionPolicy": options["adoption_policy"],
         "crdUpgradeSafety": safety,
         "rollback": options["rollback"],
+        "progressDeadline": options["progress_deadline"],
     }
     return {key: value for key, value in asked.items() if value}
 

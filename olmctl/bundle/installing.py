@@ -28,6 +28,7 @@ from olmctl.questions.left_installations import (
     controlling_owner,
     is_rolled_back,
     left_installations,
+    pending_rollback,
     retry_command,
     way_back,
 )
@@ -147,6 +148,8 @@ def ways(name: str, source: BundleSource, existing: Object | None, found: Object
     if found is not None and is_rolled_back(found):
         again = f"{retry_command(name, source.shown)} {RETRIED}"
         return clean(f"olm why {name} explains it, a corrected bundle is tried at once, {again}")
+    if pending := pending_rollback(found):
+        return clean(f"olm why {name} explains it, {pending}")
     back, before = way_back(found, asked), way_back(existing, asked)
     if back is None and before is not None:
         back = replace(
@@ -380,7 +383,7 @@ async def _ready(session: Session, request: Request, applied: Object, deadline: 
             return NOT_SEEN
         last = seen
         ready = text_at(condition(last, "Ready"), "message")
-        if not has_refused_pods(last):
+        if not has_refused_pods(last) or pending_rollback(last):
             patience.reschedule(None)
         elif patience.when() is None:
             patience.reschedule(asyncio.get_running_loop().time() + REFUSED_PODS_SECONDS)

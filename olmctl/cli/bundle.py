@@ -18,7 +18,7 @@ from olmctl.cli.options import (
     connection_options,
     crd_upgrade_options,
     image_options,
-    rollback_option,
+    rollback_options,
     timeout_option,
 )
 from olmctl.commands import SETTINGS, reports_errors
@@ -150,7 +150,7 @@ _pull_secret_option = click.option(
 @_pull_secret_option
 @adoption_policy_option()
 @crd_upgrade_options()
-@rollback_option()
+@rollback_options()
 @click.option("--watch", is_flag=True, help="Install the bundle again whenever a file of it is saved, until Ctrl-C.")
 @click.option(
     "--force",
@@ -185,7 +185,7 @@ def run(**given: Any) -> int:
 @_pull_secret_option
 @adoption_policy_option(KEPT)
 @crd_upgrade_options(KEPT)
-@rollback_option(KEPT)
+@rollback_options(KEPT, KEPT)
 @click.option(
     "--force",
     is_flag=True,

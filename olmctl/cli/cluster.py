@@ -20,7 +20,7 @@ from olmctl.cli.options import (
     image_options,
     no_headers_option,
     output_option,
-    rollback_option,
+    rollback_options,
     upgrade_constraint_policy_option,
     wait_options,
 )
@@ -80,7 +80,7 @@ def show(**given: Any) -> int:
     help="Whether each version waits for `olm approve`.  [default: Automatic]",
 )
 @adoption_policy_option()
-@rollback_option()
+@rollback_options()
 @click.option(
     "--adopt", is_flag=True, help="Take over the BundleDeployment of the Operator's name, which no Operator owns."
 )
@@ -119,7 +119,7 @@ def install(**given: Any) -> int:
 @upgrade_constraint_policy_option(KEPT)
 @adoption_policy_option(KEPT)
 @crd_upgrade_options(KEPT)
-@rollback_option(KEPT)
+@rollback_options(KEPT, KEPT)
 @click.option(
     "--force",
     is_flag=True,

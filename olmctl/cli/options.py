@@ -106,10 +106,18 @@ def adoption_policy_option(default: str = "Never") -> Callable[[Command], Comman
     return click.option("--adoption-policy", type=click.Choice(ADOPTION_POLICIES), help=f"{text}  [default: {default}]")
 
 
-def rollback_option(default: str = "Never") -> Callable[[Command], Command]:
-    """Add --rollback."""
+def rollback_options(
+    default: str = "Never", deadline: str = "that of each kind, 10m for most"
+) -> Callable[[Command], Command]:
+    """Add --rollback and --progress-deadline, whose value is a Go duration."""
     text = "Whether the version before runs again when an upgrade is rejected or not healthy in time."
-    return click.option("--rollback", type=click.Choice(ROLLBACK_POLICIES), help=f"{text}  [default: {default}]")
+    choice = click.Choice(ROLLBACK_POLICIES)
+    time = "The time in which a version has to become healthy, such as 2m."
+    rollback = click.option("--rollback", type=choice, help=f"{text}  [default: {default}]")
+    progress = click.option(
+        "--progress-deadline", type=_GoDuration(), metavar="DURATION", help=f"{time}  [default: {deadline}]"
+    )
+    return lambda command: rollback(progress(command))
 
 
 def upgrade_constraint_policy_option(default: str = "Enforce") -> Callable[[Command], Command]:
@@ -199,6 +207,16 @@ class Duration(click.ParamType[float]):
         if rest or not seconds > 0:
             self.fail(f"{value!r} is no duration such as 90s, 5m or 1h30m", param, ctx)
         return seconds
+
+
+class _GoDuration(click.ParamType[str]):
+    """A duration as kubectl takes it. The value is a Go duration of whole seconds, such as 90s."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The Go duration. Raises BadParameter."""
+        return f"{max(1, round(Duration().convert(value, param, ctx)))}s"
 
 
 _IMAGE_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (

@@ -34,7 +34,11 @@ from olmkit.api.ownership import is_dependency
 
 _FIELDS = {"version": "version", "channel": "channel", "upgradeConstraintPolicy": "upgrade_constraint_policy"}
 """A field of spec -> the option that sets it."""
-_INSTALL_FIELDS = {"adoptionPolicy": "adoption_policy", "rollback": "rollback"}
+_INSTALL_FIELDS = {
+    "adoptionPolicy": "adoption_policy",
+    "rollback": "rollback",
+    "progressDeadline": "progress_deadline",
+}
 """A field of spec.install -> the option that sets it."""
 _ASKED = (*_FIELDS.values(), *_INSTALL_FIELDS.values(), "crd_policy", "crd_rules")
 

@@ -52,10 +52,14 @@ class InstallCheck:
 
 
 def install_request(package: str, name: str | None = None, **asked: Any) -> InstallRequest:
-    """The request for a package. `asked`: version, channel, catalog, upgrade_constraint_policy, approval, adoption_policy and
-    rollback; what is empty is not in the spec."""
+    """The request for a package. `asked`: version, channel, catalog, upgrade_constraint_policy, approval, adoption_policy,
+    rollback and progress_deadline; what is empty is not in the spec."""
     catalog = asked.get("catalog")
-    install = {"adoptionPolicy": asked.get("adoption_policy"), "rollback": asked.get("rollback")}
+    install = {
+        "adoptionPolicy": asked.get("adoption_policy"),
+        "rollback": asked.get("rollback"),
+        "progressDeadline": asked.get("progress_deadline"),
+    }
     fields = {
         "version": asked.get("version"),
         "channel": asked.get("channel"),

@@ -19,6 +19,7 @@ from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments, operators
 from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, ConditionType, Reason, RevisionOutcome
+from olmkit.api.install_settings import ON_FAILURE
 from olmkit.api.meta import Object
 from olmkit.api.ownership import OPERATOR_CONTROLLER, has_applied
 from olmkit.errors import ApiError, NotFound
@@ -104,6 +105,21 @@ def is_rolled_back(deployment: Object) -> bool:
     """Report whether what is asked for has failed and is not tried again as it is: what ran before is, or was, brought back."""
     reason = text_at(condition(deployment, ConditionType.READY), "reason")
     return reason in (Reason.ROLLING_BACK, Reason.ROLLED_BACK) and is_observed(deployment)
+
+
+def pending_rollback(deployment: Object | None) -> str:
+    """The sentence about the rollback that rukpak makes by itself if the revision that is being installed does not become
+    healthy; "" if it makes none."""
+    spec = part(deployment or {}, "spec") or {}
+    history = part(deployment or {}, "status", "history") or ()
+    newest = next(iter(history), None)
+    good = next((each for each in history if text_at(each, "outcome") == RevisionOutcome.SUCCEEDED), None)
+    is_tried = text_at(newest, "outcome") == RevisionOutcome.IN_PROGRESS
+    if text_at(spec, "rollback") != ON_FAILURE or not is_tried or good is None:
+        return ""
+    deadline = text_at(spec, "progressDeadline")
+    within = deadline or "the deadline of its kinds, 10m for most (--progress-deadline sets another one)"
+    return f"rukpak returns to {text_at(good, 'name') or 'the version before'} by itself unless it is healthy within {within}"
 
 
 def retry_command(deployment: str, bundle: str) -> str:
@@ -201,6 +217,14 @@ class LeftInstallation:
     def next_steps(self) -> str:
         """The commands for its state, which are those of the sentence unless it needs a person. While an upgrade is refused, that
         is none that removes what runs; and an Operator of a bundle that is refused would help as little."""
+        if self.is_run and not is_terminating(self.deployment):
+            if pending := pending_rollback(self.deployment):
+                return clean(pending)
+            if text_at(condition(self.deployment, "Ready"), "reason") == Reason.OPERATOR_CONDITION_NOT_UPGRADEABLE:
+                forced = (
+                    f"`olm bundle upgrade {self._bundle} --name {self.name} --force` overrides the OperatorCondition"
+                )
+                return clean(", and ".join(filter(None, (forced, self._return))))
         if is_terminating(self.deployment) or not (self.is_run and is_true(self.deployment, ConditionType.STALLED)):
             return self.sentence.partition(": ")[2]
         steps = [f"`{self._permission}` permits what is refused"] * bool(self._permission)

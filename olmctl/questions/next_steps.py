@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from olmctl.questions.exclusions import excluded_entry, undo_hint
-from olmctl.questions.left_installations import permitting_options
+from olmctl.questions.left_installations import pending_rollback, permitting_options
 from olmctl.questions.offered_versions import pinned_version
 from olmctl.questions.operator_state import condition, is_observed, is_terminating, is_true, part, text_at
 from olmkit.api.bundledeployments import RevisionOutcome
+from olmkit.api.install_settings import ON_FAILURE
 from olmkit.api.meta import Object
 from olmkit.api.operators import ConditionType, Reason
 
@@ -34,6 +35,8 @@ def _steps(operator: Object, deployment: Object | None) -> Iterator[str]:
         yield from _of_hold(operator, deployment)
     elif is_true(operator, ConditionType.READY):
         return
+    if pending := pending_rollback(deployment):
+        yield pending
     if options := permitting_options(deployment):
         yield f"`{_upgrade(operator)} {options}` permits what is refused"
     is_refused = text_at(condition(operator, ConditionType.RESOLVED), "status") == "False"
@@ -76,7 +79,7 @@ def _of_failed_upgrade(operator: Object, deployment: Object | None) -> Iterator[
         yield "a newer version is installed as soon as a catalog has an upgrade to it"
     if _ready_reason(operator) == Reason.ROLLED_BACK:
         yield f"`{_upgrade(operator)} --rollback Never` tries {wanted} again and leaves it as it is"
-    elif before and part(operator, "spec", "install", "rollback") != "OnFailure":
+    elif before and part(operator, "spec", "install", "rollback") != ON_FAILURE:
         yield f"`{_upgrade(operator)} --rollback OnFailure` returns to {before}, also after later upgrades that fail"
 
 

@@ -6,7 +6,7 @@ rukpak acts on them. Pure.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 from pydantic.config import JsonDict
@@ -41,6 +41,8 @@ AdoptionPolicy = Literal["Never", "IfUnowned"]
 """The objects that exist already and that a BundleDeployment takes over."""
 RollbackPolicy = Literal["Never", "OnFailure"]
 """The cases in which the last revision that succeeded is brought back."""
+ON_FAILURE: Final = "OnFailure"
+"""The rollback policy that brings the last revision back that had succeeded."""
 _POSITIVE_RULE: JsonDict = {
     "rule": "self.matches(r'^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s')",
     "message": "must be a duration of at least 1s, such as 90s, 10m or 1h30m",

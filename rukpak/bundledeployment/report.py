@@ -70,7 +70,7 @@ from rukpak.bundledeployment.plan import (
 from rukpak.bundledeployment.ready_message import Outcome, is_under_way, ready_message, work_condition
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.revisions.history import next_history
-from rukpak.bundledeployment.revisions.rollback import with_rollback
+from rukpak.bundledeployment.revisions.rollback import before_rollback, with_rollback
 from rukpak.bundledeployment.upgrade_hold import upgrade_hold
 from rukpak.bundledeployment.world import CRD, NAMESPACE, ApplyRejected, BriefWait, DeletedWorld, Refused, World
 from rukpak.format.objects import ObjectKey
@@ -140,9 +140,9 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         wanted = _removing(world, evaluation, outcome)
     else:
         events += released_warning(world, released or ())
-        health = _health(world, shown := _reported_outcome(world, evaluation, outcome, active), active)
-        wanted, failed = _conditions(world, evaluation, shown, active, health), _failed(world, health, outcome)
-        wanted = with_rollback(world, outcome, evaluation.rollback_obstacle, wanted)
+        wanted, failed = _installing(world, evaluation, outcome, active)
+    history = next_history(world, outcome, wanted)
+    wanted = before_rollback(world, history.revisions, evaluation.rollback_obstacle, wanted)
     conditions, transitions = merge_conditions(status.conditions, wanted, generation, world.now)
     new = BundleDeploymentStatus(
         observed_generation=generation,
@@ -150,7 +150,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         active_bundle=active,
         installed=world.record(active),
         applied_digest=reported(world, outcome),
-        **next_history(world, outcome, wanted).fields(),
+        **history.fields(),
         **_refusals(world, evaluation, outcome, active),
         install_namespace=_install_namespace(world, active),
         created_namespaces=created_namespaces.reported(world, outcome),
@@ -164,6 +164,15 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
     )
     is_required = isinstance(outcome, Done) and isinstance(outcome.plan, _REPORTED_FIRST)
     return BundleDeploymentReport(new, transitions, events, is_required, causes_of(wanted), brief_wait_since=since)
+
+
+def _installing(
+    world: World, evaluation: Evaluation, outcome: Outcome, active: str | None
+) -> tuple[list[DesiredCondition], FailedObjects | None]:
+    """The conditions of a BundleDeployment that is not being deleted, and the objects that failed."""
+    health = _health(world, shown := _reported_outcome(world, evaluation, outcome, active), active)
+    wanted = _conditions(world, evaluation, shown, active, health)
+    return with_rollback(world, outcome, evaluation.rollback_obstacle, wanted), _failed(world, health, outcome)
 
 
 def _brief_wait_since(world: World, outcome: Outcome) -> datetime | None:

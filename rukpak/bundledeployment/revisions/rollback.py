@@ -20,10 +20,10 @@ from dataclasses import replace
 
 from olmkit.api.bundledeployments import ConditionType, Reason, Revision, RevisionOutcome
 from olmkit.api.conditions import Cause, DesiredCondition
+from olmkit.api.install_settings import ON_FAILURE
 from olmkit.gocompat.text import list_names
 from rukpak.bundledeployment.plan import Done, RollBack
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
-from rukpak.bundledeployment.revisions.target import ON_FAILURE
 from rukpak.bundledeployment.world import CRD, World
 
 _PROGRESS = (ConditionType.READY, ConditionType.RECONCILING, ConditionType.STALLED)
@@ -77,6 +77,21 @@ def with_rollback(
         replace(condition, message=f"{condition.message}; {note}") if condition.type in _PROGRESS else condition
         for condition in conditions
     ]
+
+
+def before_rollback(
+    world: World, revisions: Sequence[Revision], obstacle: str, conditions: Sequence[DesiredCondition]
+) -> list[DesiredCondition]:
+    """The conditions of the pass in which the target fails, with these revisions after it: the next pass rolls back if there is
+    no `obstacle`, so that nobody has to do anything."""
+    by_type = {condition.type: condition for condition in conditions}
+    number = world.target.revision.revision if world.target.revision is not None else None
+    failed = next((one for one in revisions if one.revision == number), None)
+    if obstacle or failed is None or world.fallback is None or ConditionType.STALLED not in by_type:
+        return list(conditions)
+    if failed.outcome != RevisionOutcome.FAILED:
+        return list(conditions)
+    return _in_progress(by_type, _sentence("rolling", world.fallback, failed))
 
 
 def _in_progress(by_type: dict[str, DesiredCondition], text: str) -> list[DesiredCondition]:

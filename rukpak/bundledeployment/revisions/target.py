@@ -37,6 +37,7 @@ from olmkit.api.bundledeployments import (
     install_fields,
     template_spec,
 )
+from olmkit.api.install_settings import ON_FAILURE
 from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from rukpak.render.install_options import InstallOptions
 
@@ -44,8 +45,6 @@ HASH_LENGTH = 6
 _BACK = (RevisionOutcome.ROLLING_BACK, RevisionOutcome.ROLLED_BACK)
 _ATTEMPTS = 3 * MAX_REVISIONS
 """Names of one template: more than other Bundles can have taken."""
-ON_FAILURE = "OnFailure"
-"""The rollback policy with which the last good revision is brought back."""
 
 
 @dataclass(frozen=True)

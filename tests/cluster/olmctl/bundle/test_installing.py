@@ -135,6 +135,27 @@ async def test_a_bundle_that_was_rolled_back_ends_an_upgrade_to_it_at_once(works
     await workshop.place.at.remove()
 
 
+async def test_a_rollback_that_follows_is_waited_for(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither refused pods nor the advice to return come before rukpak returns by itself."""
+    name, directory = workshop.name, str(workshop.directory)
+    monkeypatch.setattr("olmctl.bundle.installing.REFUSED_PODS_SECONDS", 1)
+    objects = workshop.directory / "manifests" / "all.yaml"
+    objects.write_text(yaml.safe_dump_all([namespace(name), config_map("log", name)]))
+    status, _, err = await workshop.olm("run", directory, "--rollback", "OnFailure", "--timeout", "60s")
+    assert status == 0, err
+    engine = deployment("engine", name)
+    engine["spec"]["template"]["spec"]["priorityClassName"] = f"{name}-absent"
+    objects.write_text(yaml.safe_dump_all([namespace(name), config_map("log", name), engine]))
+    status, _, err = await workshop.olm("upgrade", directory, "--timeout", "3s")
+    assert status == 4, err
+    assert (
+        "by itself unless it is healthy within the deadline of its kinds, 10m for most (--progress-deadline sets" in err
+    )
+    status, _, err = await workshop.olm("upgrade", directory, "--progress-deadline", "4s", "--timeout", "60s")
+    assert (status, "rolled back to " in err, "refuses its pods" in err) == (1, True, False), err
+    await workshop.place.at.remove()
+
+
 async def test_a_move_counts_the_namespace_that_it_leads_to(workshop: Workshop) -> None:
     save(workshop, "1.0.0")
     status, out, err = await workshop.olm("run", str(workshop.directory), "--timeout", "60s")

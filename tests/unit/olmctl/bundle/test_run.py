@@ -36,7 +36,11 @@ def test_a_directory_without_a_name() -> None:
 def options(**given: Any) -> dict[str, Any]:
     """The options of the command that say how a bundle is installed, as click gives them."""
     names = ("install_namespace", "install_mode", "config", "certificates", "service_account")
-    return {**dict.fromkeys((*names, "adoption_policy", "crd_policy", "rollback")), "crd_rules": (), **given}
+    return {
+        **dict.fromkeys((*names, "adoption_policy", "crd_policy", "rollback", "progress_deadline")),
+        "crd_rules": (),
+        **given,
+    }
 
 
 @pytest.mark.parametrize(
@@ -64,6 +68,7 @@ def options(**given: Any) -> dict[str, Any]:
             id="what is taken over, and which definitions are refused",
         ),
         pytest.param({"rollback": "OnFailure"}, {"rollback": "OnFailure"}, id="that a failed upgrade is rolled back"),
+        pytest.param({"progress_deadline": "90s"}, {"progressDeadline": "90s"}, id="the time to become healthy"),
         pytest.param({"service_account": "a/b"}, {"serviceAccount": {"name": "b", "namespace": "a"}}, id="the account"),
     ],
 )

@@ -171,3 +171,40 @@ def test_settings_with_which_the_same_bundle_fails_are_set_anew() -> None:
     found["status"]["conditions"] = [{"type": "Ready", "status": "False", "reason": "Unhealthy"}]
     run = "`olm bundle run registry.example.com/widgets:v2 --name w` with the earlier options returns to widgets.v2"
     assert LeftInstallation(found, is_offered=False).next_steps == run
+
+
+@pytest.mark.parametrize(
+    ("spec", "ready", "text"),
+    [
+        pytest.param(
+            {"rollback": "OnFailure", "progressDeadline": "90s"},
+            {"reason": "Upgrading"},
+            "rukpak returns to widgets.v1 by itself unless it is healthy within 90s",
+            id="a rollback follows an upgrade that does not become healthy",
+        ),
+        pytest.param(
+            {"rollback": "OnFailure"},
+            {"reason": "Upgrading"},
+            "rukpak returns to widgets.v1 by itself unless it is healthy within the deadline of its kinds, 10m for most "
+            "(--progress-deadline sets another one)",
+            id="a rollback follows after the deadline of the kinds",
+        ),
+        pytest.param(
+            {},
+            {"reason": "OperatorConditionNotUpgradeable"},
+            "`olm bundle upgrade registry.example.com/widgets:v2 --name w --force` overrides the OperatorCondition, and "
+            "`olm bundle upgrade registry.example.com/widgets:v1 --name w` returns to widgets.v1",
+            id="an OperatorCondition holds the upgrade",
+        ),
+    ],
+)
+def test_the_next_steps_of_an_upgrade_that_is_not_over(spec: dict[str, Any], ready: dict[str, str], text: str) -> None:
+    found = deployment("w", installed={"name": "widgets.v1", "spec": OLD})
+    found["spec"] |= spec
+    found["spec"]["template"]["spec"] = NEW
+    found["status"]["conditions"] = [{"type": "Ready", "status": "False", **ready}]
+    found["status"]["history"] = [
+        {"name": "widgets.v2", "outcome": "InProgress", "spec": NEW},
+        {"name": "widgets.v1", "outcome": "Succeeded", "spec": OLD},
+    ]
+    assert LeftInstallation(found).next_steps == text

@@ -29,10 +29,11 @@ def operator(
     return {"metadata": {"name": "a", "generation": 2}, "spec": {"packageName": "a", **spec}, "status": status}
 
 
-def deployment(*history: str, **status: Any) -> Object:
+def deployment(*history: str, spec: Object | None = None, **status: Any) -> Object:
     """A BundleDeployment with these revisions, each `version outcome`, the newest first."""
-    revisions = [dict(zip(("version", "outcome"), each.split(), strict=True)) for each in history]
-    return {"status": {"history": revisions, **status}}
+    parts = [each.split() for each in history]
+    revisions = [{"name": f"a.v{version}", "version": version, "outcome": outcome} for version, outcome in parts]
+    return {"spec": spec or {}, "status": {"history": revisions, **status}}
 
 
 STALLED, REFUSED = "Stalled True Blocked", "Resolved False ResolutionFailed"
@@ -46,6 +47,24 @@ HELD = deployment(upgradeHold={"operatorCondition": "n/a.v1", "message": "we hav
     [
         pytest.param(operator("True Succeeded"), None, "", id="nothing, while it is Ready"),
         pytest.param(operator(UPGRADING, "Reconciling True Installing"), None, "", id="nothing, during an upgrade"),
+        pytest.param(
+            operator(UPGRADING, "Reconciling True Installing"),
+            deployment("1.1.0 InProgress", "1.0.0 Succeeded", spec={"rollback": "OnFailure", "progressDeadline": "1m"}),
+            "rukpak returns to a.v1.0.0 by itself unless it is healthy within 1m",
+            id="an upgrade that is rolled back unless it becomes healthy",
+        ),
+        pytest.param(
+            operator(UPGRADING, "Reconciling True Installing"),
+            deployment("1.1.0 InProgress", "1.0.0 Succeeded"),
+            "",
+            id="nothing, during an upgrade that is not rolled back",
+        ),
+        pytest.param(
+            operator("False Installing", "Reconciling True Installing", runs=""),
+            deployment("1.0.0 InProgress", spec={"rollback": "OnFailure"}),
+            "",
+            id="nothing, during a first installation, which cannot be rolled back",
+        ),
         pytest.param(operator("False Installing", STALLED, runs=""), None, "", id="nothing, for a first installation"),
         pytest.param(
             operator(f"True {HOLD}", available=HOLD),

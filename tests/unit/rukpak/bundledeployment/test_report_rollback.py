@@ -140,8 +140,8 @@ def test_a_rollback_announces_no_change_of_a_storage_version() -> None:
         pytest.param(
             half_way(FAILED, GOOD),
             DENIED,
-            {"Installed": "True", "Ready": "False/Upgrading", "Stalled": "True/Blocked"},
-            f"cannot upgrade to {NEW}: a policy denies it",
+            {"Installed": "True", "Ready": "False/RollingBack", "Reconciling": "True/RollingBack"},
+            f"rolling {BACK}",
             id="the next pass rolls it back, and nothing is tried again",
         ),
         pytest.param(
