@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 from urllib.parse import unquote
 
@@ -52,6 +52,15 @@ class Route:
     def watched(self, request: PageRequest) -> tuple[Watch, ...]:
         """The watches that wake the page of this request."""
         return self.watches(request) if callable(self.watches) else self.watches
+
+
+def without_refused(watches: tuple[Watch, ...], may: Mapping[Watch, bool]) -> tuple[Watch, ...]:
+    """The watches of a page, of which those that its user may not open are optional: it is live as to what it follows. As they
+    are if the user may open none."""
+    refused = {each for each in watches if not each.is_optional and not may.get(each, True)}
+    if all(each.is_optional or each in refused for each in watches):
+        return watches
+    return tuple(replace(each, is_optional=True) if each in refused else each for each in watches)
 
 
 class RouteTable:

@@ -7,14 +7,17 @@ names of namespaces for the header.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from console import metrics
+from console.access import Ask
 from console.assets import Assets
 from console.live import stream
 from console.live.hub import END, LOGIN, Hub
@@ -48,7 +51,7 @@ from console.pages import (
 from console.previewer import Previewer
 from console.problems import problem_of
 from console.render import CSRF_FIELD, Frame, Rendered, Renderer
-from console.routes import Route, RouteTable
+from console.routes import Route, RouteTable, Watch, without_refused
 from console.session import Sealer, is_same, new_id
 from console.user_client import Reading
 from console.users import TooManySessions, Users, UserSession
@@ -83,6 +86,10 @@ TYPED = "typed"
 FORM = "application/x-www-form-urlencoded"
 REFRESH_SECONDS = 15
 FLASH_SECONDS = 60
+ENDING_SECONDS = 2.0
+"""The time that requests in progress have when the process ends."""
+CANCELLING_SECONDS = 1.0
+"""The time that they have to end when they are cancelled."""
 RAW_HEADERS = ("Cache-Control", "Content-Security-Policy", "Content-Disposition", "ETag")
 """Headers that a handler may set."""
 
@@ -114,6 +121,9 @@ class ConsoleServer:
         self._table = RouteTable(_all_routes() if routes is None else routes)
         self._hubs: dict[str, Hub] = {}
         self._previewer = Previewer()
+        self._is_ending = False
+        self._requests: set[asyncio.Task[Any]] = set()
+        """Those in progress."""
 
     def _cookies(self) -> Cookies:
         return Cookies.on_loopback(self.port) if self.settings.hosts is None else Cookies.in_cluster()
@@ -142,20 +152,28 @@ class ConsoleServer:
         add("GET", "/live", self._live)
         for route in self._table.routes:
             add(route.method, route.path, self._handler(route))
-        application.on_shutdown.append(self._end_streams)
+        application.on_shutdown.append(self._end)
         return application
 
     # --- errors
 
     @web.middleware
     async def _errors_middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        response = await self._answered(request, handler)
+        task = asyncio.current_task()
+        assert task is not None
+        self._requests.add(task)
+        try:
+            response = await self._answered(request, handler)
+        finally:
+            self._requests.discard(task)
         resource = request.match_info.route.resource
         metrics.REQUESTS.labels(resource.canonical if resource is not None else "", str(response.status)).inc()
         return response
 
     async def _answered(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """The response, or the page of the error that the handler has raised."""
+        if self._is_ending:
+            return await stream.send_one(request, END) if request.path == "/live" else _ending()
         try:
             return await handler(request)
         except web.HTTPException as error:
@@ -168,6 +186,8 @@ class ConsoleServer:
             raise
         except Exception as error:  # each one becomes a page
             wrong = error
+        if self._is_ending:  # what it needs may be closed
+            return _ending()
         if isinstance(wrong, Forbidden) and is_unauthorized(wrong):
             return await self._to_login(request, is_ended=True)
         problem = problem_of(wrong, request.path)
@@ -242,7 +262,7 @@ class ConsoleServer:
             session = await self.logins.find(request)
             if session is None:
                 return await self._to_login(request)
-            if not session.rate.take(route.weight):
+            if not session.take(route.weight):
                 return web.Response(status=429, text="Too many requests.\n", headers={"Retry-After": "1"})
             form = await self._check_form(request, session) if request.method == "POST" else Fields()
             asked = self.page_request(session, request.raw_path, dict(request.match_info), form=form)
@@ -361,9 +381,10 @@ class ConsoleServer:
         if found is None:
             raise NotThere("There is no such page to follow.")
         route, path = found
-        watches = route.watched(self.page_request(session, url, path))
+        asked = self.page_request(session, url, path)
         hub = self._hub(session)
-        if not watches or not session.rate.take() or not await hub.has_room():
+        watches = await self._watches(route, asked) if session.take() else ()
+        if not watches or not await hub.has_room():
             return web.Response(status=429, text="Too many streams.\n", headers={"Retry-After": "5"})
         if self._hubs.get(session.id) is not hub:
             return await stream.send_one(request, END)
@@ -375,6 +396,16 @@ class ConsoleServer:
             hub.close(page, opened)
 
         return await stream.send(request, opened, session.expires, close)
+
+    async def _watches(self, route: Route, asked: PageRequest) -> tuple[Watch, ...]:
+        """The watches of a page, as to what its user may follow."""
+        watches = route.watched(asked)
+        required = [each for each in watches if not each.is_optional]
+        if len(required) < 2:
+            return watches
+        asks = (Ask("watch", each.kind, each.namespace, each.name or "") for each in required)
+        verdicts = map(bool, await asked.access.each(*asks))
+        return without_refused(watches, dict(zip(required, verdicts, strict=True)))
 
     def _hub(self, session: UserSession) -> Hub:
         async def render(url: str, reading: Reading) -> Rendered:
@@ -397,10 +428,18 @@ class ConsoleServer:
         if hub is not None:
             hub.end()
 
-    async def _end_streams(self, _: web.Application) -> None:
+    async def _end(self, _: web.Application) -> None:
+        """End the streams, then wait for the requests in progress, within a bound: afterwards none uses what is closed."""
+        self._is_ending = True
         for hub in [*self._hubs.values()]:
             hub.end(END)
         self._hubs.clear()
+        for seconds in (ENDING_SECONDS, CANCELLING_SECONDS):
+            if not self._requests:
+                return
+            late = (await asyncio.wait(self._requests, timeout=seconds))[1]
+            for task in late:
+                task.cancel()
 
     async def close(self) -> None:
         """End the process that makes previews."""
@@ -464,6 +503,10 @@ def _query_of(url: str) -> Fields:
 
 async def _healthz(_: web.Request) -> web.Response:
     return web.Response(text="ok\n")
+
+
+def _ending() -> web.Response:
+    return web.Response(status=503, text="The console ends.\n", headers={"Retry-After": "1", "Connection": "close"})
 
 
 def _redirect(to: str) -> web.Response:

@@ -25,7 +25,7 @@ from olmctl.questions.catalogd import proxy_path
 from olmkit.api import catalogs, packages
 from olmkit.api.catalogs import Catalog, served_digest
 from olmkit.api.meta import Kind, Object
-from olmkit.errors import ApiError, NotFound
+from olmkit.errors import ApiError, NotFound, Unavailable
 from olmkit.runtime.client import PAGE_SIZE, Client
 from olmkit.runtime.lease_holder import LEASE
 
@@ -146,8 +146,15 @@ class UserClient(Client):
             return await self._read(path, target, options)
         key, service = (revision, target), self._service
         if service is not None and service.asks_for_token is None:
-            found_first = await self._read(path, target, options)
-            return found_first if service.asks_for_token else await self._cache.read(key, lambda: _made(found_first))
+            try:
+                found_first = await self._read(path, target, options)
+            except Unavailable:
+                if service.asks_for_token is None:
+                    raise
+            else:
+                return (
+                    found_first if service.asks_for_token else await self._cache.read(key, lambda: _made(found_first))
+                )
         if service is not None and service.asks_for_token:
             may = await self._access.may(PathAsk(unquote(target.partition("?")[0])))
             if may.allowed is not True:

@@ -23,6 +23,8 @@ MAX_SESSIONS = 200
 REQUESTS_PER_SECOND = 20.0
 BURST = 60.0
 """A page has a stream and icons: a few pages at once are no attack."""
+OF_USER = 5
+"""The requests of all sessions of one user, in those of one session: several people may use one account."""
 NAMESPACES = Kind("", "v1", "Namespace", "namespaces")
 MAX_NAMESPACES = 500
 NAMESPACES_KEPT_SECONDS = 30.0
@@ -57,11 +59,17 @@ class UserSession:
     form_id: str
     expires: float
     rate: Rate = field(default_factory=lambda: Rate(REQUESTS_PER_SECOND, BURST))
+    rate_of_user: Rate = field(default_factory=lambda: Rate(OF_USER * REQUESTS_PER_SECOND, OF_USER * BURST))
+    """The same one in all sessions of the user."""
     streams: int = 0
     on_end: Callable[[], None] = lambda: None
     """Ends what is open for the session."""
     namespaces: tuple[str, ...] | None = None
     _namespaces_at: float | None = None
+
+    def take(self, weight: float = 1.0) -> bool:
+        """Report whether one more request of this weight is within the rates of the session and of its user."""
+        return self.rate.take(weight) and self.rate_of_user.take(weight)
 
     async def read_namespaces(self) -> tuple[str, ...] | None:
         """The namespaces of the cluster, kept for a while; None if the user may not list them, or if there are too many.
@@ -122,6 +130,8 @@ class Users:
             if leaving is None:
                 raise TooManySessions
             self._sessions.pop(leaving.id).on_end()
+        same = (each for each in self._sessions.values() if each.user.name == session.user.name)
+        session.rate_of_user = next((each.rate_of_user for each in same), session.rate_of_user)
         self._sessions[session.id] = session
         metrics.SESSIONS.set(len(self._sessions))
         return session

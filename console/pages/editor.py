@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import orjson
@@ -21,7 +22,7 @@ async def show(request: PageRequest) -> Answer:
     """The YAML as it is."""
     view, obj, _, _ = await instance_view(request, "yaml")
     shown = editable(obj)
-    return page_of(replace(view, editor=EditorView(dump(shown), _json(shown))))
+    return page_of(replace(view, editor=EditorView(await asyncio.to_thread(dump, shown), _json(shown))))
 
 
 async def post(request: PageRequest) -> Answer:
@@ -31,7 +32,7 @@ async def post(request: PageRequest) -> Answer:
     is_check = request.form.one("action") == "check"
     editor = EditorView(text, _json(origin), is_check=is_check)
     try:
-        document = load_object(text)
+        document = await asyncio.to_thread(load_object, text)
     except BadYaml as error:
         return await _again(request, replace(editor, problem=error.message, line=error.line), 422)
     if problem := _identity_problem(request, kind, origin, document):
@@ -40,7 +41,8 @@ async def post(request: PageRequest) -> Answer:
     saved = await save(request.session, kind, origin, document, is_forced=is_forced, is_dry_run=is_check)
     if saved.is_written and not is_check:
         return Redirect(request.here.partition("?")[0], f"{kind.kind} {request.path['name']} was changed.")
-    return await _again(request, _editor(saved, origin, text, is_check=is_check), 200 if saved.is_written else 409)
+    editor = await asyncio.to_thread(_editor, saved, origin, text, is_check=is_check)
+    return await _again(request, editor, 200 if saved.is_written else 409)
 
 
 def _editor(saved: Saved, origin: Object, text: str, *, is_check: bool) -> EditorView:

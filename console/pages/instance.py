@@ -103,7 +103,8 @@ async def raw_yaml(request: PageRequest) -> Answer:
     """Its YAML as a file."""
     kind = await read_kind(request)
     namespace, name = place_of(request)
-    text = dump(editable(await request.session.client.get(kind, name, namespace)))
+    obj = await request.session.client.get(kind, name, namespace)
+    text = await asyncio.to_thread(dump, editable(obj))
     return Raw(
         text.encode(), "text/plain; charset=utf-8", {"Content-Disposition": f'attachment; filename="{name}.yaml"'}
     )

@@ -5,6 +5,7 @@ Each step is a request, so it works without JavaScript: rows are added, the view
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -103,7 +104,7 @@ async def post_new(request: PageRequest) -> Answer:
     subject = await _subject(request)
     start = request.form.number("example", 0, 0, len(subject.starts) - 1)
     origin = begun(subject.starts[start].document, _namespace(request, subject))
-    draft = _read(request, subject, origin, start)
+    draft = await asyncio.to_thread(_read, request, subject, origin, start)
     for field, name in ((NAME, "name"), (NAMESPACE, "namespace")):
         if field in request.form and draft.yaml is None:
             text = request.form.one(field).strip()
@@ -203,7 +204,7 @@ async def _new_page(request: PageRequest, subject: Subject, draft: Draft) -> Pag
         button=Button("Create", verdict.reason, verdict.command, name="action", value="create"),
         namespaces=await _namespaces(request, subject) if subject.kind.namespaced else None,
         watched=subject.publisher.watched or (),
-        commands=(Command("kubectl", apply_command(_shown(subject, draft))),),
+        commands=(Command("kubectl", await asyncio.to_thread(lambda: apply_command(_shown(subject, draft)))),),
     )
     return _page(view, draft)
 
@@ -226,7 +227,7 @@ async def post_edit(request: PageRequest) -> Answer:
     subject, obj = await _existing(request)
     origin = origin_of(request.form.one("origin"))
     known = document.restored(subject.form(obj, obj, NOTHING), origin, obj)
-    draft = _read(request, subject, known, 0)
+    draft = await asyncio.to_thread(_read, request, subject, known, 0)
     action = request.form.one("action")
     if action in ("save", "check", "force") and not draft.problems and not draft.yaml_problem:
         saved = await save(
@@ -363,6 +364,7 @@ def _shown(subject: Subject, draft: Draft) -> dict[str, Any]:
 async def _view(request: PageRequest, subject: Subject, draft: Draft) -> InstanceFormView:
     """The part that both forms have in common."""
     state = State(draft.rows, draft.problems)
+    shown = _shown(subject, draft)
     form = subject.form(draft.document, draft.origin, state)
     if draft.sent is not None:
         form = document.as_sent(form, draft.sent, draft.problems)
@@ -385,8 +387,8 @@ async def _view(request: PageRequest, subject: Subject, draft: Draft) -> Instanc
         namespace=namespace,
         is_new=False,
         form=form if draft.yaml is None else None,
-        yaml=dump(_shown(subject, draft)) if draft.yaml is None else draft.yaml,
-        base=orjson.dumps(_shown(subject, draft)).decode(),
+        yaml=await asyncio.to_thread(dump, shown) if draft.yaml is None else draft.yaml,
+        base=orjson.dumps(shown).decode(),
         origin="",
         rows=tuple(draft.rows.items()),
         names=names,

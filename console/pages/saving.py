@@ -5,8 +5,9 @@ Server-side apply names those who manage a field. Only if the person takes a fie
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -65,20 +66,21 @@ async def save(
     namespace, name = (origin.get("metadata") or {}).get("namespace"), _name(origin)
     found = await session.client.get(kind, name, namespace)
     ours = changes(origin, document)
-    result = Saved(editable(found), document, tuple(map(_shown, ours)))
+    result = Saved(editable(found), document, await asyncio.to_thread(_all_shown, ours))
     if found["metadata"]["uid"] != (origin.get("metadata") or {}).get("uid"):
         return replace(result, problem=f"{name} was deleted and created again: load the page again")
     if found["metadata"]["resourceVersion"] != origin["metadata"].get("resourceVersion"):
         theirs = changes(origin, found)
         if theirs:
-            return _moved(result, found, ours, theirs)
+            return await asyncio.to_thread(_moved, result, found, ours, theirs)
     if not ours:
         return replace(result, problem="nothing was changed")
     is_forced = is_forced or not are_of_others(found, ours, FIELD_MANAGER)
     foreign = foreign_removals(found, ours, FIELD_MANAGER)
     if foreign and not is_forced:
         why = "it was set by others: to remove it, take it over"
-        return replace(result, conflicts=tuple(replace(_shown(each), why=why) for each in foreign))
+        shown = await asyncio.to_thread(_all_shown, foreign)
+        return replace(result, conflicts=tuple(replace(each, why=why) for each in shown))
     try:
         if foreign:
             await _patch(session, kind, found, ours, is_dry_run=is_dry_run)
@@ -135,6 +137,10 @@ def undeclared(message: str) -> tuple[FieldConflict, ...]:
     """The fields that the schema does not have: a refused apply names them in its message only, one in each line or after the
     object in parentheses."""
     return tuple(FieldConflict(each.lstrip("."), "is no field of this kind") for each in _UNDECLARED.findall(message))
+
+
+def _all_shown(found: Iterable[Change]) -> tuple[FieldConflict, ...]:
+    return tuple(map(_shown, found))
 
 
 def _shown(change: Change) -> FieldConflict:

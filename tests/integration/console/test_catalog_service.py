@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from console.catalog_service import CatalogService
+from console.catalog_service import KNOWN_SECONDS, CatalogService
 from olmkit.errors import Forbidden, Unavailable
 from olmkit.runtime.listener.application_server import ApplicationServer
 from olmkit.runtime.listener.listener import ConnectionLimits
@@ -103,6 +103,25 @@ async def test_the_token_is_sent_only_where_catalogd_requires_one(
     assert catalogs.tokens == ["", "", "Bearer secret"]
     with pytest.raises(Forbidden, match="requires a token"):
         await service.get("/a", "")
+
+
+async def test_whether_catalogd_asks_for_a_token_is_known_for_a_minute(catalogs: Catalogs, tmp_path: Path) -> None:
+    """It may be started with other flags, and what it asked for before decides who gets what others have read."""
+    (tmp_path / "ca.crt").write_bytes(catalogs.renew())
+    times = [0.0]
+    service = CatalogService(f"https://{HOST}:{catalogs.port}", ClientTls(tmp_path / "ca.crt"), lambda: times[0])
+    assert service.asks_for_token is None
+    for requires_token in (False, True):
+        catalogs.requires_token = requires_token
+        await service.get("/a", "secret")
+        assert service.asks_for_token is requires_token
+        times[0] += KNOWN_SECONDS
+        assert service.asks_for_token is None
+    service._url = f"https://{HOST}:1"
+    with pytest.raises(Unavailable):
+        await service.get("/a", "secret")
+    assert service.asks_for_token is True, "while it is away, nothing that was read before is open to others"
+    await service.close()
 
 
 async def test_the_token_never_leaves_in_the_clear_or_to_another_place(

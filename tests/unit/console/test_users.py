@@ -44,3 +44,15 @@ def test_the_session_that_gives_way(
         found.add(session("new", new))
     assert ended == ([] if left is None else [str(left)])
     assert len(found) == len(there)
+
+
+def test_the_sessions_of_one_user_share_a_rate() -> None:
+    client = UserClient(None)
+    found = Users(client, "system")
+    made = [
+        found.add(UserSession(f"{number}", User(user), client, "", time.time() + 60))
+        for number, user in enumerate("aab")
+    ]
+    while made[0].rate_of_user.take():
+        pass
+    assert [each.take() for each in made] == [False, False, True]

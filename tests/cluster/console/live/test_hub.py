@@ -130,6 +130,28 @@ async def test_a_user_without_the_right_gets_nothing_live(cluster: Cluster, acco
 
 
 @pytest.mark.usefixtures("maps")
+async def test_a_page_is_live_as_to_what_its_user_may_follow(
+    cluster: Cluster, client: Client, accounts: Accounts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without waiting for the watch that is refused, which would not say that the page is cut."""
+    monkeypatch.setattr(hub, "SYNC_SECONDS", 3600.0)
+    monkeypatch.setattr(hub, "STALE_SECONDS", 0.0)
+
+    def of_two_namespaces(request: PageRequest) -> tuple[Watch, ...]:
+        return (*watched(request), Watch(CONFIG_MAP, "kube-system"))
+
+    routes = (Route("GET", "/maps", show, of_two_namespaces),)
+    async with running_console(str(cluster.kubeconfig), routes=routes, templates=TEMPLATES) as browser:
+        path, state = await opened(browser, accounts)
+        async with browser.live(path, state) as events, asyncio.timeout(20):
+            assert (await anext(events))[0] == "hello"
+            await client.patch(CONFIG_MAP, "m007", {"data": {"text": "second"}}, accounts.namespace)
+            name, data = await anext(events)
+    assert name == "parts"
+    assert "second" in str(data)
+
+
+@pytest.mark.usefixtures("maps")
 async def test_a_page_that_is_open_ends_when_the_right_to_see_it_is_taken_away(
     cluster: Cluster, accounts: Accounts, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from console import server
 from console.live import hub
 from console.live.hub import MAX_STREAMS
 from console.page import Answer, Page, PageRequest
@@ -90,3 +91,60 @@ async def test_a_logout_in_one_tab_ends_the_stream_of_the_other(browser: Browser
         assert await first(events) == "parts"
         await browser.post("/logout", {}, page="/page")
         assert await first(events) == "login"
+
+
+async def _until(work: asyncio.Event) -> str:
+    async with asyncio.timeout(20):
+        await work.wait()
+    return "done"
+
+
+async def test_when_the_process_ends_the_streams_end_first_and_a_page_in_progress_is_answered(
+    cluster: Cluster, tokens: Tokens
+) -> None:
+    asked, answered = asyncio.Event(), asyncio.Event()
+
+    async def wait(_: PageRequest) -> Answer:
+        asked.set()
+        return Page("page.html", await _until(answered), "Page")
+
+    async with AsyncExitStack() as stack:
+        routes = (*ROUTES, Route("GET", "/slow", wait))
+        browser = await stack.enter_async_context(
+            running_console(str(cluster.kubeconfig), routes=routes, templates=TEMPLATES)
+        )
+        await browser.log_in(tokens.anna)
+        async with browser.live("/page") as events, asyncio.TaskGroup() as group:
+            assert await first(events) == "parts"
+            slow = group.create_task(browser.get("/slow"))
+            await _until(asked)
+            group.create_task(stack.aclose())
+            assert await first(events) == "bye"
+            answered.set()
+        assert "done" in slow.result().text
+
+
+async def test_a_page_that_takes_too_long_does_not_keep_the_process(
+    cluster: Cluster, tokens: Tokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "ENDING_SECONDS", 0.05)
+    asked, never, cancelled = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def wait(_: PageRequest) -> Answer:
+        asked.set()
+        try:
+            return Page("page.html", await _until(never), "Page")
+        finally:
+            cancelled.set()
+
+    async with AsyncExitStack() as stack:
+        routes = (Route("GET", "/slow", wait),)
+        browser = await stack.enter_async_context(
+            running_console(str(cluster.kubeconfig), routes=routes, templates=TEMPLATES)
+        )
+        await browser.log_in(tokens.anna)
+        slow = asyncio.create_task(browser.get("/slow"))
+        await _until(asked)
+        await stack.aclose()
+        assert cancelled.is_set()
+        slow.cancel()
