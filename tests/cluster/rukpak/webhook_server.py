@@ -29,6 +29,8 @@ from tests.servers.closing import close
 REFUSED = "red is not a color for a boat"
 MUTATED = "painted"
 _NUMBERS = itertools.count(1)
+_BETWEEN_SECONDS = 0.5
+"""Between two calls of repeated(): without a pause they would take a processor of those that the change is made with."""
 
 
 @contextlib.contextmanager
@@ -158,7 +160,7 @@ async def repeated(work: object) -> AsyncIterator[list[BaseException]]:
                 await work()  # type: ignore[operator]
             except Exception as error:
                 errors.append(error)
-            await asyncio.sleep(0)
+            await asyncio.sleep(_BETWEEN_SECONDS)
 
     task = asyncio.create_task(run())
     try:
