@@ -1,9 +1,10 @@
-"""`olm` as forks of one process that has imported it: tests that run dozens of commands save the imports of each.
+"""`olm` and the controllers as forks of one process that has imported them: tests that start many save the imports of each.
 
-Used by tests whose subject is not how the command starts. Each command has a process of its own, with the environment, the
-working directory and the standard streams of its caller, and ends as every Python program does.
+Used by tests whose subject is not how a program starts. Each program has a process of its own, with the environment, the working
+directory and the standard streams of its caller, and ends as every Python program does. A controller whose environment decides
+what the imports do is started as usual.
 
-As a program, `python -m tests.forked_olm FD`, it answers the requests of tests/olm_request.py on the listening socket FD.
+As a program, `python -m tests.forked_programs FD`, it answers the requests of tests/fork_request.py on the listening socket FD.
 """
 
 from __future__ import annotations
@@ -19,103 +20,231 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-import olmctl.main
 from devcluster.processes import python_environment, with_parent_death_signal
-from tests import olm_request
+from devcluster.services import Services
+from tests import fork_request
 
+OLM = "olmctl"
+CONTROLLERS = ("catalogd", "console", "operator_controller", "rukpak")
+_MAIN = {OLM: "olmctl.main"} | {name: f"{name}.__main__" for name in CONTROLLERS}
+"""The module with main() of each program."""
 _MAX_REQUEST_BYTES = 200_000
+_DECIDES_IMPORTS = ("SSL_", "OPENSSL", "LD_", "PYTHON")
+"""Beginnings of the names of variables that are read by the imports, or by the interpreter."""
 
 
-class ForkedOlm:
+class ForkedProgram:
+    """A fork, with what devcluster.services.Services does with a subprocess.Popen."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        """The connection gets the answers to the request."""
+        pid, (descriptor,), _, _ = socket.recv_fds(connection, fork_request.ANSWER_BYTES, 1)
+        self._connection, self._descriptor = connection, descriptor
+        self.pid = int(pid)
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """The exit status, None while it runs."""
+        with suppress(subprocess.TimeoutExpired):
+            return self.wait(0)
+        return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; returns the exit status. Raises subprocess.TimeoutExpired."""
+        if self.returncode is None:
+            waiting = select.poll()
+            waiting.register(self._connection, select.POLLIN)
+            if not waiting.poll(None if timeout is None else timeout * 1000):
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
+            self.returncode = int(self._connection.recv(fork_request.ANSWER_BYTES))
+            self._connection.close()
+            os.close(self._descriptor)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, unless it has ended."""
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._descriptor, number)
+
+    def kill(self) -> None:
+        """Kill it, unless it has ended."""
+        self.send_signal(signal.SIGKILL)
+
+
+class ForkedPrograms:
     """The process that is forked. It ends with the tests."""
 
     def __init__(self) -> None:
-        """Start it. The first command waits for its imports."""
+        """Start it. The first start of each program waits for its imports."""
         self._directory = tempfile.mkdtemp(prefix="olm-")
         self._address = str(Path(self._directory) / "requests")
+        self._environment = python_environment()
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             listener.bind(self._address)
             listener.listen()
             descriptor = listener.fileno()
-            command = with_parent_death_signal(sys.executable, ["-P", "-m", "tests.forked_olm", str(descriptor)])
+            command = with_parent_death_signal(sys.executable, ["-P", "-m", "tests.forked_programs", str(descriptor)])
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, pass_fds=[descriptor], env=python_environment()
+                command, stdin=subprocess.DEVNULL, pass_fds=[descriptor], env=self._environment
             )
 
-    @property
-    def shell_words(self) -> list[str]:
-        """The words that stand for `olm` in a shell."""
-        return [sys.executable, "-I", "-S", olm_request.__file__, self._address]
+    def shell_words(self, program: str) -> list[str]:
+        """The words that stand for a program in a shell."""
+        return [sys.executable, "-I", "-S", fork_request.__file__, self._address, program]
 
-    def run(self, *arguments: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-        """Run a command without input."""
-        with open(os.devnull) as nothing, tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-            streams = [each.fileno() for each in (nothing, out, err)]
-            status = olm_request.send(self._address, arguments, environment, streams)
-            out.seek(0)
-            err.seek(0)
-            return subprocess.CompletedProcess(("olm", *arguments), status, out.read(), err.read())
+    def imports_as(self, environment: Mapping[str, str]) -> bool:
+        """Whether the imports of a process with this environment are those of the process that is forked."""
+        return _deciding(environment) == _deciding(self._environment)
+
+    def start(self, program: Sequence[str], environment: Mapping[str, str], streams: Sequence[int]) -> ForkedProgram:
+        """Start a program, its module and its arguments."""
+        connection = fork_request.connect(self._address)
+        fork_request.send(connection, program, environment, streams)
+        return ForkedProgram(connection)
 
     def close(self) -> None:
-        """End it."""
+        """End it. Programs that run end with this process."""
         self._process.kill()
         self._process.wait()
         shutil.rmtree(self._directory)
 
 
+class ForkedOlm:
+    """`olm` as forks."""
+
+    def __init__(self, programs: ForkedPrograms) -> None:
+        """Start nothing."""
+        self._programs = programs
+
+    @property
+    def shell_words(self) -> list[str]:
+        """The words that stand for `olm` in a shell."""
+        return self._programs.shell_words(OLM)
+
+    def run(self, *arguments: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        """Run a command without input."""
+        with open(os.devnull) as nothing, tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            streams = [each.fileno() for each in (nothing, out, err)]
+            status = self._programs.start([OLM, *arguments], environment, streams).wait()
+            out.seek(0)
+            err.seek(0)
+            return subprocess.CompletedProcess(("olm", *arguments), status, out.read(), err.read())
+
+
 @pytest.fixture(scope="session")
-def forked_olm() -> Iterator[ForkedOlm]:
-    """The process of which the commands of this process of tests are forks."""
-    running = ForkedOlm()
+def forked_programs() -> Iterator[ForkedPrograms]:
+    """The process of which the programs of this process of tests are forks."""
+    running = ForkedPrograms()
     try:
         yield running
     finally:
         running.close()
 
 
+@pytest.fixture(scope="session")
+def forked_olm(forked_programs: ForkedPrograms) -> ForkedOlm:
+    """`olm` as forks."""
+    return ForkedOlm(forked_programs)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def forked_controllers(forked_programs: ForkedPrograms) -> Iterator[None]:
+    """Have the controllers start as forks."""
+
+    def launch(
+        services: Services,
+        name: str,
+        program: Path | str,
+        arguments: Sequence[str],
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
+        is_controller = program == sys.executable and arguments[0] == "-m" and arguments[1] in CONTROLLERS
+        if not is_controller or not forked_programs.imports_as(environment):
+            return _LAUNCH(services, name, program, arguments, environment)
+        with open(os.devnull) as nothing, services.log(name).open("ab") as log:
+            streams = [each.fileno() for each in (nothing, log, log)]
+            started = forked_programs.start(arguments[1:], environment, streams)
+        services._processes[name] = started  # type: ignore[assignment]
+        return None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Services, "launch", launch)
+        yield
+
+
+@pytest.fixture
+def unforked_controllers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the controllers start as usual, for tests of their start."""
+    monkeypatch.setattr(Services, "launch", _LAUNCH)
+
+
+_LAUNCH = Services.launch
+
+
+def _deciding(environment: Mapping[str, str]) -> Mapping[str, str]:
+    return {name: value for name, value in environment.items() if name.startswith(_DECIDES_IMPORTS)}
+
+
 def main(descriptor: int) -> None:
     """Fork for each connection, until this process is killed."""
-    for module in pkgutil.walk_packages(olmctl.__path__, "olmctl."):
-        if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
-    gc.collect()
-    gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps them
     with socket.socket(fileno=descriptor) as listener:
         while True:
             connection, _ = listener.accept()
-            if os.fork() == 0:
-                listener.close()
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                sys.exit(_answer(connection))
+            data, streams, _, _ = socket.recv_fds(connection, _MAX_REQUEST_BYTES, 3)
+            if data:
+                request = data.decode().split("\0")
+                _import(request[2])
+                if os.fork() == 0:
+                    listener.close()
+                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    sys.exit(_answer(connection, request, streams))
+            for each in streams:
+                os.close(each)
             connection.close()
 
 
-def _answer(connection: socket.socket) -> int:
-    """Have a fork run the command of a connection, and send its exit status; in the fork, the exit status of the command."""
-    data, streams, _, _ = socket.recv_fds(connection, _MAX_REQUEST_BYTES, 3)
-    if (command := os.fork()) == 0:
+def _import(program: str) -> None:
+    """Import a program, unless it was imported."""
+    if _MAIN[program] in sys.modules:
+        return
+    importlib.import_module(_MAIN[program])
+    if program == OLM:  # which imports the modules of a command when it runs
+        for module in pkgutil.walk_packages(importlib.import_module(OLM).__path__, f"{OLM}."):
+            if not module.name.endswith("__main__"):
+                importlib.import_module(module.name)
+    gc.collect()
+    gc.freeze()
+
+
+def _answer(connection: socket.socket, request: Sequence[str], streams: Sequence[int]) -> int:
+    """Have a fork run the program of a request, and send its pid and its exit status; in the fork, the exit status of the
+    program."""
+    if (program := os.fork()) == 0:
         connection.close()
-        return _run(data.decode().split("\0"), streams)
+        return _run(request, streams)
     for each in streams:
         os.close(each)
-    poll, ended = select.poll(), os.pidfd_open(command)
+    poll, ended = select.poll(), os.pidfd_open(program)
+    socket.send_fds(connection, [str(program).encode()], [ended])
     poll.register(ended, select.POLLIN)
     poll.register(connection, select.POLLIN)
-    if ended not in [descriptor for descriptor, _ in poll.poll()]:
-        os.kill(command, signal.SIGTERM)  # the program that asked is gone
-    _, status = os.waitpid(command, 0)
+    if ended not in [descriptor for descriptor, _ in poll.poll()]:  # what asked for it is gone
+        os.kill(program, signal.SIGTERM if request[2] == OLM else signal.SIGKILL)
+    _, status = os.waitpid(program, 0)
     code = os.waitstatus_to_exitcode(status)
-    connection.send(str(code if code >= 0 else 128 - code).encode())
+    connection.send(str(code if code >= 0 or request[2] != OLM else 128 - code).encode())
     return 0
 
 
-def _run(request: list[str], streams: list[int]) -> int:
+def _run(request: Sequence[str], streams: Sequence[int]) -> int:
     directory, count, *words = request
     for number, each in enumerate(streams):
         os.dup2(each, number)
@@ -125,8 +254,9 @@ def _run(request: list[str], streams: list[int]) -> int:
     os.environ.clear()
     os.environ.update({name: value for name, _, value in (each.partition("=") for each in words[int(count) :])})
     tempfile.tempdir = None
-    sys.argv = ["olm", *words[: int(count)]]
-    return olmctl.main.main()
+    program, *arguments = words[: int(count)]
+    sys.argv = ["olm" if program == OLM else program, *arguments]
+    return int(sys.modules[_MAIN[program]].main())
 
 
 if __name__ == "__main__":

@@ -15,8 +15,15 @@ from olmkit.runtime.client import Client
 from tests.cluster.olmkit.conftest import until_allowed
 from tests.conftest import running_cluster
 from tests.fork_servers import fork_server_parent, forked_fork_servers
+from tests.forked_programs import forked_controllers, forked_programs, unforked_controllers
 
-__all__ = ["fork_server_parent", "forked_fork_servers"]
+__all__ = [
+    "fork_server_parent",
+    "forked_controllers",
+    "forked_fork_servers",
+    "forked_programs",
+    "unforked_controllers",
+]
 
 CRD_DIRECTORY = Path(__file__).parents[2] / "config" / "crd"
 

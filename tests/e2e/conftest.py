@@ -11,10 +11,10 @@ from tests.cluster.conftest import cluster
 from tests.e2e.faulty_registry import FaultyRegistry, registries_conf
 from tests.e2e.partner import Partner, partner_registry
 from tests.e2e.stage import Stage
-from tests.forked_olm import forked_olm
+from tests.forked_programs import forked_controllers, forked_olm, forked_programs
 from tests.running_suite import add_logs, prefix_of, suite
 
-__all__ = ["cluster", "forked_olm", "suite"]
+__all__ = ["cluster", "forked_controllers", "forked_olm", "forked_programs", "suite"]
 
 
 @pytest.fixture(scope="package")

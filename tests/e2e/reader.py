@@ -14,7 +14,7 @@ from pathlib import Path
 
 from devcluster.cluster import Cluster
 from devcluster.processes import REPOSITORY
-from tests.forked_olm import ForkedOlm
+from tests.forked_programs import ForkedOlm
 from tests.pages import Block, Step, agrees
 
 DEMO = "demo"

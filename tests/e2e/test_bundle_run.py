@@ -16,7 +16,7 @@ from devcluster.images import Content
 from devcluster.suite import NAMESPACE
 from tests.e2e.stage import Stage
 from tests.e2e.test_cli import Person, greet
-from tests.forked_olm import ForkedOlm
+from tests.forked_programs import ForkedOlm
 
 pytestmark = pytest.mark.timeout(600)  # some fifteen commands, one after the other, each a process that starts
 

@@ -22,7 +22,7 @@ from olmkit.api.package_annotations import VERSIONS_ANNOTATION
 from olmkit.runtime.client import Client
 from olmkit.runtime.flags import Settings
 from tests.e2e.stage import Stage
-from tests.forked_olm import ForkedOlm
+from tests.forked_programs import ForkedOlm
 
 pytestmark = pytest.mark.timeout(900)  # some thirty commands, one after the other
 

@@ -17,7 +17,7 @@ from devcluster.images import Content
 from devcluster.watch import is_true
 from tests.conditions import triple
 from tests.e2e.stage import Stage, installed_version
-from tests.forked_olm import ForkedOlm
+from tests.forked_programs import ForkedOlm
 
 PACKAGE = "hello-operator"
 CONTENT = Content(SAMPLES / "catalog", SAMPLES / "bundles")

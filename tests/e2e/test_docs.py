@@ -31,7 +31,7 @@ from release.dashboard import queries
 from rukpak.admission.probe import CONFIGURATION
 from tests.e2e.packages import catalog_file, definition, package_blobs, registry_bundle, service_version
 from tests.e2e.reader import Reader
-from tests.forked_olm import ForkedOlm
+from tests.forked_programs import ForkedOlm
 from tests.leaders import leaders
 from tests.olm_v0 import OlmV0, Package
 from tests.olm_v0 import install as install_package

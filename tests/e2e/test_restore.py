@@ -15,7 +15,7 @@ from devcluster.suite import Suite
 from devcluster.watch import Object
 from tests.e2e.packages import catalog_file, package_blobs, registry_bundle
 from tests.e2e.reader import Reader
-from tests.forked_olm import ForkedOlm
+from tests.forked_programs import ForkedOlm
 from tests.pages import PAGES, Step, name_of, steps
 
 PACKAGE, DEPENDENCY = "restored", "restored-library"

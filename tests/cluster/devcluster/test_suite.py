@@ -18,6 +18,8 @@ from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
 from tests.cluster.devcluster.test_cluster import eventually
 
+pytestmark = pytest.mark.usefixtures("unforked_controllers")
+
 
 @pytest.fixture
 def installed(cluster: Cluster) -> Cluster:
