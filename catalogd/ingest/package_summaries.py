@@ -13,7 +13,7 @@ from urllib.parse import quote
 from olmkit.fbc import bundle_objects, catalog
 from olmkit.fbc.catalog import Bundle, Channel, Deprecations, Package
 from olmkit.fbc.csv_metadata import date_of
-from olmkit.fbc.schemas import GVK, GVK_REQUIRED
+from olmkit.fbc.schemas import GVK, GVK_REQUIRED, PACKAGE_REQUIRED
 from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version
 
 MAX_DESCRIPTION_LENGTH = 200
@@ -22,7 +22,7 @@ MAX_TEXT_LENGTH = 100
 MAX_LIST_ITEMS = 20
 """The most categories, and the most keywords."""
 MAX_KINDS = 50
-"""The most kinds that are provided, and the most that are required."""
+"""The most kinds that are provided, and the most kinds or packages that are required."""
 _CSV_METADATA_TYPE, _BUNDLE_OBJECT_TYPE = "olm.csv.metadata", "olm.bundle.object"
 
 
@@ -107,7 +107,14 @@ def _csv_fields(bundle: Bundle) -> dict[str, Any]:
         "nativeAPIs": _kinds(spec.get("nativeAPIs")),
         "kinds": _kinds(each.value for each in bundle.properties if each.type == GVK),
         "requiredKinds": _kinds(each.value for each in bundle.properties if each.type == GVK_REQUIRED),
+        "requiredPackages": _package_names(each.value for each in bundle.properties if each.type == PACKAGE_REQUIRED),
     }
+
+
+def _package_names(values: Iterable[Any]) -> list[str]:
+    """The packages that are required by name, each once."""
+    names = (_text(_mapping(each).get("packageName")) for each in values)
+    return list(dict.fromkeys(filter(None, names)))[:MAX_KINDS]
 
 
 def _install_modes(values: Any) -> list[str]:

@@ -19,7 +19,7 @@ from console.forms.changes import changes, editable, removing_patch
 from console.forms.operator_form import Read
 from console.links import page_url
 from console.page import FIELD_MANAGER, Answer, Page, PageRequest, Redirect
-from console.pages.offers import Offer, preview, read_offer
+from console.pages.offers import Offer, Resolved, preview, read_offer
 from console.pages.previews import Preview, install_preview
 from console.pages.saving import save
 from console.routes import Route, Watch
@@ -114,11 +114,11 @@ async def _installs(request: PageRequest, offer: Offer, read: Read) -> InstallPr
     """The bundles that the form would install, and the objects of the chosen version, as far as they are known at once."""
     installed = await _installed(request)
     version = _chosen_version(read, offer)
-    (section, is_late), found = await asyncio.gather(
+    resolved, found = await asyncio.gather(
         preview(request, offer, read.operator, installed),
         install_preview(request.session, offer.catalog, offer.package, version, FORM_SECONDS),
     )
-    return InstallPreview(offer.package, version, section, found.counts, found.is_pending or is_late)
+    return InstallPreview(offer.package, version, resolved.section, found.counts, found.is_pending or resolved.is_late)
 
 
 async def basis(request: PageRequest) -> Answer:
@@ -170,31 +170,49 @@ async def review(request: PageRequest) -> Answer:
     problems, button, notices = await _dry_run(request, operator)
     if problems:
         return await _form_page(request, offer, texts, problems, 422)
-    installed = await _installed(request)
-    resolved, is_late = await preview(request, offer, read.operator, installed)
-    sections = (_summary(read, offer), resolved)
+    resolved = await preview(request, offer, read.operator, await _installed(request))
+    refused = refusal_notices(resolved.refusal)
     found = await install_preview(request.session, offer.catalog, offer.package, version)
     view = ChangeView(
         f"Install {offer.package}",
         f"Version {version or 'not known yet'} of catalog {offer.catalog}, by Operator {read.operator['metadata']['name']}.",
         (("/catalog", "Catalog"), (f"/catalog/{offer.catalog}/{offer.package}", offer.package), ("", "Review")),
         f"/catalog/{offer.catalog}/{offer.package}/install",
-        replace(button, label="Install" if found.is_known else AGREEMENT),
+        _install_button(button, is_refused=bool(refused), is_known=found.is_known),
         f"/catalog/{offer.catalog}/{offer.package}",
-        notices=(*await _managers(request, offer.package), *notices, *found.notices, *_other_places(read, found)),
-        sections=(*sections, *found.sections),
-        commands=install_commands(operator),
-        hidden=(
-            ("sent", "1"),
-            ("reviewed", version),
-            *((name, texts[name]) for name in operator_form.NAMES if name in texts),
+        notices=(
+            *await _managers(request, offer.package),
+            *refused,
+            *notices,
+            *found.notices,
+            *_other_places(read, found),
         ),
+        sections=(_summary(read, offer), *(() if refused else (resolved.section,)), *found.sections),
+        commands=install_commands(operator),
+        hidden=_hidden(texts, ("reviewed", version)),
         agreement="" if found.is_known else "I install it without having seen its permissions.",
         review=f"/catalog/{offer.catalog}/{offer.package}/install/review",
-        is_pending=found.is_pending or is_late,
+        is_pending=found.is_pending or resolved.is_late,
     )
     scripts, follows = ("preview.js",), _basis_path(offer)
     return Page("change.html", view, f"Review {offer.package}", CATALOG, scripts=scripts, follows=follows)
+
+
+def refusal_notices(refusal: str) -> tuple[Notice, ...]:
+    """The note about an Operator that nothing would be installed for."""
+    then = "The Operator waits until a catalog has what is missing."
+    return (Notice("bad", "Nothing would be installed.", f"{refusal.rstrip('.')}. {then}"),) if refusal else ()
+
+
+def _hidden(texts: Mapping[str, str], *more: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+    """The form as hidden fields of its review."""
+    return ("sent", "1"), *more, *((name, texts[name]) for name in operator_form.NAMES if name in texts)
+
+
+def _install_button(button: Button, *, is_refused: bool, is_known: bool) -> Button:
+    if is_refused:
+        return replace(button, label="Create the Operator nevertheless", kind="")
+    return replace(button, label="Install" if is_known else AGREEMENT)
 
 
 def _summary(read: Read, offer: Offer) -> Section:
@@ -385,6 +403,7 @@ async def review_edit(request: PageRequest) -> Answer:
         return await _edit_page(request, found, texts, problems, 422)
     verdict = await request.access.may(Ask("patch", _KIND, name=name))
     rows = tuple((each.field, each.before or "not set", each.mine or "removed") for each in saved.changes)
+    follows, sections = await _consequences(request, offer, read) if rows else ((), ())
     view = ChangeView(
         f"Change {name}",
         "These fields are written, and no others." if rows else "Nothing would be changed.",
@@ -392,17 +411,33 @@ async def review_edit(request: PageRequest) -> Answer:
         f"/operators/{name}/edit",
         Button("Change", verdict.reason or ("" if rows else "Nothing would be changed."), verdict.command),
         f"/operators/{name}",
-        notices=tuple(filter(None, (notice, *_foreign(found, read.operator)))),
-        sections=(Section("Fields", columns=("Field", "Before", "After"), rows=rows),),
+        notices=tuple(filter(None, (notice, *follows, *_foreign(found, read.operator)))),
+        sections=(Section("Fields", columns=("Field", "Before", "After"), rows=rows), *sections),
         commands=(_edit_command(before, read.operator),) if rows else (),
-        hidden=(
-            ("sent", "1"),
-            ("generation", _generation(found)),
-            *((each, texts[each]) for each in operator_form.NAMES if each in texts),
-        ),
+        hidden=_hidden(texts, ("generation", _generation(found))),
         problem=saved.problem if rows else "",
     )
     return Page("change.html", view, f"Review the change of {name}", OPERATORS)
+
+
+async def _consequences(
+    request: PageRequest, offer: Offer, read: Read
+) -> tuple[tuple[Notice, ...], tuple[Section, ...]]:
+    """The version that a change leads to. The preview knows no versions that are excluded, and no way beside the edges."""
+    if {"upgradeConstraintPolicy", "excludedVersions"} & set(read.operator["spec"]):
+        return (), ()
+    found = await preview(request, offer, read.operator, await _installed(request))
+    notices = (*refusal_notices(found.refusal), *approval_notices(read, found))
+    return notices, () if found.refusal else (found.section,)
+
+
+def approval_notices(read: Read, resolved: Resolved) -> tuple[Notice, ...]:
+    """The note about when a version is installed that a change leads to."""
+    if not resolved.section.rows:
+        return ()
+    if read.operator["spec"].get("approval") == "Manual":
+        return (Notice("info", "Another version is installed after your approval.", "It waits until then."),)
+    return (Notice("warn", "Another version is installed at once.", "This Operator waits for no approval."),)
 
 
 def _edit_command(before: Object, after: Object) -> Command:

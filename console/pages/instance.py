@@ -19,12 +19,11 @@ from console.pages.kind_reader import Publisher, known_kind, publisher_of, serve
 from console.routes import Route, Watch
 from console.views.changes import Button, ChangeView
 from console.views.instance_facts import conditions_of, facts_of, own_facts, state_of
-from console.views.instances import InstanceView, instance_path
+from console.views.instances import NO_NAMESPACE, InstanceView, instance_path
 from olmctl.questions.operator_state import text_at
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError
 
-NO_NAMESPACE: Final = "_"
 PATH: Final = "/instances/{group}/{version}/{plural}/{namespace}/{name}"
 
 

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from console.pages.kind_reader import gathered
+from console.links import page_url
+from console.pages.kind_reader import gathered, has_pages
 from console.views.instance_facts import badge_of
-from console.views.instances import Child, Happening, InstanceTable, KindName, Row, instance_path
+from console.views.instances import NO_NAMESPACE, Child, Happening, InstanceTable, KindName, Row, instance_path
 from olmctl.questions.installed_objects import has_state, with_health
 from olmctl.questions.operator_state import is_terminating, text_at
 from olmctl.questions.session import Session
@@ -218,4 +219,6 @@ async def _states(
 
 def _child(kind: Kind, obj: Object, children: tuple[Child, ...], state: str, message: str) -> Child:
     name, namespace, created = (text_at(obj, "metadata", key) for key in ("name", "namespace", "creationTimestamp"))
-    return Child(kind.kind, name, namespace, created, is_terminating(obj), children, state, message)
+    place = (kind.group, kind.version, kind.plural, namespace or NO_NAMESPACE, name)
+    path = page_url("instances", *place) if has_pages(kind.group) else ""
+    return Child(kind.kind, name, namespace, created, is_terminating(obj), children, state, message, path)

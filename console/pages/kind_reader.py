@@ -62,6 +62,11 @@ class Publisher:
         return f"{kind.plural}.{kind.group}" in internal_kinds(self.annotations)
 
 
+def has_pages(group: str) -> bool:
+    """Report whether kinds of a group can have pages: those of Kubernetes itself that have no dot in their group have none."""
+    return "." in group
+
+
 async def served_kind(session: Session, group: str, version: str, plural: str) -> Kind:
     """The kind of a path. Raises NotThere if the cluster does not serve it."""
     try:
@@ -69,7 +74,7 @@ async def served_kind(session: Session, group: str, version: str, plural: str) -
     except NotFound:
         listed = {}
     for each in listed.get("resources") or ():
-        if isinstance(each, dict) and each.get("name") == plural and "." in group:
+        if isinstance(each, dict) and each.get("name") == plural and has_pages(group):
             found = Kind(group, version, text_at(each, "kind"), plural, each.get("namespaced") is True)
             if len(_known) >= MAX_KNOWN:
                 _known.clear()

@@ -120,37 +120,50 @@ async def _with_modes(session: Session, offer: Offer, version: str) -> Offer:
 # --- what would be installed
 
 
-async def preview(
-    request: PageRequest, offer: Offer, operator: Object, installed: Mapping[str, str]
-) -> tuple[Section, bool]:
-    """The bundles that the Operator would resolve to, as `olm resolve` says it, and whether to ask again because its time ran
-    out. `installed`: versions by package."""
+@dataclass(frozen=True)
+class Resolved:
+    """The bundles that an Operator would resolve to, as a section of a page."""
+
+    section: Section
+    is_late: bool = False
+    """True if its time ran out: the page asks again."""
+    refusal: str = ""
+    """The reason why nothing would be installed; "" if something would, or if it is not known."""
+
+
+async def preview(request: PageRequest, offer: Offer, operator: Object, installed: Mapping[str, str]) -> Resolved:
+    """The bundles that the Operator would resolve to, as `olm resolve` says it. `installed`: versions by package."""
     spec = operator["spec"]
     try:
         documents = await asyncio.wait_for(_documents(request.session, offer, installed), SECONDS)
-    except (TimeoutError, CatalogReadError, ApiError) as error:
-        is_late = isinstance(error, TimeoutError)
-        return _unknown("catalogd takes its time" if is_late else str(error), is_late=is_late), is_late
+    except TimeoutError:
+        return _unknown("catalogd takes its time", is_late=True)
+    except (CatalogReadError, ApiError) as error:
+        return _unknown(str(error))
     if request.previewer is None:
-        return _unknown(""), False
+        return _unknown("")
     version, channel = spec.get("version", ""), spec.get("channel", "")
     asked = PreviewRequest(offer.catalog, offer.package, version, channel, dict(installed), documents)
     result = await request.previewer.preview(asked)
-    shown = _unknown(result.problem, is_late=result.is_late) if result.problem else _section(result, installed)
-    return shown, result.is_late
+    return _unknown(result.problem, is_late=result.is_late) if result.problem else resolved(result, installed)
 
 
-def _unknown(why: str, *, is_late: bool = False) -> Section:
-    then = "This page asks again." if is_late else "The page of the Operator says it once the Operator is created."
-    return Section("What would be installed", (f"Not computed{f': {why}' if why else ''}. {then}",))
+_TITLE: Final = "What would be installed"
 
 
-def _section(result: PreviewResult, installed: Mapping[str, str]) -> Section:
+def _unknown(why: str, *, is_late: bool = False) -> Resolved:
+    then = "This page asks again." if is_late else "The page of the Operator says it afterwards."
+    return Resolved(Section(_TITLE, (f"Not computed{f': {why}' if why else ''}. {then}",)), is_late)
+
+
+def resolved(result: PreviewResult, installed: Mapping[str, str]) -> Resolved:
+    """The section about the bundles of a resolution that are not installed yet."""
     if result.refusal:
-        return Section("What would be installed", (result.refusal,))
+        return Resolved(Section(_TITLE, (result.refusal,)), refusal=result.refusal)
     new = [each for each in result.bundles if installed.get(each.package) != each.version]
     rows = tuple((f"{each.package} {each.version}", each.catalog, "; ".join(each.because)[:500]) for each in new)
-    return Section("What would be installed", columns=("Bundle", "Catalog", "Because"), rows=rows)
+    lines = () if rows else ("Nothing: it is installed already.",)
+    return Resolved(Section(_TITLE, lines, columns=("Bundle", "Catalog", "Because"), rows=rows))
 
 
 async def _documents(session: Session, offer: Offer, installed: Mapping[str, str]) -> dict[str, Any]:

@@ -12,13 +12,15 @@ from markupsafe import Markup
 from console.access import Ask
 from console.graph_layout import MAX_ROWS, layout
 from console.graph_svg import svg
+from console.links import page_url
 from console.page import Answer, NotThere, Page, PageRequest
 from console.pages.events import EVENT, events_about
 from console.pages.instance_reader import count_instances
 from console.pages.kind_reader import apis_of, gathered
-from console.pages.operators import install_modes
+from console.pages.operators import BundleWords, bundle_words
 from console.pages.setup_help import on_suite
 from console.routes import Handler, Route, Watch
+from console.views.instances import NO_NAMESPACE
 from console.views.operator import (
     OVERVIEW_OBJECTS,
     OVERVIEW_ROWS,
@@ -30,12 +32,13 @@ from console.views.operator import (
     operator_view,
     tree_node,
 )
+from console.views.operator_notes import EndingInstance
 from olmctl.object_text import as_yaml, without_managed_fields
 from olmctl.questions.errors import QuestionError
 from olmctl.questions.graph import package_graph
 from olmctl.questions.installed_objects import bundle_deployment_of
 from olmctl.questions.left_installations import unowned_installation
-from olmctl.questions.operator_state import text_at
+from olmctl.questions.operator_state import is_terminating, part, text_at
 from olmctl.questions.required_operators import RequiredOperators
 from olmctl.questions.tree import tree
 from olmctl.questions.why import trace
@@ -66,14 +69,17 @@ async def _page(request: PageRequest, name: str) -> Answer:
         Ask("patch", operators.KIND, name=request.path["name"]),
         Ask("delete", operators.KIND, name=request.path["name"]),
     )
+    words = (await bundle_words(request, [operator])).get(request.path["name"], BundleWords())
     given = OperatorInput(
         operator,
         await _deployment(request, operator),
         name,
         request.namespace or "",
-        (await install_modes(request, [operator])).get(request.path["name"], ()),
+        words.modes,
         refusal="" if patch else patch.reason,
         delete_refusal="" if delete else delete.reason,
+        ending=await _ending(request, operator) if is_terminating(operator) else (),
+        about=(words.title, words.provider),
     )
     value = operator_view(await _filled(request, given))
     return Page("operator.html", value, value.name, "Operators", scripts=("grid.js", "graph.js"))
@@ -100,6 +106,34 @@ async def _deployment(request: PageRequest, operator: Object) -> Object | None:
         return await bundle_deployment_of(request.session, operator)
     except ApiError:
         return None
+
+
+async def _ending(request: PageRequest, operator: Object) -> list[EndingInstance]:
+    """The instances of its kinds that are being deleted, as far as they may be listed."""
+    served = (await request.session.client.discover()).kinds
+    keys = [(text_at(each, "group"), text_at(each, "kind")) for each in apis_of(operator)[:MAX_COUNTED]]
+    kinds = [served[key] for key in dict.fromkeys(keys) if key in served]
+    lists = await gathered([_listed(request, each) for each in kinds])
+    return [
+        _ending_instance(kind, each)
+        for kind, found in zip(kinds, lists, strict=True)
+        for each in found
+        if is_terminating(each)
+    ]
+
+
+async def _listed(request: PageRequest, kind: Kind) -> list[Object]:
+    try:
+        return (await request.session.client.list(kind, metadata_only=True))[0]
+    except ApiError:
+        return []
+
+
+def _ending_instance(kind: Kind, found: Object) -> EndingInstance:
+    namespace, name = (text_at(found, "metadata", key) for key in ("namespace", "name"))
+    path = page_url("instances", kind.group, kind.version, kind.plural, namespace or NO_NAMESPACE, name)
+    finalizers = tuple(map(str, part(found, "metadata", "finalizers") or ()))
+    return EndingInstance(kind.kind, f"{namespace}/{name}" if namespace else name, path, finalizers)
 
 
 async def _filled(request: PageRequest, given: OperatorInput) -> OperatorInput:

@@ -20,7 +20,7 @@ from olmctl.questions.operators import OperatorList, all_operators
 from olmkit.api import bundledeployments, operators
 from olmkit.api.meta import Object
 
-MAX_KEPT_MODES = 2_000
+MAX_KEPT_BUNDLES = 2_000
 MAX_CONCURRENT_READS = 8
 MAX_KEPT_ROWS = 5_000
 _ROWS: dict[tuple[object, ...], OperatorRow] = {}
@@ -29,23 +29,32 @@ _VIEWS: Recent[OperatorsView] = Recent(16)
 """The last values of live pages, which sessions share that have received the same objects."""
 
 
-@dataclass
-class _KnownModes:
-    """The install modes of installed bundles, by catalog and image, which every catalog publishes."""
+@dataclass(frozen=True)
+class BundleWords:
+    """The words of a catalog about a bundle: its install modes, its name for people, its publisher."""
 
-    found: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    modes: tuple[str, ...] = ()
+    title: str = ""
+    provider: str = ""
+
+
+@dataclass
+class _KnownBundles:
+    """The words about installed bundles, by catalog and image, which every catalog publishes."""
+
+    found: dict[tuple[str, str], BundleWords] = field(default_factory=dict)
     revision: int = 0
     """Grows when something is learned."""
 
-    def put(self, key: tuple[str, str], modes: tuple[str, ...]) -> None:
-        """Keep the modes of a bundle."""
-        if len(self.found) >= MAX_KEPT_MODES:
+    def put(self, key: tuple[str, str], words: BundleWords) -> None:
+        """Keep the words about a bundle."""
+        if len(self.found) >= MAX_KEPT_BUNDLES:
             self.found.clear()
-        self.found[key] = modes
+        self.found[key] = words
         self.revision += 1
 
 
-_MODES = _KnownModes()
+_BUNDLES = _KnownBundles()
 
 
 def read_query(request: PageRequest) -> OperatorsQuery:
@@ -84,21 +93,22 @@ async def show(request: PageRequest) -> Answer:
 def _made_of(query: OperatorsQuery, found: OperatorList) -> tuple[Hashable, Sequence[object]]:
     """All that the page depends on: what is compared by its value, and the objects."""
     left = [each.deployment for each in found.unowned]
-    return (query, found.warnings, _MODES.revision, len(left)), (*found.operators, *left)
+    return (query, found.warnings, _BUNDLES.revision, len(left)), (*found.operators, *left)
 
 
 async def install_modes(request: PageRequest, found: Sequence[Object]) -> dict[str, tuple[str, ...]]:
-    """The install modes of the installed bundles by the name of the Operator, for those whose spec does not name namespaces."""
+    """The install modes of the installed bundles by the name of the Operator, as far as they are known."""
+    return {name: words.modes for name, words in (await bundle_words(request, found)).items() if words.modes}
+
+
+async def bundle_words(request: PageRequest, found: Sequence[Object]) -> dict[str, BundleWords]:
+    """The words about the installed bundles by the name of the Operator, as far as they are known."""
     limit = asyncio.Semaphore(MAX_CONCURRENT_READS)
-    wanted = {
-        str(each["metadata"]["name"]): (each, key)
-        for each in found
-        if not part(each, "spec", "install", "watchNamespaces") and all(key := _bundle(each))
-    }
+    wanted = {str(each["metadata"]["name"]): (each, key) for each in found if all(key := _bundle(each))}
     if not request.is_live:
-        unknown = [each for each, key in wanted.values() if key not in _MODES.found]
-        await asyncio.gather(*(_read_modes(request, each, limit) for each in unknown))
-    return {name: modes for name, (_, key) in wanted.items() if (modes := _MODES.found.get(key, ()))}
+        unknown = [each for each, key in wanted.values() if key not in _BUNDLES.found]
+        await asyncio.gather(*(_read_words(request, each, limit) for each in unknown))
+    return {name: _BUNDLES.found[key] for name, (_, key) in wanted.items() if key in _BUNDLES.found}
 
 
 def _bundle(operator: Object) -> tuple[str, str]:
@@ -109,8 +119,8 @@ def _bundle(operator: Object) -> tuple[str, str]:
     return text_at(installed, "catalog"), text_at(operator, "status", "installedBundleResource")
 
 
-async def _read_modes(request: PageRequest, operator: Object, limit: asyncio.Semaphore) -> None:
-    """Read the modes of one, if they can be read."""
+async def _read_words(request: PageRequest, operator: Object, limit: asyncio.Semaphore) -> None:
+    """Read the words about one, if they can be read."""
     package, bundle = text_at(operator, "spec", "packageName"), text_at(operator, "status", "installed", "name")
     key = _bundle(operator)
     query = {"schema": "olm.bundle", "package": package, "name": bundle}
@@ -119,7 +129,8 @@ async def _read_modes(request: PageRequest, operator: Object, limit: asyncio.Sem
             blob = await read_catalog(request.session, key[0], "api/v1/metas", query)
     except CatalogReadError:
         return
-    _MODES.put(key, (await asyncio.to_thread(description, blob)).install_modes)
+    described = await asyncio.to_thread(description, blob)
+    _BUNDLES.put(key, BundleWords(described.install_modes, described.title, described.provider))
 
 
 def _row(operator: Object, modes: Sequence[str], ns: str) -> OperatorRow:

@@ -6,13 +6,13 @@ They come from the summary that catalogd makes of a bundle. Never waits long: wh
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from console.views.changes import Notice, Section
+from console.views.package import permission_texts
 from olmctl.diff.objects import Change
-from olmctl.diff.permissions import sentences
 from olmctl.diff.risks import Risk, RiskGroup, by_risk
 from olmctl.questions.bundle_contents import BundleContents, package_contents
 from olmctl.questions.bundle_summaries import SummaryReader
@@ -119,7 +119,7 @@ def _warning(risks: tuple[RiskGroup, ...]) -> tuple[Notice, ...]:
     found = [each for each in risks if each.risk is Risk.CONTROL]
     if not found:
         return ()
-    texts = [f"{each.account} may {each.sentences[0]}." for each in found[:MAX_COUNTS]]
+    texts = [f"{each.account} may {permission_texts(each.sentences)[0]}." for each in found[:MAX_COUNTS]]
     return (Notice("warn", "It can take control of the cluster.", " ".join(texts)),)
 
 
@@ -135,9 +135,14 @@ def _contents(found: BundleContents) -> Iterator[Section]:
 
 
 def _permissions(title: str, groups: tuple[RiskGroup, ...]) -> Section:
-    rows = tuple((_WORDS[each.risk], each.account, "; ".join(each.sentences)) for each in groups)
+    rows = tuple(_permission_rows("", groups))
     lines = () if rows else ("It asks for none.",)
     return Section(title, lines, columns=("Risk", "Account", "What it may do"), rows=rows[:MAX_LINES], is_worded=True)
+
+
+def _permission_rows(sign: str, groups: Iterable[RiskGroup]) -> Iterator[tuple[str, str, str]]:
+    for each in groups:
+        yield f"{sign}{_WORDS[each.risk]}", each.account, "; ".join(permission_texts(each.sentences))
 
 
 def _upgrade_warnings(found: Difference) -> Iterator[Notice]:
@@ -147,13 +152,13 @@ def _upgrade_warnings(found: Difference) -> Iterator[Notice]:
         yield Notice("warn", "The cluster does not serve kinds that it needs.", ", ".join(found.missing_kinds))
     risky = [each for each in by_risk(found.gained) if each.risk is Risk.CONTROL]
     if risky:
-        yield Notice("warn", "It gains permissions that lead to control of the cluster.", risky[0].sentences[0])
+        yield Notice(
+            "warn", "It gains permissions that lead to control of the cluster.", permission_texts(risky[0].sentences)[0]
+        )
 
 
 def _changes(found: Difference) -> Iterator[Section]:
-    groups = tuple(by_risk(found.gained))
-    rows = tuple((f"+ {_WORDS[each.risk]}", each.account, "; ".join(each.sentences)) for each in groups)
-    rows += tuple(("-", "", text) for text in sentences(found.lost))
+    rows = (*_permission_rows("+ ", by_risk(found.gained)), *_permission_rows("- ", by_risk(found.lost)))
     lines = () if rows else ("No change.",)
     columns = ("Change", "Account", "What it may do")
     yield Section("Permissions", lines, columns=columns, rows=rows[:MAX_LINES], is_worded=True)

@@ -23,10 +23,21 @@ if (theme) {
   });
 }
 
+// A form that is sent by a change in it. In a panel over the page it has a button: the panel would close with each change.
+const chosen = sessionStorage.getItem("chosen");
+sessionStorage.removeItem("chosen");
 document.addEventListener("change", (event) => {
-  const form = event.target.closest?.("form[data-submit-on-change]");
-  if (form) form.requestSubmit();
+  const form = event.target.closest?.("form[data-submit-on-change]:not(:popover-open *)");
+  if (!form) return;
+  const { name, value, type } = event.target;
+  if (type === "checkbox") sessionStorage.setItem("chosen", JSON.stringify([name, value]));
+  form.requestSubmit();
 });
+// The focus is where it was before the page was shown anew.
+if (chosen) {
+  const [name, value] = JSON.parse(chosen);
+  document.querySelector(`form[data-submit-on-change] [name="${CSS.escape(name)}"][value="${CSS.escape(value)}"]`)?.focus();
+}
 
 document.addEventListener("submit", (event) => {
   // An empty namespace is none: the URL of all namespaces has no ?ns.

@@ -167,10 +167,10 @@ def catalog_view(  # noqa: PLR0913 what the page is made from
 ) -> CatalogView:
     """The page. `operators` are by package; `nothing` says why there are no packages at all. `matched` are the entries that the
     words of the search find, the best first, and `hint` what to search for instead."""
-    offering = cluster.with_offers(each.summary for each in entries)
+    offering = cluster.with_offers({each.name: each.summary for each in entries})
     packages = [package_card(each, operators.get(each.name, ()), query.ns, offering) for each in entries]
     cards = [*packages, *(instance_card(each, query.ns) for each in types)]
-    found = _matching(cards, matched, query.q)
+    found, near = _matching(cards, matched, query.q)
     wanted = [each for each in found if _has_all(each, query.chosen)]
     ordered = _sorted(wanted, query.sort)
     shown, pager = paged(ordered, PAGE_SIZE, query.page, query.href, is_all=query.is_all)
@@ -184,7 +184,8 @@ def catalog_view(  # noqa: PLR0913 what the page is made from
         chips=_chips(query),
         notes=tuple(notes),
         cards=shown,
-        shown=f"{pager.total:,} shown",
+        shown=f"{pager.total:,} shown"
+        + (f": nothing has {query.q}, these have {joined(near)}" if near and ordered else ""),
         pager=pager,
         empty=empty,
     )
@@ -293,26 +294,24 @@ def instance_card(each: InstanceType, ns: str = "") -> Card:
     )
 
 
-def _matching(cards: Sequence[Card], matched: Sequence[PackageEntry], word: str) -> list[Card]:
+def _matching(cards: Sequence[Card], matched: Sequence[PackageEntry], word: str) -> tuple[list[Card], tuple[str, ...]]:
     """The cards that the words of the search find, the best first: packages as `olm search`, and by the kinds that they
     provide, and kinds by their name.
 
-    If nothing has the word, what differs from it by one letter.
+    If nothing has the word, those that have words which differ from it by one letter, and these words.
     """
     if not word:
-        return list(cards)
+        return list(cards), ()
     ids = {_card_id(each): number for number, each in enumerate(matched)}
     low = word.casefold()
     kinds = [each for each in cards if INSTANCES in each.facets["type"] and low in each.words.casefold()]
     found = sorted((each for each in cards if each.id in ids), key=lambda each: ids[each.id])
     found += [each for each in cards if each.id not in ids and any(low in kind for kind in each.provided)]
     if found or kinds:
-        return [
-            *(each for each in kinds if low == each.title.casefold()),
-            *found,
-            *(each for each in kinds if low != each.title.casefold()),
-        ]
-    return [each for each in cards if any(is_one_letter_off(low, other) for other in _words(each))]
+        best = [each for each in kinds if low == each.title.casefold()]
+        return [*best, *found, *(each for each in kinds if each not in best)], ()
+    near = [(each, [other for other in _words(each) if is_one_letter_off(low, other)]) for each in cards]
+    return [each for each, words in near if words], tuple(dict.fromkeys(other for _, words in near for other in words))
 
 
 def _words(card: Card) -> Iterable[str]:

@@ -5,14 +5,14 @@ All of it is what the catalog states about the head of the default channel. What
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from olmkit.gocompat.versions import BadVersion, parse_version
 
 MAX_KINDS = 50
-"""Kinds of one list that are read."""
+"""Kinds, or packages, of one list that are read."""
 MODES = {
     "AllNamespaces": "all namespaces",
     "MultiNamespace": "several namespaces",
@@ -36,12 +36,13 @@ class Cluster:
     """Groups whose API server does not answer: their kinds are not known."""
     offered: frozenset[tuple[str, str]] = frozenset()
     """Group and kind of all that packages of the catalogs provide."""
+    offered_packages: frozenset[str] | None = None
+    """The packages of the catalogs; None if they are not known."""
 
-    def with_offers(self, summaries: Iterable[Mapping[str, Any]]) -> Cluster:
-        """The cluster with the kinds that these packages provide."""
-        return replace(
-            self, offered=frozenset((kind[0], kind[2]) for each in summaries for kind in kinds_in(each, "kinds"))
-        )
+    def with_offers(self, summaries: Mapping[str, Mapping[str, Any]]) -> Cluster:
+        """The cluster with these packages, and the kinds that they provide."""
+        kinds = frozenset((kind[0], kind[2]) for each in summaries.values() for kind in kinds_in(each, "kinds"))
+        return replace(self, offered=kinds, offered_packages=frozenset(summaries))
 
 
 def shortcomings(summary: Mapping[str, Any], cluster: Cluster) -> tuple[str, ...] | None:
@@ -60,6 +61,9 @@ def shortcomings(summary: Mapping[str, Any], cluster: Cluster) -> tuple[str, ...
         for group, _, kind in kinds_in(summary, "requiredKinds")
         if not serves(cluster, group, "", kind) and (group, kind) not in cluster.offered
     ]
+    if cluster.offered_packages is not None:
+        known = cluster.packages | cluster.offered_packages
+        found += [f"package {name}" for name in texts_in(summary, "requiredPackages") if name not in known]
     return tuple(dict.fromkeys(found))
 
 
@@ -72,9 +76,14 @@ def serves(cluster: Cluster, group: str, version: str, kind: str) -> bool:
 
 def kinds_in(summary: Mapping[str, Any], key: str) -> list[tuple[str, str, str]]:
     """The kinds of a list of a summary, as group, version and kind."""
+    split = (each.split("/", 2) for each in texts_in(summary, key))
+    return [(parts[0], parts[1], parts[2]) for parts in split if len(parts) == 3 and parts[2]]
+
+
+def texts_in(summary: Mapping[str, Any], key: str) -> list[str]:
+    """The texts of a list of a summary."""
     listed = summary.get(key)
-    texts = [each for each in listed[:MAX_KINDS] if isinstance(each, str)] if isinstance(listed, list) else []
-    return [(parts[0], parts[1], parts[2]) for each in texts if len(parts := each.split("/", 2)) == 3 and parts[2]]
+    return [each for each in listed[:MAX_KINDS] if isinstance(each, str)] if isinstance(listed, list) else []
 
 
 def is_at_least(version: str, minimum: str) -> bool | None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from console.commands import Command
 from console.forms.field import Form
 from console.views.changes import Button, Notice
 from console.views.parts import state_dot
+
+NO_NAMESPACE: Final = "_"
+"""Stands for no namespace in paths."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,8 @@ class Child:
     state: str = ""
     """The state by the rules of kstatus; "" if it was not read or the kind has none."""
     message: str = ""
+    path: str = ""
+    """The page of the object; "" for a kind of Kubernetes, which has none."""
 
     @property
     def dot(self) -> str:
@@ -232,5 +238,5 @@ class InstanceFormView:
 
 
 def instance_path(kind_path: str, namespace: str, name: str) -> str:
-    """The path of an instance; `_` stands for no namespace."""
-    return f"{kind_path}/{namespace or '_'}/{name}"
+    """The path of an instance."""
+    return f"{kind_path}/{namespace or NO_NAMESPACE}/{name}"

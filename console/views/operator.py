@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from markupsafe import Markup
 from console import commands
 from console.graph_layout import Layout, Row
 from console.links import page_url
-from console.views.operator_notes import PERMIT, Waiting, notes, waiting
+from console.views.operator_notes import PERMIT, EndingInstance, Waiting, notes, sentence, waiting
 from console.views.operators import provided, scope_text
 from console.views.parts import Badge, Button, ConditionView, Note, Tab, Tile, joined, state_dot, tile
 from console.views.states import state_badge, upgrade_waits
@@ -22,6 +22,7 @@ from olmctl.questions.operator_state import (
     dependencies,
     installed,
     is_protected,
+    is_terminating,
     part,
     text_at,
 )
@@ -34,6 +35,8 @@ NEGATIVE = frozenset(
     {"Stalled", "Reconciling", "Deprecated", "PackageDeprecated", "ChannelDeprecated", "BundleDeprecated"}
 )
 """Conditions that are bad, or at work, while True."""
+_SEE_WHY = "See Why."
+"""Stands for a message that is a part of the explanation."""
 MAX_EVENTS = 200
 OVERVIEW_OBJECTS, OVERVIEW_ROWS = 12, 12
 
@@ -130,7 +133,8 @@ class OperatorView:
     actions: tuple[Button, ...]
     tabs: tuple[Tab, ...]
     tab: str
-    resolution: str
+    resolution: tuple[str, ...]
+    """The explanation, as sentences."""
     conditions: tuple[ConditionView, ...]
     facts: tuple[Fact, ...]
     kinds: tuple[tuple[str, str], ...]
@@ -181,6 +185,10 @@ class OperatorInput:
     trace: str = ""
     trace_problem: str = ""
     notes: Sequence[Note] = field(default=())
+    ending: Sequence[EndingInstance] = ()
+    """Instances that are being deleted, and that the end of the Operator may wait for."""
+    about: tuple[str, str] = ("", "")
+    """The name of the package for people, and its publisher, as the catalog has them."""
 
 
 def operator_view(given: OperatorInput) -> OperatorView:
@@ -200,17 +208,17 @@ def operator_view(given: OperatorInput) -> OperatorView:
         tile=tile(package or name, catalog=catalog, package=package, has_icon=bool(catalog)),
         badges=tuple(badges),
         summary=_summary(given),
-        notes=(*given.notes, *notes(operator, given.deployment, given.ns)),
-        waiting=waiting(operator, given.ns, given.refusal),
+        notes=(*given.notes, *notes(operator, given.deployment, given.ns, given.ending)),
+        waiting=None if is_terminating(operator) else waiting(operator, given.ns, given.refusal),
         actions=tuple(_actions(given)),
         tabs=_tabs(given),
         tab=given.tab,
-        resolution=text_at(operator, "status", "resolution"),
-        conditions=tuple(condition_views(operator)),
+        resolution=_explained(operator),
+        conditions=tuple(said_once(condition_views(operator), text_at(operator, "status", "resolution"))),
         facts=tuple(each for each in _facts(given) if each.value),
         kinds=tuple(provided(operator, given.ns)),
         instance_types=tuple(_instance_types(given)),
-        events=tuple(event_rows(given.events)),
+        events=tuple(_events(given)),
         tree=given.tree,
         tree_problems=tuple(given.tree_problems),
         object_count=given.object_count,
@@ -229,7 +237,9 @@ def _summary(given: OperatorInput) -> str:
     namespace = text_at(given.deployment, "status", "installNamespace") if given.deployment else ""
     place = f" Installed in {namespace}," if namespace else " It is"
     scope = scope_text(operator, given.modes)
-    return f"{text[:1].upper()}{text[1:]}.{place} available in {scope[:1].lower()}{scope[1:]}."
+    title, publisher = given.about
+    by = f"{title or publisher}{f' by {publisher}' if title and publisher else ''}. " if title or publisher else ""
+    return f"{by}{text[:1].upper()}{text[1:]}.{place} available in {scope[:1].lower()}{scope[1:]}."
 
 
 def _excluded(given: OperatorInput) -> Iterable[ExcludedVersion]:
@@ -242,6 +252,11 @@ def _excluded(given: OperatorInput) -> Iterable[ExcludedVersion]:
 
 
 def _actions(given: OperatorInput) -> Iterable[Button]:
+    if not is_terminating(given.operator):
+        yield from _actions_on(given)
+
+
+def _actions_on(given: OperatorInput) -> Iterable[Button]:
     name = text_at(given.operator, "metadata", "name")
     is_paused = part(given.operator, "spec", "paused") is True
     kind = "operators.operators.operatorframework.io"
@@ -249,6 +264,8 @@ def _actions(given: OperatorInput) -> Iterable[Button]:
     def path(action: str) -> str:
         return page_url("operators", name, action, ns=given.ns)
 
+    if part(given.operator, "status", "installed", "apis"):
+        yield Button("Create an instance", path("instances"), kind="primary")
     yield Button("Change version", path("edit"), reason=given.refusal, commands=(f"olm upgrade {name}",))
     patch = f'{{"spec":{{"paused":{str(not is_paused).lower()}}}}}'
     yield Button(
@@ -350,6 +367,32 @@ def _asked(spec: Object) -> str:
     return ", ".join(texts) or "the newest version of the default channel"
 
 
+def _explained(operator: Object) -> tuple[str, ...]:
+    """The explanation of operator-controller, as sentences. One that is being deleted is not resolved any more."""
+    if is_terminating(operator):
+        return ("It is being deleted.",)
+    return tuple(sentence(each) for each in text_at(operator, "status", "resolution").split("; ") if each.strip())
+
+
+def said_once(found: Iterable[ConditionView], resolution: str) -> Iterator[ConditionView]:
+    """The conditions. A message that the explanation, or a condition before it, has already is not repeated."""
+    before: set[str] = set()
+    for each in found:
+        if each.message and resolution.startswith(each.message):
+            yield replace(each, message=_SEE_WHY)
+        else:
+            yield replace(each, message="See above." if each.message and each.message in before else each.message)
+        before.add(each.message)
+
+
+def _events(given: OperatorInput) -> Iterator[EventRow]:
+    """The Events; on the overview the explanation, which stands beside them, is not repeated."""
+    resolution = text_at(given.operator, "status", "resolution")
+    for each in event_rows(given.events):
+        is_known = not given.tab and bool(resolution) and resolution.startswith(each.message)
+        yield replace(each, message=_SEE_WHY) if is_known else each
+
+
 def event_rows(events: Sequence[Object]) -> Iterable[EventRow]:
     """The Events, the newest first."""
     for each in sorted(events, key=_time, reverse=True)[:MAX_EVENTS]:
@@ -424,7 +467,7 @@ def graph_view(  # noqa: PLR0913 what a row shows
 def _with_action(made: GraphRow, row: Row, operator: Object | None, ns: str) -> GraphRow:
     """The row with what can be done with its version: permit one that is excluded, upgrade to one that is in reach, or go back to
     an older one."""
-    if not operator or row.missing or not made.version[:1].isdigit():
+    if not operator or is_terminating(operator) or row.missing or not made.version[:1].isdigit():
         return made
     if excluded_entry(operator, row.version):
         action, page = PERMIT, "permit"

@@ -5,7 +5,7 @@ A message is shown where it is the cause of a failure; everything else is said f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +20,7 @@ from olmctl.questions.operator_state import (
     condition,
     conditions,
     is_approved,
+    is_terminating,
     is_true,
     part,
     refusal,
@@ -27,9 +28,11 @@ from olmctl.questions.operator_state import (
 )
 from olmkit.api import bundledeployments
 from olmkit.api.meta import Object
-from olmkit.api.operators import ConditionType
+from olmkit.api.operators import ConditionType, Reason
 from operator_controller.resolve.answers.answer import KeptOutBy
 
+MAX_ENDING: Final = 5
+"""Instances that are named one by one."""
 PERMIT: Final = "Permit again"
 """The action for a version that is excluded."""
 _REMEDIES: Final[Mapping[str, str]] = {
@@ -59,8 +62,24 @@ class Waiting:
     """Lines about the rules that would refuse it."""
 
 
-def notes(operator: Object, deployment: Object | None, ns: str = "") -> Iterable[Note]:
-    """The notes about an Operator. `deployment`: its BundleDeployment, if it is known."""
+@dataclass(frozen=True)
+class EndingInstance:
+    """An instance that is being deleted, with the finalizers that it waits for. `path` is its page."""
+
+    kind: str
+    name: str
+    path: str
+    finalizers: tuple[str, ...]
+
+
+def notes(
+    operator: Object, deployment: Object | None, ns: str = "", ending: Sequence[EndingInstance] = ()
+) -> Iterable[Note]:
+    """The notes about an Operator. `deployment`: its BundleDeployment, if it is known; `ending`: its instances that are being
+    deleted."""
+    if is_terminating(operator):
+        yield from _removal(operator, deployment, ending)
+        return
     name, refused = text_at(operator, "metadata", "name"), refusal(operator)
     kind, _, message = refused.partition(": ")
     if is_installation_failing(operator):
@@ -78,6 +97,24 @@ def notes(operator: Object, deployment: Object | None, ns: str = "") -> Iterable
             yield Note("warn", "Its publisher has deprecated it.", text_at(each, "message"), "alert")
 
 
+def _removal(operator: Object, deployment: Object | None, ending: Sequence[EndingInstance]) -> Iterator[Note]:
+    """The notes about an Operator that is being deleted: what it waits for, and the instances that keep it."""
+    ready, installation = (condition(each, ConditionType.READY) for each in (operator, deployment or {}))
+    if text_at(ready, "reason") == Reason.DELETION_BLOCKED:
+        yield Note("bad", "It cannot be uninstalled yet.", sentence(text_at(ready, "message")), "alert")
+        return
+    is_reported = text_at(installation, "reason") == bundledeployments.Reason.REMOVING
+    yield Note(
+        "warn", "It is being uninstalled.", sentence(text_at(installation, "message")) if is_reported else "", "clock"
+    )
+    held = [each for each in ending if each.finalizers]
+    for each in held[:MAX_ENDING]:
+        text = f"Its finalizers are still there: {', '.join(each.finalizers)}. The operator removes them while it runs."
+        yield Note("warn", f"{each.kind} {each.name} is waited for.", text, "clock", href=each.path, link="Open it")
+    if len(held) > MAX_ENDING:
+        yield Note("warn", f"{len(held) - MAX_ENDING} more instances are waited for.", "", "clock")
+
+
 def _failure(operator: Object, deployment: Object | None, edit: str) -> Note:
     """The note about an installation that fails: its cause, and the way out."""
     running, wanted = _running(operator), text_at(operator, "status", "wantedVersion")
@@ -88,11 +125,12 @@ def _failure(operator: Object, deployment: Object | None, edit: str) -> Note:
         remedy = "It is tried again." if not is_true(operator, ConditionType.STALLED) else ""
     version = wanted or "It"
     title = f"The upgrade to {version} fails: {running} runs." if running else f"{version} cannot be installed."
-    text = " ".join(filter(None, (_sentence(text_at(cause, "message")), remedy)))
+    text = " ".join(filter(None, (sentence(text_at(cause, "message")), remedy)))
     return Note("bad", title, text, "alert", href=edit, link="Choose another version")
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
+    """The text with a capital letter and a stop."""
     return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
 
 

@@ -84,11 +84,18 @@ _RISKS = {
 MAX_SENTENCES = 200
 
 
+def permission_texts(sentences: Iterable[str]) -> tuple[str, ...]:
+    """Sentences about permissions with words for the verb `*`, which begins a line like a mark."""
+    return tuple(f"every verb on {each[2:]}" if each.startswith("* ") else each for each in sentences)
+
+
 def permission_rows(groups: Iterable[RiskGroup]) -> tuple[PermissionRow, ...]:
     """The permissions of a bundle by account and risk."""
     return tuple(
         PermissionRow(
-            _RISKS.get(int(each.risk), _RISKS[1]), f"{each.title}.", "; ".join(each.sentences[:MAX_SENTENCES])
+            _RISKS.get(int(each.risk), _RISKS[1]),
+            f"{each.title}.",
+            "; ".join(permission_texts(each.sentences[:MAX_SENTENCES])),
         )
         for each in groups
     )

@@ -46,6 +46,7 @@ def operated(kind: Cluster) -> Iterator[Cluster]:
     kind.kubectl("patch", f"{PLURAL}.{GROUP}", "db", "-n", "forms", "--subresource=status", "--type=merge", "-p", state)
     _owned(kind, "ConfigMap", "db-settings", found, data={"a": "b"})
     _owned(kind, "Secret", "db-password", found, stringData={"password": "hunter2"})
+    _owned(kind, "Role", "db-role", found, "rbac.authorization.k8s.io/v1", rules=[])
     labels = {"app": "db"}
     template = {
         "metadata": {"labels": labels},
@@ -63,6 +64,7 @@ def operated(kind: Cluster) -> Iterator[Cluster]:
     owned = (
         "configmap/db-settings",
         "secret/db-password",
+        "role/db-role",
         "pvc/db-data",
     )  # the garbage collector would delete those of the next test
     kind.kubectl("delete", f"{PLURAL}.{GROUP}/db", *owned, "-n", "forms", "--ignore-not-found")
@@ -102,6 +104,8 @@ async def test_the_page_of_an_instance(operated: Cluster, admin: Browser) -> Non
     assert "ConfigMap db-settings" in words(objects)
     assert "Secret db-password" in words(objects)
     assert re.search("Deployment db-server (InProgress|Healthy)", words(objects))  # its controller may have run already
+    assert 'href="/instances/rbac.authorization.k8s.io/v1/roles/forms/db-role">db-role</a>' in objects.text
+    assert "/secrets/" not in objects.text
     assert "hunter2" not in objects.text
     assert "aHVudGVyMg" not in objects.text
     assert (await admin.get(f"{LIST}/forms/db/events")).status == 200

@@ -107,6 +107,16 @@ CRD = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitio
             {"description": "A package for tests.", "kinds": ["a.b/v1/A"], "requiredKinds": ["c.d/v1/C"]},
             id="with kinds that it provides and requires",
         ),
+        pytest.param(
+            of(
+                Property("olm.package.required", {"packageName": "q", "versionRange": ">=1.0.0"}),
+                Property("olm.package.required", {"packageName": "q", "versionRange": "<2.0.0"}),
+                Property("olm.package.required", {"packageName": 5}),
+                Property("olm.package.required", "r"),
+            ),
+            {"description": "A package for tests.", "requiredPackages": ["q"]},
+            id="with packages that it requires, each once",
+        ),
     ],
 )
 def test_fields_of_the_csv(bundle: Bundle | None, expected: dict[str, Any]) -> None:

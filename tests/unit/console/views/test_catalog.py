@@ -111,6 +111,18 @@ def test_a_facet_counts_under_the_other_filters_and_keeps_what_is_chosen() -> No
     ]
 
 
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        pytest.param("etcd", "2 shown", id="what has the word"),
+        pytest.param("etdc", "2 shown: nothing has etdc, these have etcd", id="two letters are swapped"),
+        pytest.param("zookeeper", "0 shown", id="nothing is near"),
+    ],
+)
+def test_a_mistake_in_a_word_that_is_forgiven_is_said(word: str, expected: str) -> None:
+    assert catalog_view(CatalogQuery(word), ENTRIES, {}, (), matched=matching(ENTRIES, word)).shown == expected
+
+
 ROUTED = (
     _entry(
         "routed", nativeAPIs=["route.openshift.io/v1/Route"], installModes=["AllNamespaces"], createdOn="2026-01-31"

@@ -13,7 +13,8 @@ CLUSTER = Cluster(
     frozenset({("apps", "Deployment"), ("cert-manager.io", "Certificate")}),
     frozenset({("apps", "v1", "Deployment"), ("cert-manager.io", "v1", "Certificate")}),
     away=frozenset({"metrics.k8s.io"}),
-).with_offers([{"kinds": ["kafka.io/v1/Kafka"]}, {"kinds": "no list"}, {}])
+    packages=frozenset({"left"}),
+).with_offers({"kafka": {"kinds": ["kafka.io/v1/Kafka"]}, "odd": {"kinds": "no list"}, "plain": {}})
 ROUTE = "route.openshift.io/v1/Route"
 
 
@@ -32,6 +33,8 @@ ROUTE = "route.openshift.io/v1/Route"
         pytest.param({"requiredKinds": ["cert-manager.io/v2/Certificate"]}, (), id="a kind that is served"),
         pytest.param({"requiredKinds": ["kafka.io/v1/Kafka"]}, (), id="a kind that a package provides"),
         pytest.param({"requiredKinds": ["nfd.io/v1/Node"]}, ("Node",), id="a kind that nothing provides"),
+        pytest.param({"requiredPackages": ["kafka", "left"]}, (), id="packages of a catalog, and of an Operator"),
+        pytest.param({"requiredPackages": ["gone"]}, ("package gone",), id="a package that no catalog has"),
         pytest.param(
             {"nativeAPIs": [5, None, "x", "a/b", "a/b/"], "requiredKinds": {}, "minKubeVersion": []}, (), id="odd"
         ),
@@ -40,6 +43,10 @@ ROUTE = "route.openshift.io/v1/Route"
 )
 def test_the_requirements_that_are_not_met(summary: dict[str, Any], expected: tuple[str, ...] | None) -> None:
     assert shortcomings(summary, CLUSTER) == expected
+
+
+def test_packages_that_are_not_known_exclude_nothing() -> None:
+    assert shortcomings({"requiredPackages": ["gone"]}, Cluster("v1.34.4")) == ()
 
 
 def test_of_a_cluster_that_may_not_be_read_nothing_is_said() -> None:

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from console.graph_layout import layout
 from console.views.operator import OperatorInput, graph_view, operator_view
+from console.views.operator_notes import EndingInstance
 from olmctl.authoring.graph_drawing import DrawingInput, draw
 from olmkit.api.meta import Kind
 from olmkit.fbc.catalog import Channel, Entry, Package
@@ -110,3 +111,114 @@ def test_each_excluded_version_can_be_permitted_again() -> None:
     ]
     refused = operator_view(OperatorInput(operator, refusal="You may not patch operators.")).excluded
     assert {each.permit.reason for each in refused} == {"You may not patch operators."}
+
+
+EXPLANATION = "1.1.0 waits for approval: approve it; 1.1.0 of channel stable: the best of 2 versions"
+
+
+def explained(**metadata: Any) -> dict[str, Any]:
+    """An Operator whose status says the same in several places."""
+    messages = {
+        "Installed": "installed from x",
+        "Ready": EXPLANATION,
+        "Resolved": "resolved to y",
+        "Stalled": "resolved to y",
+    }
+    conditions = [{"type": each, "status": "True", "message": text} for each, text in messages.items()]
+    status = {"observedGeneration": 1, "resolution": EXPLANATION, "conditions": conditions}
+    return {"metadata": {"name": "alpha", "generation": 1, **metadata}, "spec": {"packageName": "p"}, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("tab", "expected"),
+    [
+        pytest.param("", ["See Why.", "It is another one."], id="not beside the explanation"),
+        pytest.param("events", [EXPLANATION, "It is another one."], id="whole on their own page"),
+    ],
+)
+def test_an_explanation_is_said_once(tab: str, expected: list[str]) -> None:
+    events = [{"message": EXPLANATION, "lastTimestamp": "2"}, {"message": "It is another one.", "lastTimestamp": "1"}]
+    shown = operator_view(OperatorInput(explained(), tab=tab, events=events))
+    assert shown.resolution == (
+        "1.1.0 waits for approval: approve it.",
+        "1.1.0 of channel stable: the best of 2 versions.",
+    )
+    assert [each.message for each in shown.conditions] == [
+        "installed from x",
+        "See Why.",
+        "resolved to y",
+        "See above.",
+    ]
+    assert [each.message for each in shown.events] == expected
+
+
+HELD = EndingInstance("Boat", "shop/orders", "/instances/b/v1/boats/shop/orders", ("b/clean",))
+
+
+@pytest.mark.parametrize(
+    ("reason", "ending", "expected"),
+    [
+        pytest.param("", (), [("It is being uninstalled.", "", "")], id="nothing is reported yet"),
+        pytest.param(
+            "Removing",
+            (HELD, EndingInstance("Boat", "shop/free", "/x", ())),
+            [
+                ("It is being uninstalled.", "Waiting for Boat shop/orders.", ""),
+                (
+                    "Boat shop/orders is waited for.",
+                    "Its finalizers are still there: b/clean. The operator removes them while it runs.",
+                    HELD.path,
+                ),
+            ],
+            id="an instance has finalizers",
+        ),
+    ],
+)
+def test_an_uninstallation_says_what_it_waits_for(
+    reason: str, ending: tuple[EndingInstance, ...], expected: list[Any]
+) -> None:
+    ready = {"type": "Ready", "status": "False", "reason": reason, "message": "waiting for Boat shop/orders"}
+    operator = explained(deletionTimestamp="2026-01-01T00:00:00Z")
+    operator["status"]["available"] = {"version": "1.1.0", "reason": "ApprovalRequired"}
+    shown = operator_view(OperatorInput(operator, {"status": {"conditions": [ready]}}, ending=ending))
+    found = [(each.title, each.text, each.href) for each in shown.notes]
+    assert [
+        each if isinstance(want, tuple) else each[0] for each, want in zip(found, expected, strict=True)
+    ] == expected
+    assert (shown.waiting, shown.actions, shown.resolution) == (None, (), ("It is being deleted.",))
+
+
+def test_of_many_instances_that_an_uninstallation_waits_for_the_first_are_named() -> None:
+    operator = explained(deletionTimestamp="2026-01-01T00:00:00Z")
+    titles = [each.title for each in operator_view(OperatorInput(operator, ending=[HELD] * 7)).notes]
+    assert titles[1:] == [*["Boat shop/orders is waited for."] * 5, "2 more instances are waited for."]
+
+
+def test_an_uninstallation_that_others_block_says_so() -> None:
+    operator = explained(deletionTimestamp="2026-01-01T00:00:00Z")
+    operator["status"]["conditions"] = [
+        {"type": "Ready", "status": "False", "reason": "DeletionBlocked", "message": "beta requires it"}
+    ]
+    assert [(each.title, each.text) for each in operator_view(OperatorInput(operator)).notes] == [
+        ("It cannot be uninstalled yet.", "Beta requires it.")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("about", "expected"),
+    [
+        pytest.param(("", ""), "Nothing is installed yet.", id="the catalog says nothing"),
+        pytest.param(("Boats", ""), "Boats. Nothing is installed yet.", id="a name"),
+        pytest.param(("Boats", "Yard"), "Boats by Yard. Nothing is installed yet.", id="a name and a publisher"),
+    ],
+)
+def test_the_summary_has_the_words_of_the_publisher(about: tuple[str, str], expected: str) -> None:
+    assert operator_view(OperatorInput(explained(), about=about)).summary.startswith(expected)
+
+
+@pytest.mark.parametrize(("apis", "expected"), [([], False), ([{"kind": "Boat"}], True)])
+def test_an_operator_with_kinds_leads_to_the_form_of_an_instance(apis: list[Any], *, expected: bool) -> None:
+    operator = explained()
+    operator["status"]["installed"] = {"version": "1.0.0", "apis": apis}
+    shown = {each.text: each.path for each in operator_view(OperatorInput(operator)).actions}
+    assert (shown.get("Create an instance") == "/operators/alpha/instances") is expected

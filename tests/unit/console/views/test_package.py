@@ -208,12 +208,16 @@ def test_tabs_keep_the_version_and_the_namespace() -> None:
 def test_permissions_are_sentences_by_risk() -> None:
     groups = [
         RiskGroup("ServiceAccount ns/op", Risk.CONTROL, ("escalate clusterroles",)),
-        RiskGroup("ServiceAccount ns/op", Risk.READS, ("get pods in all namespaces", "list nodes")),
+        RiskGroup("ServiceAccount ns/op", Risk.READS, ("get pods in all namespaces", "* nodes in all namespaces")),
     ]
 
     assert [(row.badge.text, row.text, row.detail) for row in permission_rows(groups)] == [
         ("Control", "ServiceAccount ns/op can take control of the cluster.", "escalate clusterroles"),
-        ("Reads", "ServiceAccount ns/op reads objects in the whole cluster.", "get pods in all namespaces; list nodes"),
+        (
+            "Reads",
+            "ServiceAccount ns/op reads objects in the whole cluster.",
+            "get pods in all namespaces; every verb on nodes in all namespaces",
+        ),
     ]
 
 
