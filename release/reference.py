@@ -14,6 +14,8 @@ from types import ModuleType
 from typing import Any
 
 from olmkit.api import (
+    bundle_annotations,
+    bundledeployment_status,
     bundledeployments,
     bundles,
     catalogs,
@@ -44,7 +46,11 @@ _CHAPTERS = {
     "Package": _Chapter(packages, "package.md", (packages, package_annotations)),
     "Operator": _Chapter(operators, "operator.md", (operators,)),
     "Bundle": _Chapter(bundles, "bundle.md", (bundles,)),
-    "BundleDeployment": _Chapter(bundledeployments, "bundledeployment.md", (bundledeployments, crd_upgrade_rules)),
+    "BundleDeployment": _Chapter(
+        bundledeployments,
+        "bundledeployment.md",
+        (bundledeployments, bundledeployment_status, bundle_annotations, crd_upgrade_rules),
+    ),
 }
 _KEY_TYPES = {
     "ANNOTATION": "annotation",

@@ -13,7 +13,7 @@ import orjson
 from olmctl.authoring.bundle_blobs import CSV_METADATA, registry_blob
 from olmctl.bundle.edges import Edges
 from olmctl.questions.operator_state import part, text_at
-from olmkit.api.bundledeployments import RECORDED_ANNOTATIONS
+from olmkit.api.bundle_annotations import RECORDED_ANNOTATIONS
 from olmkit.fbc import bundle_files
 from olmkit.fbc.bundle_files import BadBundleFiles
 from olmkit.gocompat.versions import BadVersion, parse_bundle_version

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from olmctl.migration.v0 import GROUP, at, items, text
-from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION
+from olmkit.api.bundledeployment_status import KEEP_TEMPLATE_ANNOTATION
 from olmkit.api.meta import Kind, Object, unchanged_precondition
 from olmkit.api.operators import MIGRATION_LABEL
 from olmkit.api.ownership import has_applied

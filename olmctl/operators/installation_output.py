@@ -8,7 +8,7 @@ from olmctl.operators.output import Column, age, print_table
 from olmctl.questions.left_installations import LeftInstallation
 from olmctl.questions.operator_state import condition, is_true, part, state, text_at
 from olmctl.terminal_output import say
-from olmkit.api.bundledeployments import VERSION_ANNOTATION
+from olmkit.api.bundle_annotations import VERSION_ANNOTATION
 from olmkit.api.content import SourceType
 from olmkit.api.meta import Object
 

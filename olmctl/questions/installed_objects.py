@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from olmctl.questions.operator_state import is_terminating, part, text_at
 from olmctl.questions.session import Session
 from olmkit.api import bundledeployments
-from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, KEEP_ANNOTATION, MEMBER_LABEL_PREFIX, OWNER_UID_LABEL
+from olmkit.api.bundledeployment_status import KEEP_ANNOTATION
+from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, MEMBER_LABEL_PREFIX, OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object
 from olmkit.api.ownership import apply_entries, is_applied_by, manager_name
 from olmkit.errors import ApiError, NotFound

@@ -18,7 +18,9 @@ from olmctl.questions.packages import package_objects
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments, operators
-from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, ConditionType, Reason, RevisionOutcome
+from olmkit.api.bundle_annotations import PACKAGE_ANNOTATION
+from olmkit.api.bundledeployment_status import RevisionOutcome
+from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.install_settings import ON_FAILURE
 from olmkit.api.meta import Object
 from olmkit.api.ownership import OPERATOR_CONTROLLER, has_applied

@@ -11,7 +11,7 @@ from olmctl.questions.exclusions import excluded_entry, undo_hint
 from olmctl.questions.left_installations import pending_rollback, permitting_options
 from olmctl.questions.offered_versions import pinned_version
 from olmctl.questions.operator_state import condition, is_observed, is_terminating, is_true, part, text_at
-from olmkit.api.bundledeployments import RevisionOutcome
+from olmkit.api.bundledeployment_status import RevisionOutcome
 from olmkit.api.install_settings import ON_FAILURE
 from olmkit.api.meta import Object
 from olmkit.api.operators import ConditionType, Reason

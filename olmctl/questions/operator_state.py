@@ -11,13 +11,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from olmkit.api.meta import Object
-from olmkit.api.operators import (
-    APPROVED_VERSION_ANNOTATION,
-    ConditionType,
-    Reason,
-    RequiredPackage,
-    has_protection,
-)
+from olmkit.api.operator_status import RequiredPackage
+from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, ConditionType, Reason, has_protection
 from olmkit.errors import OlmError
 
 NOT_SEEN = "waiting for operator-controller"

@@ -17,7 +17,8 @@ from olmctl.questions.operator_state import condition, part, text_at
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments, operator_condition_names
-from olmkit.api.bundledeployments import VERSION_ANNOTATION, BundleDeployment, BundleDeploymentSpec
+from olmkit.api.bundle_annotations import VERSION_ANNOTATION
+from olmkit.api.bundledeployments import BundleDeployment, BundleDeploymentSpec
 from olmkit.api.meta import Object
 from olmkit.api.operators import ConditionType, Install, Operator
 from olmkit.api.provisioner_classes import PLAIN

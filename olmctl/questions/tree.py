@@ -14,7 +14,7 @@ from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments, bundles, operators
 from olmkit.api.meta import Object
-from olmkit.api.operators import RequiredPackage
+from olmkit.api.operator_status import RequiredPackage
 from olmkit.errors import NotFound
 
 MAX_DEPTH = 50

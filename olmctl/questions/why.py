@@ -29,7 +29,8 @@ from olmctl.questions.required_operators import RequiredOperators
 from olmctl.questions.session import Session
 from olmkit.api import operators
 from olmkit.api.meta import Object
-from olmkit.api.operators import ConditionType, RequiredPackage
+from olmkit.api.operator_status import RequiredPackage
+from olmkit.api.operators import ConditionType
 from olmkit.api.ownership import is_dependency
 from olmkit.errors import ApiError, Forbidden, NotFound
 

@@ -22,7 +22,7 @@ from olmkit.api import (
     operators,
     packages,
 )
-from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, VERSION_ANNOTATION
+from olmkit.api.bundle_annotations import PACKAGE_ANNOTATION, VERSION_ANNOTATION
 from olmkit.api.content import SourceType, source_rules
 from olmkit.api.meta import Kind, Resource
 from olmkit.api.package_annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION

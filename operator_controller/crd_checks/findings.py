@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from olmkit.api.crd_upgrade_rules import CrdCheckResult, Refuses
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
-from olmkit.api.operators import MAX_FINDING_LENGTH, MAX_FINDINGS, CrdCheck, CrdFinding
+from olmkit.api.operator_status import MAX_FINDING_LENGTH, MAX_FINDINGS, CrdCheck, CrdFinding
 from olmkit.crd_safety.compare import Definition, compare
 from olmkit.crd_safety.forecast import refuses
 from olmkit.crd_safety.problem import Problem

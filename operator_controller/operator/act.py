@@ -15,12 +15,9 @@ from typing import Any
 from uuid import uuid4
 
 from olmkit.api import bundledeployments, operators
-from olmkit.api.bundledeployments import (
-    BUNDLE_NAME_ANNOTATION,
-    COUNT_ANNOTATION,
-    DELETION_HOLD_ANNOTATION,
-    PLANNED_BUNDLE_ANNOTATION,
-)
+from olmkit.api.bundle_annotations import BUNDLE_NAME_ANNOTATION
+from olmkit.api.bundledeployment_status import COUNT_ANNOTATION
+from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION, PLANNED_BUNDLE_ANNOTATION
 from olmkit.api.meta import Object
 from olmkit.api.operators import ADOPT_ANNOTATION, DELETION_PROTECTION_ANNOTATION, INSTALLED_FOR_LABEL, PROTECTED
 from olmkit.api.ownership import OPERATOR_CONTROLLER

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from olmkit.api import bundledeployments, operators
-from olmkit.api.bundledeployments import PACKAGE_ANNOTATION
+from olmkit.api.bundle_annotations import PACKAGE_ANNOTATION
 from olmkit.api.meta import controller_reference
 from olmkit.api.operators import ADOPT, ADOPT_ANNOTATION
 from olmkit.api.ownership import OPERATOR_CONTROLLER, has_applied

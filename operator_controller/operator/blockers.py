@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from olmkit.api.bundledeployments import PACKAGE_ANNOTATION
+from olmkit.api.bundle_annotations import PACKAGE_ANNOTATION
 from olmkit.api.bundledeployments import ConditionType as DeploymentCondition
 from olmkit.api.bundledeployments import Reason as DeploymentReason
 from olmkit.api.names import digest_of_reference

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from olmkit.api import bundledeployments, operators
-from olmkit.api.bundledeployments import (
+from olmkit.api.bundle_annotations import (
     ANNOTATION_PREFIX,
     BUNDLE_NAME_ANNOTATION,
     CATALOG_ANNOTATION,
@@ -17,9 +17,8 @@ from olmkit.api.bundledeployments import (
     PACKAGE_ANNOTATION,
     PROPERTIES_ANNOTATION,
     VERSION_ANNOTATION,
-    install_fields,
-    template_spec,
 )
+from olmkit.api.bundledeployments import install_fields, template_spec
 from olmkit.api.meta import controller_reference
 from olmkit.api.operators import Install, Operator
 from olmkit.api.provisioner_classes import PLAIN, REGISTRY

@@ -6,7 +6,8 @@ nothing. Pure.
 
 from __future__ import annotations
 
-from olmkit.api.operators import AvailableBundle, CrdCheck, Operator
+from olmkit.api.operator_status import AvailableBundle, CrdCheck
+from olmkit.api.operators import Operator
 from operator_controller.crd_checks.findings import WaitingBundle, crd_check
 from operator_controller.operator.world import World
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, assert_never
 
-from olmkit.api.bundledeployments import PACKAGE_ANNOTATION
+from olmkit.api.bundle_annotations import PACKAGE_ANNOTATION
 from olmkit.api.conditions import Cause, ConditionValue, DesiredCondition
 from olmkit.api.meta import apply_precondition
 from olmkit.api.operators import FINALIZER, ConditionType, Reason, has_protection

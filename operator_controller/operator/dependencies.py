@@ -12,9 +12,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from olmkit.api import operators
-from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION, CustomResourceCount
+from olmkit.api.bundledeployment_status import COUNT_ANNOTATION, CustomResourceCount
+from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION
 from olmkit.api.meta import apply_precondition
-from olmkit.api.operators import INSTALLED_FOR_LABEL, MAX_DEPENDENCIES, Operator, Reason, RequiredPackage
+from olmkit.api.operator_status import MAX_DEPENDENCIES, RequiredPackage
+from olmkit.api.operators import INSTALLED_FOR_LABEL, Operator, Reason
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.text import truncate
 from olmkit.stored_times import has_passed

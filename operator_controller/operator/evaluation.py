@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from olmkit.api.conditions import DesiredCondition
-from olmkit.api.operators import Reason, RequiredPackage
+from olmkit.api.operator_status import RequiredPackage
+from olmkit.api.operators import Reason
 from olmkit.errors import OlmError, Waiting
 from operator_controller.operator.pause_and_approval import Hold
 from operator_controller.operator.world import CreateDependency, ObservedBundleDeployment, RecordPlan

@@ -10,12 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from olmkit.api.bundledeployments import (
-    CATALOG_ANNOTATION,
-    DELETION_HOLD_ANNOTATION,
-    OWNER_NAME_LABEL,
-    PACKAGE_ANNOTATION,
-)
+from olmkit.api.bundle_annotations import CATALOG_ANNOTATION, PACKAGE_ANNOTATION
+from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION, OWNER_NAME_LABEL
 from olmkit.api.meta import Object
 from olmkit.api.operators import Operator
 from olmkit.runtime.informer import Change, Informer

@@ -16,7 +16,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from olmkit.api.conditions import find_condition, is_condition_true
-from olmkit.api.operators import ConditionType, Operator, OperatorStatus, Reason
+from olmkit.api.operator_status import OperatorStatus
+from olmkit.api.operators import ConditionType, Operator, Reason
 from olmkit.gocompat.text import printable
 
 INSTALLATIONS = Counter(

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from olmkit.api.bundledeployments import VERSION_ANNOTATION
+from olmkit.api.bundle_annotations import VERSION_ANNOTATION
 from olmkit.api.operator_condition_names import OVERRIDE_HINT
-from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, AvailableBundle, Operator, ProvidedApi, Reason
+from olmkit.api.operator_status import AvailableBundle, ProvidedApi
+from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, Operator, Reason
 from olmkit.gocompat.text import one_line, truncate
 from olmkit.gocompat.version_range import MastermindsRange
 from operator_controller.operator.bundle_deployment import requests_bundle

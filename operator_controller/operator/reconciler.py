@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 
 from olmkit.api.conditions import StatusReport, find_condition, is_condition_true
 from olmkit.api.meta import ORPHAN_FINALIZER, Object
-from olmkit.api.operators import ConditionType, Operator, OperatorStatus
+from olmkit.api.operator_status import OperatorStatus
+from olmkit.api.operators import ConditionType, Operator
 from olmkit.api.ownership import is_dependency
 from olmkit.runtime.informer import Change
 from olmkit.runtime.reconciler import Reconciler

@@ -6,7 +6,7 @@ Pure.
 
 from __future__ import annotations
 
-from olmkit.api.bundledeployments import (
+from olmkit.api.bundle_annotations import (
     BUNDLE_NAME_ANNOTATION,
     CATALOG_ANNOTATION,
     CHANNEL_ANNOTATION,

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from olmkit.api.bundledeployments import (
+from olmkit.api.bundle_annotations import (
     BUNDLE_NAME_ANNOTATION,
     CATALOG_ANNOTATION,
     CHANNEL_ANNOTATION,
@@ -18,7 +18,8 @@ from olmkit.api.bundledeployments import (
     VERSION_ANNOTATION,
 )
 from olmkit.api.bundles import Bundle
-from olmkit.api.operators import InstalledBundle, Operator, ProvidedApi
+from olmkit.api.operator_status import InstalledBundle, ProvidedApi
+from olmkit.api.operators import Operator
 from olmkit.fbc.schemas import GVK
 from olmkit.gocompat.text import one_line
 from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version

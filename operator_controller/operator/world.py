@@ -8,10 +8,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from olmkit.api import bundledeployments
-from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, BundleDeployment
+from olmkit.api.bundle_annotations import BUNDLE_NAME_ANNOTATION
+from olmkit.api.bundledeployments import BundleDeployment
 from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.api.meta import ORPHAN_FINALIZER, Condition, OwnerReference
-from olmkit.api.operators import KIND, InstalledBundle, Operator
+from olmkit.api.operator_status import InstalledBundle
+from olmkit.api.operators import KIND, Operator
 from olmkit.api.ownership import is_dependency
 from olmkit.gocompat.text import truncate
 from operator_controller.crd_checks.findings import CrdCheckState
@@ -354,6 +356,10 @@ class Done:
 
     plan: Plan
     after: timedelta | None = None
+
+
+Outcome = Done | Exception
+"""The end of a pass: the Plan that was carried out, or the error."""
 
 
 # --- helpers

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 
 from olmkit.admission.review import AdmissionRequest, Denial, optional_text, required_text
 from olmkit.api import bundledeployments, customresourcedefinitions, operators
-from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, OWNER_UID_LABEL, CustomResourceCount
+from olmkit.api.bundledeployment_status import CustomResourceCount
+from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object
 from olmkit.api.names import is_dns1123_subdomain
 from olmkit.api.operators import INSTALLED_FOR_LABEL, has_protection, unprotect_command

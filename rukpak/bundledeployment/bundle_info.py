@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from olmkit.api.bundledeployments import RECORDED_ANNOTATIONS, BundleRecord
+from olmkit.api.bundle_annotations import RECORDED_ANNOTATIONS
+from olmkit.api.bundledeployment_status import BundleRecord
 from olmkit.api.bundles import BundleSpec
 from olmkit.api.content import ResolvedSource
 from olmkit.api.provisioner_classes import HELM

@@ -8,12 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from olmkit.api.bundledeployments import (
-    COUNT_ANNOTATION,
-    MAX_COUNT_REQUEST_LENGTH,
-    BundleDeployment,
-    CustomResourceCount,
-)
+from olmkit.api.bundledeployment_status import COUNT_ANNOTATION, MAX_COUNT_REQUEST_LENGTH, CustomResourceCount
+from olmkit.api.bundledeployments import BundleDeployment
 from olmkit.stored_times import time_left
 
 MIN_COUNT_INTERVAL = timedelta(minutes=1)

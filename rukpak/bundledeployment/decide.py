@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from olmkit.api.bundledeployments import FINALIZER, BundleRecord, Reason
+from olmkit.api.bundledeployment_status import BundleRecord
+from olmkit.api.bundledeployments import FINALIZER, Reason
 from olmkit.api.provisioner_classes import HELM, PLAIN, REGISTRY
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.text import list_names

@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from olmkit.api.bundledeployments import MAX_UPGRADE_HOLD_BYTES
+from olmkit.api.bundledeployment_status import MAX_UPGRADE_HOLD_BYTES
 from olmkit.api.operator_condition_names import UPGRADEABLE
 from olmkit.api.ownership import MANAGER_PREFIX
 from olmkit.gocompat.text import one_line, truncate

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, VERSION_ANNOTATION, ConditionType, Loss, Reason
+from olmkit.api.bundle_annotations import BUNDLE_NAME_ANNOTATION, VERSION_ANNOTATION
+from olmkit.api.bundledeployment_status import Loss
+from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.conditions import DesiredCondition, cause_of, find_condition
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.text import list_names

@@ -5,19 +5,13 @@ A failed attempt changes the report about progress, never the report about the i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from olmkit.api.bundledeployments import (
-    MAX_REFERENCES,
-    BundleDeploymentStatus,
-    ConditionType,
-    PermittingField,
-    Reason,
-    RejectedBundle,
-)
+from olmkit.api.bundledeployment_status import MAX_REFERENCES, BundleDeploymentStatus
+from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.conditions import (
     Cause,
     DesiredCondition,
@@ -29,8 +23,7 @@ from olmkit.api.conditions import (
 )
 from olmkit.api.deployed_objects import MAX_FAILED_OBJECTS, FailedObject, FailedObjects, ObjectReference
 from olmkit.api.meta import Condition
-from olmkit.api.permissions import MissingPermissions
-from olmkit.errors import ApiError, Blocked, Conflict, OlmError, Waiting
+from olmkit.errors import Blocked, Conflict, OlmError, Waiting
 from olmkit.gocompat.text import list_names
 from olmkit.stored_times import has_passed
 from rukpak.bundledeployment import announcements
@@ -44,6 +37,7 @@ from rukpak.bundledeployment.deletion.removal_message import removal_message
 from rukpak.bundledeployment.evaluate import evaluate, unpacking
 from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.health.progress import HealthEvaluation, evaluate_health
+from rukpak.bundledeployment.object_references import reference, references
 from rukpak.bundledeployment.pass_events import pass_events, released_warning
 from rukpak.bundledeployment.plan import (
     Activate,
@@ -69,12 +63,11 @@ from rukpak.bundledeployment.plan import (
 )
 from rukpak.bundledeployment.ready_message import Outcome, is_under_way, ready_message, work_condition
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
+from rukpak.bundledeployment.report_refusals import refusals
 from rukpak.bundledeployment.revisions.history import next_history
 from rukpak.bundledeployment.revisions.rollback import before_rollback, with_rollback
-from rukpak.bundledeployment.upgrade_hold import upgrade_hold
-from rukpak.bundledeployment.world import CRD, NAMESPACE, ApplyRejected, BriefWait, DeletedWorld, Refused, World
+from rukpak.bundledeployment.world import CRD, NAMESPACE, ApplyRejected, BriefWait, DeletedWorld, World
 from rukpak.format.objects import ObjectKey
-from rukpak.permissions.missing import missing_rules
 
 MAX_SILENT_WAIT = timedelta(seconds=30)
 """A BriefWait is reported only after this long."""
@@ -151,7 +144,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         installed=world.record(active),
         applied_digest=reported(world, outcome),
         **history.fields(),
-        **_refusals(world, evaluation, outcome, active),
+        **refusals(world, outcome, _reported_outcome(world, evaluation, outcome, active), active),
         install_namespace=_install_namespace(world, active),
         created_namespaces=created_namespaces.reported(world, outcome),
         **_left_out(world, outcome),
@@ -249,7 +242,7 @@ def _failed(world: World, health: HealthEvaluation, outcome: Outcome) -> FailedO
     is_other = isinstance(outcome, Done) and isinstance(outcome.plan, Activate | RollBack)
     before = None if is_other else world.deployment.status.failed
     objects = [
-        FailedObject(**_reference(one.key).model_dump(), absent=one.is_absent or None)
+        FailedObject(**reference(one.key).model_dump(), absent=one.is_absent or None)
         for one in health.failed[: MAX_FAILED_OBJECTS + 1]
     ]
     is_truncated = False
@@ -378,48 +371,12 @@ def _install_namespace(world: World, active: str | None) -> str | None:
     return content.namespace if isinstance(content, RenderedBundle) else world.deployment.status.install_namespace
 
 
-def _refusals(world: World, evaluation: Evaluation, outcome: Outcome, active: str | None) -> dict[str, Any]:
-    """refused, refusedPods, missingPermissions, permittedBy, and upgradeHold, which is not known yet for a bundle that has just
-    become active."""
-    pods = sorted(key for key, each in world.owned.items() if each.has_refused_pods)
-    return {
-        "refused": _refused(world),
-        "refused_pods": _references(pods)[0],
-        "missing_permissions": _missing_permissions(world, outcome),
-        "permitted_by": _permitted_by(world, _reported_outcome(world, evaluation, outcome, active)),
-        "upgrade_hold": upgrade_hold(world) if active == world.active_bundle else None,
-    }
-
-
-def _permitted_by(world: World, outcome: Outcome) -> list[PermittingField] | None:
-    """permittedBy of a refusal; as reported while a request fails."""
-    if isinstance(outcome, ApplyRejected | Refused):
-        return sorted(outcome.permitted_by) or None
-    return world.deployment.status.permitted_by if isinstance(outcome, ApiError) else None
-
-
-def _refused(world: World) -> RejectedBundle | None:
-    bundle, content = world.bundles.get(world.target_bundle), world.content
-    if bundle is None or not bundle.image or not isinstance(content, RenderedBundle) or not content.unsupported:
-        return None
-    return RejectedBundle(image=bundle.image, message="; ".join(content.unsupported))
-
-
-def _missing_permissions(world: World, outcome: Outcome) -> MissingPermissions | None:
-    """missingPermissions of a check that found some; as reported while a request for it fails."""
-    if isinstance(outcome, ApplyRejected) and outcome.missing and world.account is not None:
-        rules, truncated = missing_rules(outcome.missing)
-        account = "/".join(world.account)
-        return MissingPermissions(service_account=account, rules=rules, truncated=truncated or None)
-    return world.deployment.status.missing_permissions if isinstance(outcome, ApiError) else None
-
-
 def _left_out(world: World, outcome: Outcome) -> dict[str, Any]:
     """Everything of the bundle that is not applied: objects, and pod templates, which are named before they are left out."""
     is_recorded = isinstance(outcome, Done) and isinstance(outcome.plan, RecordTemplates)
     waiting = world.prepared_templates if is_recorded else world.prepared_templates & world.named_templates
     kept = dict.fromkeys([*world.kept_templates, *sorted(waiting)])
-    return {**_left_out_objects(world), "kept_templates": _references(sorted([*kept][:MAX_REFERENCES]))[0]}
+    return {**_left_out_objects(world), "kept_templates": references(sorted([*kept][:MAX_REFERENCES]))[0]}
 
 
 def _left_out_objects(world: World) -> dict[str, Any]:
@@ -427,17 +384,8 @@ def _left_out_objects(world: World) -> dict[str, Any]:
     status = world.deployment.status
     if not isinstance(world.content, RenderedBundle):
         return {"left_out": status.left_out, "left_out_truncated": status.left_out_truncated}
-    named, truncated = _references(sorted(world.content.left_out))
+    named, truncated = references(sorted(world.content.left_out))
     return {"left_out": named, "left_out_truncated": truncated}
-
-
-def _references(keys: Sequence[ObjectKey]) -> tuple[list[ObjectReference] | None, bool | None]:
-    """The first objects as a list of the status, and True if there are more of them."""
-    return [_reference(key) for key in keys[:MAX_REFERENCES]] or None, len(keys) > MAX_REFERENCES or None
-
-
-def _reference(key: ObjectKey) -> ObjectReference:
-    return ObjectReference(group=key.group, kind=key.kind, namespace=key.namespace or None, name=key.name)
 
 
 def _released(world: World) -> tuple[list[ObjectReference] | None, bool | None]:
@@ -449,7 +397,7 @@ def _released(world: World) -> tuple[list[ObjectReference] | None, bool | None]:
     crds = [crd.name for crd in world.crds.values() if crd.released_by == world.name and not crd.owner_uid]
     keys = [ObjectKey(*NAMESPACE, "", name) for name in sorted(namespaces)]
     keys += [ObjectKey(*CRD, "", name) for name in sorted(crds)]
-    return _references(keys)
+    return references(keys)
 
 
 def _counts(world: World) -> dict[str, Any]:

@@ -10,7 +10,8 @@ BundleDeployment has applied: so an operator holds its own upgrades alone. One t
 
 from __future__ import annotations
 
-from olmkit.api.bundledeployments import Reason, Revision, UpgradeHold
+from olmkit.api.bundledeployment_status import Revision, UpgradeHold
+from olmkit.api.bundledeployments import Reason
 from olmkit.api.operator_condition_names import GROUP_KIND, OVERRIDE_HINT
 from olmkit.errors import Waiting
 from rukpak.bundledeployment.delays import SYNC_POLL_DELAY, WATCHED_RETRY_DELAY

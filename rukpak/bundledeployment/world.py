@@ -13,15 +13,12 @@ from functools import cached_property
 from typing import Any
 
 from olmkit.api import customresourcedefinitions
+from olmkit.api.bundledeployment_status import MAX_REFERENCES, BundleRecord, PermittingField, Revision
 from olmkit.api.bundledeployments import (
     ABANDON_ANNOTATION,
     DELETION_HOLD_ANNOTATION,
     KEEP_ADOPTED_ANNOTATION,
-    MAX_REFERENCES,
     BundleDeployment,
-    BundleRecord,
-    PermittingField,
-    Revision,
 )
 from olmkit.api.bundles import BundleSpec
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition

@@ -19,7 +19,7 @@ from olmctl.migration.marks import MARK, is_being_removed
 from olmctl.operators.retrying_client import RetryingClient
 from olmctl.questions.operator_state import is_terminating
 from olmctl.questions.session import Session
-from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION
+from olmkit.api.bundledeployment_status import KEEP_TEMPLATE_ANNOTATION
 from tests.cluster.conftest import await_allowed
 from tests.e2e.packages import (
     Files,

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from olmkit.api.bundledeployments import CreatedNamespace
+from olmkit.api.bundledeployment_status import CreatedNamespace
 from olmkit.api.ownership import manager_name
 from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo, OtherMember
 from rukpak.bundledeployment.plan import Apply, BeginRevision, Done, ForgetNotes, RecordNamespaces

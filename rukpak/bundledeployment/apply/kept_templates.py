@@ -19,7 +19,8 @@ from typing import Any
 
 import orjson
 
-from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION, Reason
+from olmkit.api.bundledeployment_status import KEEP_TEMPLATE_ANNOTATION
+from olmkit.api.bundledeployments import Reason
 from olmkit.api.meta import Kind, Object, unchanged_precondition
 from olmkit.api.ownership import MANAGER_PREFIX, UNKNOWN_MANAGER
 from olmkit.errors import Conflict, NotFound

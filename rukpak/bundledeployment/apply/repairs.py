@@ -6,7 +6,7 @@ stays in the status until spec changes. Pure.
 
 from __future__ import annotations
 
-from olmkit.api.bundledeployments import MAX_LOSSES, Loss
+from olmkit.api.bundledeployment_status import MAX_LOSSES, Loss
 from olmkit.api.conditions import PendingEvent
 from olmkit.gocompat.text import list_names
 from rukpak.bundledeployment.health.progress import failed_before

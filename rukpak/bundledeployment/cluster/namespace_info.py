@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from olmkit.api.bundledeployments import KEEP_ANNOTATION, MEMBER_LABEL_PREFIX, RELEASED_ANNOTATION
+from olmkit.api.bundledeployment_status import KEEP_ANNOTATION
+from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, RELEASED_ANNOTATION
 
 
 def member_label(uid: str) -> str:

@@ -14,7 +14,8 @@ from typing import Any
 import orjson
 
 from olmkit.api import bundles, customresourcedefinitions, operator_condition_names
-from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION, OWNER_UID_LABEL
+from olmkit.api.bundledeployment_status import KEEP_TEMPLATE_ANNOTATION
+from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.conditions import find_condition
 from olmkit.api.content import SourceType
 from olmkit.api.customresourcedefinitions import definition_of

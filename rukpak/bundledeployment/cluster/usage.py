@@ -13,7 +13,7 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from olmkit.api.bundledeployments import (
+from olmkit.api.bundledeployment_status import (
     MAX_COUNT_MESSAGE_BYTES,
     MAX_COUNTED_CUSTOM_RESOURCES,
     CustomResourceCount,

@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 from datetime import timedelta
 
-from olmkit.api.bundledeployments import ConditionType, PermittingField, Reason
+from olmkit.api.bundledeployment_status import PermittingField
+from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
 from olmkit.crd_safety.evidence import Form

@@ -11,17 +11,11 @@ from typing import Any
 import orjson
 
 from olmkit.api import bundles
-from olmkit.api.bundledeployments import (
-    ANNOTATION_PREFIX,
-    KIND,
-    OWNER_KIND_LABEL,
-    OWNER_NAME_LABEL,
-    PACKAGE_ANNOTATION,
-    TEMPLATE_HASH_LABEL,
-    BundleRecord,
-)
+from olmkit.api.bundle_annotations import ANNOTATION_PREFIX, PACKAGE_ANNOTATION
+from olmkit.api.bundledeployment_status import BundleRecord
+from olmkit.api.bundledeployments import KIND, OWNER_KIND_LABEL, OWNER_NAME_LABEL, TEMPLATE_HASH_LABEL
 from olmkit.api.meta import controller_reference
-from olmkit.api.operators import OperatorStatus
+from olmkit.api.operator_status import OperatorStatus
 from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from olmkit.fbc.schemas import GVK
 from rukpak.bundledeployment.bundle_info import BundleInfo

@@ -20,15 +20,14 @@ from datetime import datetime, timedelta
 from itertools import accumulate, count
 from typing import Any, TypeGuard
 
-from olmkit.api.bundledeployments import (
+from olmkit.api.bundledeployment_status import (
     MAX_OLDER_INSTALL_BYTES,
     MAX_REVISION_REASON_BYTES,
     MAX_REVISIONS,
-    ConditionType,
-    Reason,
     Revision,
     RevisionOutcome,
 )
+from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.conditions import DesiredCondition, format_timestamp
 from olmkit.errors import Blocked
 from olmkit.gocompat.text import one_line, truncate

@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from olmkit.api.bundledeployments import ConditionType, Reason, Revision, RevisionOutcome
+from olmkit.api.bundledeployment_status import Revision, RevisionOutcome
+from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.conditions import Cause, DesiredCondition
 from olmkit.api.install_settings import ON_FAILURE
 from olmkit.gocompat.text import list_names

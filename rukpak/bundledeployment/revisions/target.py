@@ -28,15 +28,8 @@ from typing import Any
 
 import orjson
 
-from olmkit.api.bundledeployments import (
-    MAX_REVISIONS,
-    BundleDeployment,
-    BundleDeploymentSpec,
-    Revision,
-    RevisionOutcome,
-    install_fields,
-    template_spec,
-)
+from olmkit.api.bundledeployment_status import MAX_REVISIONS, Revision, RevisionOutcome
+from olmkit.api.bundledeployments import BundleDeployment, BundleDeploymentSpec, install_fields, template_spec
 from olmkit.api.install_settings import ON_FAILURE
 from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from rukpak.render.install_options import InstallOptions

@@ -13,7 +13,8 @@ from devcluster.api_client import MERGE
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
 from olmctl.main import main
-from olmkit.api.bundledeployments import OWNER_UID_LABEL, PACKAGE_ANNOTATION
+from olmkit.api.bundle_annotations import PACKAGE_ANNOTATION
+from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.crd import CRD_DEFINITIONS
 from olmkit.api.operators import INSTALLED_FOR_LABEL
 from olmkit.api.ownership import OPERATOR_CONTROLLER, manager_name

@@ -15,7 +15,7 @@ from olmctl.bundle.source import of_directory
 from olmctl.questions.own_fields import FIELD_MANAGER
 from olmctl.questions.session import Session
 from olmkit.api import bundledeployments
-from olmkit.api.bundledeployments import RECORDED_ANNOTATIONS
+from olmkit.api.bundle_annotations import RECORDED_ANNOTATIONS
 from olmkit.api.operator_conditions import KIND
 from olmkit.errors import ApiError
 from tests.cluster.olmctl.bundle.conftest import Workshop

@@ -9,7 +9,8 @@ from datetime import timedelta
 import pytest
 
 from olmkit.api import bundledeployments, customresourcedefinitions, operators
-from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION
+from olmkit.api.bundledeployment_status import COUNT_ANNOTATION
+from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION
 from olmkit.api.operators import FINALIZER, INSTALLED_FOR_LABEL
 from operator_controller.operator.delays import RESYNC_DELAY
 from tests.cluster.operator_controller.operator.site import CHAIN, WITHIN_SECONDS, Requirements, Site

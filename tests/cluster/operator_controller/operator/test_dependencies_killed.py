@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION
+from olmkit.api.bundledeployment_status import COUNT_ANNOTATION
+from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION
 from olmkit.api.operators import INSTALLED_FOR_LABEL
 from olmkit.runtime.informer import Change
 from tests.cluster.operator_controller.operator.site import CHAIN, Site

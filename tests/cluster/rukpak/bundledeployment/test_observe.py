@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION, KIND
+from olmkit.api.bundledeployment_status import COUNT_ANNOTATION
+from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION, KIND
 from olmkit.api.ownership import manager_name
 from olmkit.errors import Waiting
 from olmkit.jobs.memory_budget import job_memory_budget

@@ -9,7 +9,7 @@ import pytest
 
 from devcluster.images import Registry
 from olmkit.api import bundledeployments, bundles, operators
-from olmkit.api.bundledeployments import PROPERTIES_ANNOTATION
+from olmkit.api.bundle_annotations import ANNOTATION_PREFIX, PROPERTIES_ANNOTATION
 from olmkit.runtime.client import Client
 from operator_controller.resolve.package.package_content import MAX_RECORDED_PROPERTIES_BYTES
 from rukpak.setup import build
@@ -67,7 +67,7 @@ async def test_the_record_of_what_runs_comes_in_the_write_that_names_it(at: Harn
     at.deployments.subscribe(lambda change: seen.append(change.new) if change.new else None)
     ref = at.push(plain(namespace(at.name), config_map("log", at.name)))
     body = at.body(ref)
-    prefix = bundledeployments.ANNOTATION_PREFIX
+    prefix = ANNOTATION_PREFIX
     notes = {f"{prefix}{key}": key for key in ("package", "bundle-name", "bundle-version", "catalog", "channel")}
     body["spec"]["template"]["metadata"] = {"annotations": {**notes, f"{prefix}properties": "[]"}}
     await at.client.apply(bundledeployments.KIND, body, "test")
@@ -93,7 +93,7 @@ async def test_an_annotation_that_describes_another_bundle_is_removed_whoever_wr
     """An apply would not remove it, and would be repeated for ever."""
     await at.install(at.push(plain(namespace(at.name), config_map("log", at.name))))
     active = (await at.until(READY))["status"]["activeBundle"]
-    forged = f"{bundledeployments.ANNOTATION_PREFIX}bundle-version"
+    forged = f"{ANNOTATION_PREFIX}bundle-version"
     await at.client.patch(bundles.KIND, active, {"metadata": {"annotations": {forged: "9.9.9", "mine": "kept"}}})
 
     def is_removed(raw: Object | None) -> bool:
@@ -196,7 +196,7 @@ async def test_a_bundle_of_before_there_were_records_is_made_again_by_what_its_o
         again = await at.when(bundles.KIND, active, "", lambda found: found is not None)
         raw = await at.until(lambda raw: "installed" in (raw or {})["status"])
     assert again is not None
-    assert again["metadata"]["annotations"][f"{bundledeployments.ANNOTATION_PREFIX}bundle-version"] == "1.0.0"
+    assert again["metadata"]["annotations"][f"{ANNOTATION_PREFIX}bundle-version"] == "1.0.0"
     assert again["spec"]["source"]["image"]["ref"] == ref
     assert raw["status"]["installed"]["name"] == "log.v1"
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from olmkit.api import bundledeployments
-from olmkit.api.bundledeployments import COUNT_ANNOTATION
+from olmkit.api.bundledeployment_status import COUNT_ANNOTATION
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment import count_schedule

@@ -5,13 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from olmkit.api import bundledeployments, bundles
-from olmkit.api.bundledeployments import (
-    INVENTORY_ANNOTATION,
-    OWNER_KIND_LABEL,
-    OWNER_NAME_LABEL,
-    RELEASED_ANNOTATION,
-    VERSION_ANNOTATION,
-)
+from olmkit.api.bundle_annotations import VERSION_ANNOTATION
+from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, OWNER_KIND_LABEL, OWNER_NAME_LABEL, RELEASED_ANNOTATION
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
 from rukpak.bundledeployment.cluster.rest_mapper import CRDS, NAMESPACES

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from olmkit.api import bundledeployments, bundles
-from olmkit.api.bundledeployments import COUNT_ANNOTATION
+from olmkit.api.bundledeployment_status import COUNT_ANNOTATION
 from olmkit.runtime.client import Client
 from olmkit.runtime.event_recorder import EVENT
 from olmkit.runtime.informer import Change

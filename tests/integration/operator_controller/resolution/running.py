@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from olmkit.api import customresourcedefinitions, operators
-from olmkit.api.bundledeployments import (
+from olmkit.api.bundle_annotations import (
     BUNDLE_NAME_ANNOTATION,
     PACKAGE_ANNOTATION,
     PROPERTIES_ANNOTATION,

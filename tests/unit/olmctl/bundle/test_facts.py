@@ -8,7 +8,7 @@ import orjson
 
 from olmctl.bundle.edges import Edges
 from olmctl.bundle.facts import facts_of
-from olmkit.api.bundledeployments import (
+from olmkit.api.bundle_annotations import (
     BUNDLE_NAME_ANNOTATION,
     PACKAGE_ANNOTATION,
     PROPERTIES_ANNOTATION,

@@ -20,7 +20,7 @@ from olmctl.migration.marks import (
     record_of,
     restored,
 )
-from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION
+from olmkit.api.bundledeployment_status import KEEP_TEMPLATE_ANNOTATION
 from olmkit.api.meta import Kind
 
 Object = dict[str, Any]

@@ -8,7 +8,8 @@ import pytest
 
 from olmctl.questions.operator_state import dependencies
 from olmctl.questions.required_operators import RequiredOperators
-from olmkit.api.operators import INSTALLED_FOR_LABEL, RequiredPackage
+from olmkit.api.operator_status import RequiredPackage
+from olmkit.api.operators import INSTALLED_FOR_LABEL
 from olmkit.api.ownership import OPERATOR_CONTROLLER
 from olmkit.errors import OlmError
 

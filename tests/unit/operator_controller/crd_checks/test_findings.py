@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
-from olmkit.api.operators import MAX_FINDING_LENGTH, MAX_FINDINGS
+from olmkit.api.operator_status import MAX_FINDING_LENGTH, MAX_FINDINGS
 from operator_controller.crd_checks.findings import MAX_VERSIONS, TooManyVersions, broken_rules, crd_check
 from tests.unit.olmkit.crd_safety.definitions import definition, schema
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from olmkit.api import operators
-from olmkit.api.bundledeployments import COUNT_ANNOTATION, DELETION_HOLD_ANNOTATION
+from olmkit.api.bundledeployment_status import COUNT_ANNOTATION
+from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION
 from olmkit.api.operators import INSTALLED_FOR_LABEL, Operator, OperatorSpec
 from olmkit.errors import OlmError, Waiting
 from operator_controller.operator.decide import decide

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.operators import OperatorStatus
+from olmkit.api.operator_status import OperatorStatus
 from operator_controller.operator.metrics import INSTALLATIONS, OperatorMetrics, count_installation, installation_result
 from tests.unit.operator_controller.operator.worlds import operator
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, DELETION_HOLD_ANNOTATION, PACKAGE_ANNOTATION
+from olmkit.api.bundle_annotations import BUNDLE_NAME_ANNOTATION, PACKAGE_ANNOTATION
+from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION
 from operator_controller.operator.orphaned_holds import orphaned_hold_plan
 from operator_controller.operator.resolution_request import make_orphan_request
 from operator_controller.operator.running_bundle import read_running

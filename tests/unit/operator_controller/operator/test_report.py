@@ -10,16 +10,18 @@ from typing import Any
 import pytest
 
 from olmkit.api.conditions import StatusReport
-from olmkit.api.operators import FINALIZER, OperatorStatus, Reason
+from olmkit.api.operator_status import OperatorStatus
+from olmkit.api.operators import FINALIZER, Reason
 from olmkit.errors import ApiError, Conflict, Forbidden, OlmError, Unavailable
 from operator_controller.operator.decide import decide
 from operator_controller.operator.evaluation import Outstanding
-from operator_controller.operator.report import Outcome, report
+from operator_controller.operator.report import report
 from operator_controller.operator.world import (
     AddFinalizer,
     DeleteBundleDeployment,
     Done,
     Keep,
+    Outcome,
     PackageClaim,
     ProtectDeployment,
     RemoveFinalizer,

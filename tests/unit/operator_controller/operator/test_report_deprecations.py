@@ -6,7 +6,7 @@ import pytest
 
 from olmkit.api.conditions import Cause, DesiredCondition
 from olmkit.api.meta import Condition
-from operator_controller.operator.report import deprecation_conditions
+from operator_controller.operator.report_deprecations import deprecation_conditions
 from operator_controller.resolve.answers.deprecations import Deprecations
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.bundledeployments import RECORDED_ANNOTATIONS
+from olmkit.api.bundle_annotations import RECORDED_ANNOTATIONS
 from olmkit.api.operators import Operator
 from operator_controller.operator.running_bundle import read_recorded, read_running
 from operator_controller.operator.world import ObservedBundleDeployment

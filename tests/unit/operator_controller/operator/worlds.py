@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from olmkit.api.bundledeployments import (
+from olmkit.api.bundle_annotations import (
     BUNDLE_NAME_ANNOTATION,
     CATALOG_ANNOTATION,
     CHANNEL_ANNOTATION,

@@ -8,7 +8,7 @@ import pytest
 
 from olmkit.admission.review import Denial
 from olmkit.api import bundledeployments, operators
-from olmkit.api.bundledeployments import CustomResourceCount
+from olmkit.api.bundledeployment_status import CustomResourceCount
 from rukpak.admission.deletions import FORBIDDEN, Protector, denial_of, is_protected, operator_of
 
 ANNOTATION = "operators.operatorframework.io/deletion-protection"

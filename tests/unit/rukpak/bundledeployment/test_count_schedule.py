@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.bundledeployments import COUNT_ANNOTATION, BundleDeployment, CustomResourceCount
+from olmkit.api.bundledeployment_status import COUNT_ANNOTATION, CustomResourceCount
+from olmkit.api.bundledeployments import BundleDeployment
 from rukpak.bundledeployment.count_schedule import (
     COUNT_INTERVAL,
     MIN_COUNT_INTERVAL,

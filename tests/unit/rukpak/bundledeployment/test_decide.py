@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.bundledeployments import FINALIZER, BundleDeployment, BundleRecord, Reason
+from olmkit.api.bundledeployment_status import BundleRecord
+from olmkit.api.bundledeployments import FINALIZER, BundleDeployment, Reason
 from olmkit.api.bundles import BundleSpec
 from olmkit.api.conditions import format_timestamp
 from olmkit.api.meta import Condition

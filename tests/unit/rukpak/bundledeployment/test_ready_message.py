@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.bundledeployments import BUNDLE_NAME_ANNOTATION, VERSION_ANNOTATION, BundleDeployment
+from olmkit.api.bundle_annotations import BUNDLE_NAME_ANNOTATION, VERSION_ANNOTATION
+from olmkit.api.bundledeployments import BundleDeployment
 from olmkit.errors import Blocked
 from rukpak.bundledeployment.plan import ApplyBundle, Done
 from rukpak.bundledeployment.world import World

@@ -10,15 +10,8 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.bundledeployments import (
-    DELETION_HOLD_ANNOTATION,
-    RELEASED_ANNOTATION,
-    BundleDeployment,
-    BundleDeploymentStatus,
-    BundleRecord,
-    Reason,
-    RejectedBundle,
-)
+from olmkit.api.bundledeployment_status import BundleDeploymentStatus, BundleRecord, RejectedBundle
+from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION, RELEASED_ANNOTATION, BundleDeployment, Reason
 from olmkit.api.bundles import BundleSpec
 from olmkit.api.conditions import StatusReport, format_timestamp
 from olmkit.api.deployed_objects import ObjectReference

@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from olmkit.api.bundledeployments import COUNT_ANNOTATION, BundleDeployment, CustomResourceCount, Reason
+from olmkit.api.bundledeployment_status import COUNT_ANNOTATION, CustomResourceCount
+from olmkit.api.bundledeployments import BundleDeployment, Reason
 from olmkit.errors import Waiting
 from rukpak.bundledeployment.count_schedule import CustomResourceCounts
 from rukpak.bundledeployment.plan import Done, Keep

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from olmkit.api.bundledeployments import MAX_REFERENCES
+from olmkit.api.bundledeployment_status import MAX_REFERENCES
 from olmkit.api.conditions import format_timestamp
 from olmkit.api.deployed_objects import MAX_FAILED_OBJECTS, FailedObject, FailedObjects
 from olmkit.errors import Waiting

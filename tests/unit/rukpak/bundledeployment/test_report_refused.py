@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from olmkit.api.bundledeployments import PermittingField, Reason
+from olmkit.api.bundledeployment_status import PermittingField
+from olmkit.api.bundledeployments import Reason
 from olmkit.errors import Unavailable
 from rukpak.bundledeployment.plan import Activate, Done
 from rukpak.bundledeployment.world import ApplyRejected, Refused

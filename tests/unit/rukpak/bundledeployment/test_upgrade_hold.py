@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.bundledeployments import BundleDeployment, UpgradeHold
+from olmkit.api.bundledeployment_status import UpgradeHold
+from olmkit.api.bundledeployments import BundleDeployment
 from olmkit.errors import Waiting
 from rukpak.bundledeployment.decide import decide
 from rukpak.bundledeployment.operator_condition import ConditionState

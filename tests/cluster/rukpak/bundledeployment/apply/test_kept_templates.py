@@ -7,7 +7,7 @@ import copy
 import pytest
 
 from olmkit.api import bundledeployments
-from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION
+from olmkit.api.bundledeployment_status import KEEP_TEMPLATE_ANNOTATION
 from olmkit.api.meta import unchanged_precondition
 from olmkit.api.ownership import MANAGER_PREFIX, manager_name
 from olmkit.errors import Conflict

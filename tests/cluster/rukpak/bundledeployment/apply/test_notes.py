@@ -15,7 +15,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from olmkit.api import bundledeployments
-from olmkit.api.bundledeployments import COUNT_ANNOTATION
+from olmkit.api.bundledeployment_status import COUNT_ANNOTATION
 from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, Unavailable
 from olmkit.runtime.client import Client

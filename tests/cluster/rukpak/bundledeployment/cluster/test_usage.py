@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-from olmkit.api.bundledeployments import CustomResourceCount
+from olmkit.api.bundledeployment_status import CustomResourceCount
 from olmkit.api.customresourcedefinitions import definition_of
 from olmkit.api.ownership import manager_name
 from olmkit.runtime.informer import Informer

@@ -10,12 +10,8 @@ from pathlib import Path
 import pytest
 
 from olmkit.api import bundledeployments, bundles
-from olmkit.api.bundledeployments import (
-    ABANDON_ANNOTATION,
-    DELETION_HOLD_ANNOTATION,
-    INVENTORY_ANNOTATION,
-    KEEP_ANNOTATION,
-)
+from olmkit.api.bundledeployment_status import KEEP_ANNOTATION
+from olmkit.api.bundledeployments import ABANDON_ANNOTATION, DELETION_HOLD_ANNOTATION, INVENTORY_ANNOTATION
 from olmkit.runtime.client import Client
 from olmkit.runtime.event_recorder import EVENT
 from rukpak.bundledeployment import delays

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from olmkit.api.bundledeployments import PermittingField, Reason
+from olmkit.api.bundledeployment_status import PermittingField
+from olmkit.api.bundledeployments import Reason
 from olmkit.errors import Waiting
 from rukpak.bundledeployment.apply.apply_errors import combine
 from rukpak.bundledeployment.world import ApplyRejected

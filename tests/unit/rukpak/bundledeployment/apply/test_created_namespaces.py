@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.bundledeployments import KEEP_ANNOTATION, CreatedNamespace
+from olmkit.api.bundledeployment_status import KEEP_ANNOTATION, CreatedNamespace
 from rukpak.bundledeployment.apply.created_namespaces import observed, reported
 from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo, member_label
 from rukpak.bundledeployment.deletion.retention import Tenancy, tenancy

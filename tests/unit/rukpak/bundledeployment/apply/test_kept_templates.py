@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.bundledeployments import KEEP_TEMPLATE_ANNOTATION, MAX_REFERENCES, OWNER_UID_LABEL
+from olmkit.api.bundledeployment_status import KEEP_TEMPLATE_ANNOTATION, MAX_REFERENCES
+from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.ownership import UNKNOWN_MANAGER
 from rukpak.bundledeployment.apply.kept_templates import digest, forgotten_template, handed_over, taken_over
 from rukpak.bundledeployment.cluster.transforms import labeled_object

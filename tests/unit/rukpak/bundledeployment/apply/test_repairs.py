@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from olmkit.api.bundledeployments import Loss
+from olmkit.api.bundledeployment_status import Loss
 from rukpak.bundledeployment.apply.repairs import losses, repairs
 from rukpak.bundledeployment.plan import Apply, Done, ObjectChange, Verb
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from olmkit.api.bundledeployments import PACKAGE_ANNOTATION, RECORDED_ANNOTATIONS, BundleDeployment, BundleRecord
+from olmkit.api.bundle_annotations import PACKAGE_ANNOTATION, RECORDED_ANNOTATIONS
+from olmkit.api.bundledeployment_status import BundleRecord
+from olmkit.api.bundledeployments import BundleDeployment
 from olmkit.api.bundles import IMAGE_BY_DIGEST_ANNOTATION, RESOLVED_SOURCE_ANNOTATION, BundleSpec
-from olmkit.api.operators import InstalledBundle, OperatorStatus, ProvidedApi
+from olmkit.api.operator_status import InstalledBundle, OperatorStatus, ProvidedApi
 from rukpak.bundledeployment.bundle_info import record_of
 from rukpak.bundledeployment.revisions.bundle_bodies import (
     derive_record,

@@ -1,0 +1,32 @@
+"""The conditions of an Operator about what its publisher has deprecated. `report` calls it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from olmkit.api.conditions import Cause, DesiredCondition
+from olmkit.api.meta import Condition
+from olmkit.api.operators import ConditionType, Reason
+from operator_controller.resolve.answers.deprecations import Deprecations
+
+_TYPES = (
+    ConditionType.DEPRECATED,
+    ConditionType.PACKAGE_DEPRECATED,
+    ConditionType.CHANNEL_DEPRECATED,
+    ConditionType.BUNDLE_DEPRECATED,
+)
+
+
+def deprecation_conditions(known: Deprecations | None, before: Sequence[Condition]) -> list[DesiredCondition]:
+    """A condition for each part that is deprecated, and Deprecated with all messages; the previous conditions if nothing is
+    known."""
+    if known is None:
+        return [DesiredCondition(one.type, one.status, one.reason, one.message) for one in before if one.type in _TYPES]
+    messages = (known.package, known.channel, known.bundle)
+    found = [(kind, message) for kind, message in zip(_TYPES[1:], messages, strict=True) if message]
+    if found:
+        found.insert(0, (ConditionType.DEPRECATED, "; ".join(dict.fromkeys(message for _, message in found))))
+    return [
+        DesiredCondition(kind, "True", Reason.DEPRECATED, message, Cause(Reason.DEPRECATED, frozenset({message})))
+        for kind, message in found
+    ]
