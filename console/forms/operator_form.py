@@ -15,7 +15,7 @@ from console.forms.field import text_of
 from console.forms.places import MISSING, Place, value_at, with_value
 from olmkit.api import operators
 from olmkit.api.catalogs import NAME_LABEL
-from olmkit.api.install_settings import MAX_WATCHED_NAMESPACES
+from olmkit.api.install_settings import MAX_WATCHED_NAMESPACES, MUST_EXIST
 from olmkit.api.names import MAX_LABEL_LENGTH
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
 from olmkit.api.patterns import DNS_LABEL, OBJECT_NAME
@@ -49,6 +49,7 @@ _PLACES: Final[Mapping[str, Place]] = {
 _CATALOG: Final[Place] = ("spec", "catalogSelector", "matchLabels", NAME_LABEL)
 _VERSION: Final[Place] = ("spec", "version")
 _WATCHED: Final[Place] = ("spec", "install", "watchNamespaces")
+_POLICY: Final[Place] = ("spec", "install", "namespacePolicy")
 _ENV: Final[Place] = ("spec", "install", "config", "env")
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "approval": ("Automatic", "Manual"),
@@ -152,7 +153,16 @@ def read(texts: Texts, before: Mapping[str, Any], modes: Iterable[Mode] = ()) ->
     result = _with_watched(result, given, known, problems)
     result = _with_env(result, given, known, problems)
     _check(given, {mode.value: mode.reason for mode in modes}, problems)
+    if problem := _namespace_problem(given["namespace"], must_exist=value_at(before, _POLICY) == MUST_EXIST):
+        problems["namespace"] = problem
     return Read(_pruned(result), problems)
+
+
+def _namespace_problem(namespace: str, *, must_exist: bool) -> str:
+    """Explain what is wrong with the namespace under this policy, which is no field of the form; empty if nothing is."""
+    if must_exist:
+        return "" if namespace else f"is required: namespacePolicy is {MUST_EXIST}"
+    return _RESERVED if namespace == "default" or namespace.startswith("kube-") else ""
 
 
 def _with_version(result: Any, given: Texts, known: Texts) -> Any:
@@ -219,8 +229,6 @@ def _check(given: Texts, reasons: Mapping[str, str], problems: dict[str, str]) -
     for name in ("namespace", "accountNamespace"):
         if given[name] and (len(given[name]) > MAX_LABEL_LENGTH or not _LABEL.fullmatch(given[name])):
             problems[name] = _NO_NAME
-    if given["namespace"] == "default" or given["namespace"].startswith("kube-"):
-        problems["namespace"] = _RESERVED
     if given["accountNamespace"] and not given["account"]:
         problems["account"] = "name the ServiceAccount, or no namespace of it"
     elif given["account"] and not given["accountNamespace"] and not given["namespace"]:

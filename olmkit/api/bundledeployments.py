@@ -12,7 +12,7 @@ from olmkit.api.bundles import BundleSpec
 from olmkit.api.deployment_config import DeploymentConfig
 from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.impersonation import Account
-from olmkit.api.install_settings import INSTALL_NAMESPACE_DESCRIPTION, InstallNamespace, InstallSettings, account_rule
+from olmkit.api.install_settings import INSTALL_NAMESPACE_DESCRIPTION, InstallNamespace, InstallSettings, install_rules
 from olmkit.api.meta import Kind, Model, Resource, without_nulls
 from olmkit.api.operator_condition_names import NOT_UPGRADEABLE
 from olmkit.api.patterns import OBJECT_NAME
@@ -138,6 +138,10 @@ class Reason(DescribedEnum):
         "WaitingForServiceAccount",
         "Reconciling True: the ServiceAccount that spec names does not exist",
     )
+    WAITING_FOR_NAMESPACE = (
+        "WaitingForNamespace",
+        "Reconciling True: a namespace that spec names does not exist, or is being deleted, and namespacePolicy is MustExist",
+    )
     OPERATOR_CONDITION_NOT_UPGRADEABLE = (
         NOT_UPGRADEABLE,
         "Ready False, Reconciling True: the OperatorCondition of the installed bundle permits no upgrade; see upgradeHold",
@@ -200,7 +204,7 @@ class BundleDeploymentConfig(DeploymentConfig):
 class BundleDeploymentSpec(InstallSettings):
     """Desired state."""
 
-    model_config = ConfigDict(json_schema_extra=account_rule("installNamespace"))
+    model_config = ConfigDict(json_schema_extra=install_rules("installNamespace"))
 
     provisioner_class_name: Annotated[str, Field(max_length=63, pattern=PROVISIONER_PATTERN)] = Field(
         description="The installer: core-rukpak-io-plain, or core-rukpak-io-helm for a Helm chart."

@@ -20,18 +20,14 @@ from olmkit.api.patterns import DNS_LABEL, OBJECT_NAME
 MAX_WATCHED_NAMESPACES = 256
 """Entries of watchNamespaces: each may get a Role for each permission of the bundle."""
 
-_RESERVED_RULE: JsonDict = {
-    "rule": "self != 'default' && !self.startsWith('kube-')",
-    "message": "default and namespaces whose name begins with kube- belong to Kubernetes: name another one",
-}
 _ALL_RULE: JsonDict = {
     "rule": "!self.exists(name, name == '') || size(self) == 1",
     "message": "an empty name means all namespaces: it has to be the only entry",
 }
 _LABEL = Field(max_length=MAX_LABEL_LENGTH, pattern=f"^{DNS_LABEL}$")
 
-InstallNamespace = Annotated[str, _LABEL, Field(json_schema_extra={"x-kubernetes-validations": [_RESERVED_RULE]})]
-"""The namespace that a bundle is installed into."""
+InstallNamespace = Annotated[str, _LABEL]
+"""The namespace that a bundle is installed into. `install_rules` has its rules."""
 WatchedNamespace = Annotated[str, Field(max_length=MAX_LABEL_LENGTH, pattern=f"^({DNS_LABEL})?$")]
 """A namespace that an operator watches; "" is all of them."""
 
@@ -39,6 +35,10 @@ DeletionPolicy = Literal["Cascade", "KeepCRDs", "Orphan"]
 """The objects that are deleted with a BundleDeployment."""
 AdoptionPolicy = Literal["Never", "IfUnowned"]
 """The objects that exist already and that a BundleDeployment takes over."""
+NamespacePolicy = Literal["Create", "MustExist"]
+"""The one that the namespace to install into belongs to: rukpak, which creates it, or somebody else."""
+MUST_EXIST: Final = "MustExist"
+"""The policy for a namespace that somebody else creates, and that is not changed."""
 RollbackPolicy = Literal["Never", "OnFailure"]
 """The cases in which the last revision that succeeded is brought back."""
 ON_FAILURE: Final = "OnFailure"
@@ -49,22 +49,55 @@ _POSITIVE_RULE: JsonDict = {
 }
 
 INSTALL_NAMESPACE_DESCRIPTION = (
-    "Namespace to install into. It is created if it does not exist. Default: the namespace that the bundle suggests, or "
-    "<package>-system."
+    "Namespace to install into. It is created if it does not exist, unless namespacePolicy is MustExist. Default: the namespace "
+    "that the bundle suggests, or <package>-system."
 )
 
-_ACCOUNT_FIELD = "serviceAccount"
+_ACCOUNT_FIELD, _POLICY_FIELD = "serviceAccount", "namespacePolicy"
 
 
-def account_rule(namespace_field: str) -> JsonDict:
-    """The rule that the namespace of the account is known from the object alone: what a bundle suggests must not choose whose
-    account is used. `namespace_field` is the field with the namespace to install into."""
+def install_rules(namespace_field: str) -> JsonDict:
+    """The rules about the namespace to install into, which is the field `namespace_field`."""
+    namespace = f"self.{'__namespace__' if namespace_field == 'namespace' else namespace_field}"
+    return {
+        "x-kubernetes-validations": [
+            _account_rule(namespace),
+            _reserved_rule(namespace, namespace_field),
+            _policy_rule(namespace),
+        ]
+    }
+
+
+def _account_rule(namespace: str) -> JsonDict:
+    """The namespace of the account is known from the object alone: what a bundle suggests must not choose whose account is
+    used."""
     account = f"self.{_ACCOUNT_FIELD}"
-    rule: JsonDict = {
-        "rule": f"!has({account}) || has({account}.__namespace__) || has(self.{namespace_field})",
+    return {
+        "rule": f"!has({account}) || has({account}.__namespace__) || has({namespace})",
         "message": f"{_ACCOUNT_FIELD}.namespace is required unless the namespace to install into is named",
     }
-    return {"x-kubernetes-validations": [rule]}
+
+
+def _reserved_rule(namespace: str, field: str) -> JsonDict:
+    """Namespaces of Kubernetes are installed into on request, and are never created, labelled or deleted."""
+    is_required = f"has(self.{_POLICY_FIELD}) && self.{_POLICY_FIELD} == '{MUST_EXIST}'"
+    return {
+        "rule": f"!has({namespace}) || ({namespace} != 'default' && !{namespace}.startsWith('kube-')) || ({is_required})",
+        "message": (
+            "default and namespaces whose name begins with kube- belong to Kubernetes: name another one, or set "
+            f"{_POLICY_FIELD} to {MUST_EXIST}"
+        ),
+        "fieldPath": f".{field}",
+    }
+
+
+def _policy_rule(namespace: str) -> JsonDict:
+    """A namespace that is required is known from the object alone, so that nobody deletes it meanwhile."""
+    return {
+        "rule": f"!has(self.{_POLICY_FIELD}) || self.{_POLICY_FIELD} != '{MUST_EXIST}' || has({namespace})",
+        "message": f"{_POLICY_FIELD} {MUST_EXIST} requires the namespace to install into",
+        "fieldPath": f".{_POLICY_FIELD}",
+    }
 
 
 class ServiceAccountReference(Model):
@@ -91,6 +124,15 @@ class InstallSettings(Model):
         ),
     )
 
+    namespace_policy: NamespacePolicy | None = Field(
+        default=None,
+        description=(
+            "Who creates the namespace to install into. Create: it is created if it does not exist, and deleted with the last "
+            "installation if it was created for one. MustExist: the installation waits until it exists, as for each namespace "
+            "of watchNamespaces; it is neither created, labelled nor deleted, and may be one of Kubernetes. MustExist requires "
+            "that the namespace is named. Default: Create."
+        ),
+    )
     watch_namespaces: list[WatchedNamespace] | None = Field(
         default=None,
         json_schema_extra={

@@ -14,7 +14,7 @@ from olmkit.api.install_settings import (
     INSTALL_NAMESPACE_DESCRIPTION,
     InstallNamespace,
     InstallSettings,
-    account_rule,
+    install_rules,
 )
 from olmkit.api.label_selector import LabelSelector
 from olmkit.api.meta import Kind, Model, Resource, without_nulls
@@ -166,7 +166,7 @@ class Reason(DescribedEnum):
 class Install(InstallSettings):
     """The settings of the installation."""
 
-    model_config = ConfigDict(json_schema_extra=account_rule("__namespace__"))
+    model_config = ConfigDict(json_schema_extra=install_rules("namespace"))
 
     namespace: InstallNamespace | None = Field(default=None, description=INSTALL_NAMESPACE_DESCRIPTION)
 

@@ -34,7 +34,7 @@ from rukpak.bundledeployment.deletion.finalize import finalize
 from rukpak.bundledeployment.deletion.prune import obsolete_objects, prune
 from rukpak.bundledeployment.deletion.removal_rights import check_prune
 from rukpak.bundledeployment.drift import backs_off_until, is_contested
-from rukpak.bundledeployment.evaluate import evaluate
+from rukpak.bundledeployment.evaluate import evaluate, namespace_blocker
 from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.health.progress import next_deadline
 from rukpak.bundledeployment.plan import (
@@ -229,7 +229,8 @@ def _blocker(world: World, evaluation: Evaluation) -> Plan | None:
     if evaluation.blocker is None:
         return None
     active = world.active_content
-    if world.is_upgrade and isinstance(active, RenderedBundle) and active.is_installable:
+    is_placed = namespace_blocker(world, active) is None
+    if world.is_upgrade and isinstance(active, RenderedBundle) and active.is_installable and is_placed:
         plan = prepare(world, active) or _apply(world, active, dry_run_first=False) or rotate(world, active)
         if plan is not None:
             return plan

@@ -6,18 +6,26 @@ The facts that are read later depend on the evaluation. decide and report get it
 from __future__ import annotations
 
 from olmkit.api.bundledeployments import FINALIZER, MAX_DELETION_HOLD_LENGTH, Reason
+from olmkit.api.install_settings import MUST_EXIST
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.text import list_names
 from rukpak.bundledeployment import upgrade_hold
 from rukpak.bundledeployment.bundle_info import UnpackState
 from rukpak.bundledeployment.crd_upgrade import crd_gate
-from rukpak.bundledeployment.delays import CONTENT_RETRY_DELAY, UNREACHABLE_RETRY_DELAY, WATCHED_RETRY_DELAY
+from rukpak.bundledeployment.delays import (
+    CONTENT_RETRY_DELAY,
+    UNREACHABLE_RETRY_DELAY,
+    WATCHED_RETRY_DELAY,
+    describe_deleting,
+    poll_delay,
+)
 from rukpak.bundledeployment.deletion.retention import is_only_member
 from rukpak.bundledeployment.evaluation import Evaluation, StorageMove
-from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBundle, UnrenderedChart
+from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle, UnrenderedChart
 from rukpak.bundledeployment.revisions.rollback import obstacle
-from rukpak.bundledeployment.world import World
+from rukpak.bundledeployment.world import NAMESPACE, World
 from rukpak.crds.conversion_order import interruption
+from rukpak.format.objects import ObjectKey
 
 
 def evaluate(world: World) -> Evaluation:
@@ -25,7 +33,11 @@ def evaluate(world: World) -> Evaluation:
     if world.deployment.metadata.deleting:
         return Evaluation(foreign_objects=_foreign_objects(world), deletion_hold=_deletion_hold(world))
     blocker = (
-        _unpack_blocker(world) or _content_blocker(world) or crd_gate.blocker(world) or upgrade_hold.hold_blocker(world)
+        _unpack_blocker(world)
+        or _content_blocker(world)
+        or namespace_blocker(world, world.content)
+        or crd_gate.blocker(world)
+        or upgrade_hold.hold_blocker(world)
     )
     permission = crd_gate.permission(world)
     return Evaluation(
@@ -114,6 +126,24 @@ def _content_blocker(world: World) -> OlmError | None:
             delay = UNREACHABLE_RETRY_DELAY if content.unreachable_groups else WATCHED_RETRY_DELAY
             return Waiting(Reason.WAITING_FOR_KIND, text, delay, content.missing_kinds)
     return None
+
+
+def namespace_blocker(world: World, content: Content) -> Waiting | None:
+    """The wait for Namespaces that have to exist, and that rukpak does not create; None if all of them are there."""
+    required = content.required_namespaces if isinstance(content, RenderedBundle) else ()
+    keys = [ObjectKey(*NAMESPACE, "", name) for name in sorted(required)]
+    absent = [str(key) for key in keys if key.name not in world.namespaces]
+    deleting = [describe_deleting(world, key) for key in keys if world.is_deleting(key)]
+    if not absent and not deleting:
+        return None
+    policy = f"because namespacePolicy is {MUST_EXIST}"
+    texts = [f"waiting until somebody creates it, {policy}: {list_names(absent)}"] if absent else []
+    texts += [f"waiting until it is deleted and somebody creates it again, {policy}: {list_names(deleting)}"] * bool(
+        deleting
+    )
+    since = [world.namespaces[key.name].deletion_timestamp for key in keys if world.is_deleting(key)]
+    delay = poll_delay(world.now, since) if since else WATCHED_RETRY_DELAY
+    return Waiting(Reason.WAITING_FOR_NAMESPACE, "; ".join(texts), delay, map(str, keys))
 
 
 def _foreign_objects(world: World) -> str:

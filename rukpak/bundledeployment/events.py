@@ -21,7 +21,7 @@ from rukpak.bundledeployment.cluster.inventory import OWNER_INDEX
 from rukpak.bundledeployment.deletion.crd_removal import removes_custom_resources
 from rukpak.bundledeployment.world import Interests
 
-UID_INDEX, CREATED_INDEX = "uid", "created"
+UID_INDEX, CREATED_INDEX, REQUIRED_INDEX = "uid", "created", "required"
 
 
 @dataclass

@@ -72,6 +72,7 @@ from rukpak.bundledeployment.evaluate import evaluate
 from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.events import (
     CREATED_INDEX,
+    REQUIRED_INDEX,
     UID_INDEX,
     EventMapper,
     controller_references,
@@ -362,7 +363,9 @@ class Observer:
             kinds=world.inventory.union(*(content.absent_kinds for content in contents)),
             namespaces=frozenset(
                 released_namespaces.union(
-                    (key.name for key in keys if key[:2] == NAMESPACE), recorded_namespaces(world.raw)
+                    (key.name for key in keys if key[:2] == NAMESPACE),
+                    recorded_namespaces(world.raw),
+                    *(content.required_namespaces for content in contents),
                 )
             ),
             crds=frozenset(released_crds.union(key.name for key in keys if key[:2] == CRD)),
@@ -375,7 +378,11 @@ class Observer:
         found = [transforms.namespace_info_of(self.informers.namespaces.get(name)) for name in names]
         found += map(transforms.namespace_info_of, self.informers.namespaces.by_index(MEMBER_INDEX, world.uid))
         known = (self.informers.pending_deletions.applied_to(entry) for entry in found if entry is not None)
-        return {entry.name: observed(entry, world.raw, self._others(world, entry)) for entry in known}
+        return {entry.name: self._observed(world, entry) for entry in known}
+
+    def _observed(self, world: World, namespace: NamespaceInfo) -> NamespaceInfo:
+        is_required = bool(self.informers.deployments.by_index(REQUIRED_INDEX, namespace.name))
+        return replace(observed(namespace, world.raw, self._others(world, namespace)), is_required=is_required)
 
     def _others(self, world: World, namespace: NamespaceInfo) -> list[Object]:
         """The other BundleDeployments that the labels of the Namespace name, and the BundleDeployments that have recorded a

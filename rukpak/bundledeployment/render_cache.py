@@ -256,7 +256,8 @@ class _RenderWork:
             for phase in phases(ready.manifests)
         ]
         included = tuple(_namespace_item(item) for item in ready.manifests if item.key[:2] == NAMESPACE)
-        external = self._external_namespaces(ready.manifests, {item.name for item in included})
+        required = self._required_namespaces(namespace) - {item.name for item in included}
+        external = self._external_namespaces(ready.manifests, required | {item.name for item in included})
         if external:
             first = install_phases.pop(0).objects if included else ()
             items = tuple(
@@ -273,6 +274,7 @@ class _RenderWork:
             phases=tuple(install_phases),
             options=self.identity.options,
             namespaces=(*included, *external),
+            required_namespaces=required,
             warnings=warnings,
             left_out=ready.left_out,
             missing_kinds=ready.missing,
@@ -289,13 +291,18 @@ class _RenderWork:
             if group in self.cluster_info.failed_groups or (group in self.remote_groups and not versions):
                 yield group
 
+    def _required_namespaces(self, namespace: str) -> frozenset[str]:
+        """The Namespaces that spec names, if they have to exist."""
+        options = self.identity.options
+        return frozenset((namespace, *options.watch_namespaces)) - {""} if options.must_exist else frozenset()
+
     def _external_namespaces(
-        self, manifests: Sequence[BundleObject], included: Collection[str]
+        self, manifests: Sequence[BundleObject], known: Collection[str]
     ) -> tuple[RenderedNamespace, ...]:
-        """The Namespaces that it watches, and the Namespaces of its objects, if they are not in the bundle. Namespaces of
-        Kubernetes itself are left out, because they are never removed."""
+        """The Namespaces that it watches, and the Namespaces of its objects, if they are not `known`: in the bundle, or required.
+        Namespaces of Kubernetes itself are left out, because they are never removed."""
         watched = set(self.identity.options.watch_namespaces)
-        used = sorted({manifest.namespace for manifest in manifests}.union(watched) - {""} - set(included))
+        used = sorted({manifest.namespace for manifest in manifests}.union(watched) - {""} - set(known))
         return tuple(
             RenderedNamespace(name, is_in_bundle=False)
             for name in used

@@ -71,6 +71,8 @@ class RenderedBundle:
     options: InstallOptions = field(default_factory=InstallOptions)
     """The options that the BundleDeployment requests."""
     namespaces: tuple[RenderedNamespace, ...] = ()
+    required_namespaces: frozenset[str] = frozenset()
+    """The names of the Namespaces that have to exist and that it does not change: namespacePolicy is MustExist."""
     warnings: tuple[str, ...] = ()
     left_out: tuple[ObjectKey, ...] = ()
     """Optional objects whose kind the cluster does not serve. They are not in the phases."""

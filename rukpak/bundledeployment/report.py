@@ -80,10 +80,12 @@ _UNREPAIRABLE_REASONS = (
     Reason.WAITING_FOR_KIND,
     Reason.WAITING_FOR_WEBHOOK,
     Reason.WAITING_FOR_SERVICE_ACCOUNT,
+    Reason.WAITING_FOR_NAMESPACE,
 )
 """Reasons of a Waiting during which installed objects cannot be repaired. Ready is False with these reasons."""
 _UNPACKED_REASONS = (
     Reason.WAITING_FOR_KIND,
+    Reason.WAITING_FOR_NAMESPACE,
     Reason.BLOCKED,
     Reason.RETRYING,
     Reason.OPERATOR_CONDITION_NOT_UPGRADEABLE,

@@ -35,6 +35,8 @@ class InstallOptions:
     """Changes of the Deployments, or the values of a chart, as JSON with sorted keys."""
     certificates: CertificateMode = CertificateMode.SELF
     """The issuer of the serving certificates."""
+    must_exist: bool = False
+    """True if the install namespace is somebody else's: it is required, and not changed."""
     operator_condition: bool = False
     """True if a registry+v1 bundle gets an OperatorCondition. Not a field of spec: a revision records it when it begins."""
 
@@ -44,6 +46,7 @@ class InstallOptions:
         from olmkit.api.bundledeployments import (
             with_values,  # models of the API, which commands without a cluster do not have
         )
+        from olmkit.api.install_settings import MUST_EXIST
         from olmkit.api.meta import without_nulls
 
         given = spec.config.dump() if spec.config is not None else {}
@@ -53,6 +56,7 @@ class InstallOptions:
             tuple(sorted(set(spec.watch_namespaces or ()))),
             orjson.dumps(config, option=orjson.OPT_SORT_KEYS),
             CertificateMode(spec.certificates or CertificateMode.SELF),
+            must_exist=spec.namespace_policy == MUST_EXIST,
         )
 
     @property

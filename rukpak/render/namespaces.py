@@ -59,11 +59,14 @@ def suggested_namespace(
     return name, tuple(notes)
 
 
-def namespace_error(name: str, suite_namespaces: Collection[str] = SUITE_NAMESPACES) -> str:
-    """The reason why nothing may be installed into the namespace of this name; "" when it may."""
+def namespace_error(
+    name: str, suite_namespaces: Collection[str] = SUITE_NAMESPACES, *, must_exist: bool = False
+) -> str:
+    """The reason why nothing may be installed into the namespace of this name; "" when it may. One of Kubernetes may only be
+    installed into if it is required to exist, and so is neither created nor changed."""
     if not isinstance(name, str) or not is_dns1123_label(name):
         return "is not a valid namespace name (lower-case letters, digits and `-`, at most 63)"
-    if name == "default" or name.startswith("kube-"):
+    if not must_exist and (name == "default" or name.startswith("kube-")):
         return "belongs to Kubernetes"
     return "is the suite's own" if name in suite_namespaces else ""
 

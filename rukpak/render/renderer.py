@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from olmkit.api.install_settings import MUST_EXIST
 from olmkit.gocompat.go_encoding import Mismatch, round_trip
 from rukpak.format.bundle import Body, Bundle, PlainBundle, RegistryBundle
 from rukpak.format.errors import BUNDLE_LOAD_FAILED, INVALID_CONFIGURATION, BadBundle
@@ -291,6 +292,9 @@ def installation(
         operator_condition=served_version(cluster.served) if condition is not None else "",
     )
     manifests, notes = applicable(content, render(content, wanted))
+    if options.must_exist:
+        manifests = [one for one in manifests if one.key != ObjectKey("", "Namespace", "", namespace)]
+        warnings += _left_out_namespace(content, namespace)
     endpoints = (
         endpoints_of(content, namespace, options.certificates).values() if isinstance(content, RegistryBundle) else ()
     )
@@ -298,11 +302,23 @@ def installation(
     return Installation(namespace, (*warnings, *notes), ready, tuple(endpoints), condition)
 
 
+def _left_out_namespace(content: Bundle, name: str) -> tuple[str, ...]:
+    """A warning if a plain bundle contains the Namespace that it is installed into, and that is somebody else's."""
+    bodies = content.objects if isinstance(content, PlainBundle) else ()
+    is_given = any(BundleObject(body).key == ("", "Namespace", "", name) for body in bodies)
+    return (
+        (f"Namespace {name} of the bundle is not applied, because namespacePolicy is {MUST_EXIST}",) if is_given else ()
+    )
+
+
 def _namespace(
     content: Bundle, options: InstallOptions, deployment: str, cluster: ClusterInfo
 ) -> tuple[str, tuple[str, ...]]:
     given = options.namespace
-    if given and (problem := namespace_error(given, cluster.suite_namespaces)):
+    if options.must_exist and not given:
+        text = f"namespacePolicy {MUST_EXIST} requires the namespace to install into: name it"
+        raise BadBundle(INVALID_CONFIGURATION, text, subject=["namespacePolicy"])
+    if given and (problem := namespace_error(given, cluster.suite_namespaces, must_exist=options.must_exist)):
         text = f'nothing may be installed into namespace "{given}", which {problem}: name another install namespace'
         raise BadBundle(INVALID_CONFIGURATION, text, subject=[given])
     if given:

@@ -14,11 +14,17 @@ from typing import TypeVar
 from olmkit.api.bundledeployments import OWNER_NAME_LABEL
 from olmkit.api.meta import Object
 from olmkit.api.ownership import apply_entries, manager_name
+from olmkit.api.required_namespaces import required_namespaces
 from olmkit.runtime.informer import Informer
 from rukpak.bundledeployment.cluster import transforms
 from rukpak.bundledeployment.cluster.inventory import OWNER_INDEX
 from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
-from rukpak.bundledeployment.events import CREATED_INDEX, controller_references, recorded_namespaces
+from rukpak.bundledeployment.events import (
+    CREATED_INDEX,
+    REQUIRED_INDEX,
+    controller_references,
+    recorded_namespaces,
+)
 from rukpak.bundledeployment.world import LabeledObject
 
 MEMBER_INDEX, ORPHAN_INDEX, RELEASED_INDEX = "member", "orphan", "released"
@@ -63,6 +69,7 @@ class Informers:
         self.bundles.add_index(OWNER_INDEX, lambda obj: [entry["uid"] for entry in controller_references(obj)])
         self.bundles.add_index(ORPHAN_INDEX, _orphan_of)
         self.deployments.add_index(CREATED_INDEX, recorded_namespaces)
+        self.deployments.add_index(REQUIRED_INDEX, required_namespaces)
         self.namespaces.add_index(MEMBER_INDEX, _members)
         self.crds.add_index(OWNER_INDEX, transforms.owner_uid_index)
         for informer in (self.namespaces, self.crds):

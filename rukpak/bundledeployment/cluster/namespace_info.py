@@ -52,6 +52,9 @@ class NamespaceInfo:
     is_left_behind: bool = False
     """True if it has the label of a BundleDeployment that does not exist: objects of that one may be in it."""
 
+    is_required: bool = False
+    """True if a BundleDeployment with the namespacePolicy MustExist names it: the one in whose World it is, or another one."""
+
     @property
     def members(self) -> frozenset[str]:
         """The uids in its labels. Anybody may have written or copied one: that keeps a Namespace, and never deletes it."""

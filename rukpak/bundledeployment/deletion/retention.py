@@ -32,7 +32,8 @@ class Tenancy(StrEnum):
     OWN = "own"
     """rukpak created it, and the BundleDeployment is its only member."""
     SHARED = "shared"
-    """rukpak did not create it, or it is kept, or another member has recorded that rukpak created it and will delete it."""
+    """rukpak did not create it, or it is kept or required, or another member has recorded that rukpak created it and will
+    delete it."""
     UNSETTLED = "unsettled"
     """rukpak created it, and another BundleDeployment has not recorded that yet, or not yet that it is no member any more."""
 
@@ -85,7 +86,8 @@ def tenancy(namespace: NamespaceInfo) -> Tenancy:
 
     A record passes to another member before the first one leaves. A label without a record, and a record without a label, are
     states of a moment: the other one's next pass makes both of them, or neither. A BundleDeployment that does not exist records
-    nothing: its label keeps the Namespace, in which its objects may be.
+    nothing: its label keeps the Namespace, in which its objects may be. So does one that requires the Namespace, which then
+    belongs to somebody else: it has neither a label nor a record.
     """
     if not namespace.is_created or namespace.is_kept:
         return Tenancy.SHARED
@@ -93,7 +95,7 @@ def tenancy(namespace: NamespaceInfo) -> Tenancy:
         return Tenancy.SHARED
     if namespace.others:
         return Tenancy.UNSETTLED
-    return Tenancy.SHARED if namespace.is_left_behind else Tenancy.OWN
+    return Tenancy.SHARED if namespace.is_left_behind or namespace.is_required else Tenancy.OWN
 
 
 def is_only_member(namespace: NamespaceInfo) -> bool:

@@ -132,6 +132,50 @@ async def test_a_namespace_that_objects_are_in_is_joined(tmp_path: Path) -> None
     ]
 
 
+async def test_a_namespace_that_has_to_exist_is_neither_applied_nor_joined(tmp_path: Path) -> None:
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "harbour"}}
+    shelf = Shelf(tmp_path, space, {**SECRET, "metadata": {"name": "log"}})
+    content = await shelf.rendered(namespace="harbour", must_exist=True)
+    assert isinstance(content, RenderedBundle)
+    assert [item.key.kind for item in content.objects()] == ["Secret"]
+    assert content.required_namespaces == {"harbour"}
+    assert content.namespaces == ()
+    assert content.warnings == ("Namespace harbour of the bundle is not applied, because namespacePolicy is MustExist",)
+    created = await shelf.rendered(namespace="harbour")
+    assert isinstance(created, RenderedBundle)
+    assert [item.key.kind for item in created.objects()] == ["Namespace", "Secret"]
+    assert (created.required_namespaces, created.warnings) == (frozenset(), ())
+
+
+async def test_namespaces_that_have_to_exist_are_those_that_spec_names(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, SECRET, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "bundled"}})
+    content = await shelf.rendered(namespace="port", must_exist=True)
+    assert isinstance(content, RenderedBundle)
+    assert content.required_namespaces == {"port"}
+    assert content.external_namespaces == {"harbour"}, "it has the label that keeps it while an object is in it"
+    assert content.namespace_names == {"harbour", "bundled"}
+    shelf.replace(bundle(csv(modes=("MultiNamespace",), install={"deployments": [deployment()]})))
+    watched = await shelf.rendered(namespace="kube-system", must_exist=True, watch_namespaces=("a", "b"))
+    assert isinstance(watched, RenderedBundle)
+    assert watched.required_namespaces == {"kube-system", "a", "b"}
+    assert watched.namespaces == ()
+    assert [item.key for item in watched.objects() if item.key[:2] == NAMESPACE] == []
+
+
+@pytest.mark.parametrize(
+    ("namespace", "problem"),
+    [
+        pytest.param("olm-suite-system", "which is the suite's own", id="the suite's own"),
+        pytest.param("", "namespacePolicy MustExist requires the namespace to install into", id="none is named"),
+    ],
+)
+async def test_a_namespace_that_cannot_be_required_is_refused(tmp_path: Path, namespace: str, problem: str) -> None:
+    content = await Shelf(tmp_path, SECRET).rendered(namespace=namespace, must_exist=True)
+    assert isinstance(content, BadBundle)
+    assert content.reason == "InvalidConfiguration"
+    assert problem in content.message
+
+
 async def test_other_options_render_other_objects_of_one_bundle(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path, SECRET)
     permission = {

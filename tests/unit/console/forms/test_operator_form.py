@@ -122,6 +122,26 @@ def test_what_is_wrong_stands_at_its_field(texts: dict[str, str], field: str, pr
     assert problem in read({**START, **texts}, OLD).problems[field]
 
 
+REQUIRED: dict[str, Any] = {
+    "spec": {"packageName": "p", "install": {"namespace": "port", "namespacePolicy": "MustExist"}}
+}
+
+
+@pytest.mark.parametrize(
+    ("namespace", "problem"),
+    [
+        pytest.param("kube-system", None, id="one of Kubernetes may be installed into"),
+        pytest.param("A", "a name has lower-case letters", id="it has to be a name"),
+        pytest.param("", "is required: namespacePolicy is MustExist", id="it cannot be left out"),
+    ],
+)
+def test_a_namespace_that_has_to_exist_is_named(namespace: str, problem: str | None) -> None:
+    found = read({**START, "namespace": namespace}, REQUIRED)
+    assert found.problems.get("namespace", "").startswith(problem or "")
+    assert ("namespace" in found.problems) is (problem is not None)
+    assert found.operator["spec"]["install"]["namespacePolicy"] == "MustExist"
+
+
 def test_modes_that_a_version_does_not_support_say_so() -> None:
     listed = [{"type": "AllNamespaces", "supported": False}, {"type": "OwnNamespace", "supported": True}, "x"]
     modes = modes_of(listed, "3.5.0")

@@ -400,6 +400,7 @@ def test_content_that_cannot_be_installed_is_said_before_the_first_write(
         pytest.param(rendered(digest="v2", faults=("x",)), id="faults"),
         pytest.param(BadBundle("x", "y"), id="unreadable"),
         pytest.param(rendered(digest="v2", missing_kinds=("Cup",)), id="a missing kind"),
+        pytest.param(rendered(SECRET, digest="v2", required_namespaces=frozenset({"x"})), id="a missing Namespace"),
     ],
 )
 def test_while_the_new_bundle_cannot_come_the_old_one_is_kept_in_repair(blocked: Any) -> None:

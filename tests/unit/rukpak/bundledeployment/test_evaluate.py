@@ -1,4 +1,4 @@
-"""What an upgrade changes for good. Blockers of an upgrade are tested with decisions and reports."""
+"""What an upgrade changes for good, and what an installation waits for. Other blockers are tested with decisions and reports."""
 
 import ast
 import inspect
@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from olmkit.api.bundledeployments import Reason
+from olmkit.errors import Waiting
 from rukpak.bundledeployment.apply.install import awaited_endpoints
+from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
 from rukpak.bundledeployment.decide import decide
 from rukpak.bundledeployment.evaluate import evaluate
 from rukpak.bundledeployment.observe import Observer
@@ -16,9 +19,12 @@ from rukpak.bundledeployment.rendered_bundle import MissingContent, RenderedBund
 from rukpak.bundledeployment.world import World
 from tests.unit.rukpak.bundledeployment.worlds import (
     DEFINITION,
+    NOW,
+    SECRET,
     crd,
     installed,
     inventoried,
+    namespace,
     rendered,
     unpacked,
     upgrading,
@@ -65,6 +71,40 @@ def test_what_is_observed_last_depends_on_the_evaluation_and_not_the_other_way_r
     complete = replace(seen, evaluation=evaluation)
     assert decide(complete).evaluation is evaluation, "it is made once"
     assert repr(decide(complete).plan) == repr(decide(seen).plan)
+
+
+PORT, PIER = "port", "pier"
+REQUIRES = rendered(SECRET, required_namespaces=frozenset({PORT, PIER}))
+
+
+@pytest.mark.parametrize(
+    ("facts", "text"),
+    [
+        pytest.param(
+            (),
+            "waiting until somebody creates it, because namespacePolicy is MustExist: Namespace pier, Namespace port",
+            id="none is there",
+        ),
+        pytest.param(
+            (namespace(PIER, is_member=False),),
+            "waiting until somebody creates it, because namespacePolicy is MustExist: Namespace port",
+            id="one is not there",
+        ),
+        pytest.param(
+            (namespace(PIER, is_member=False), namespace(PORT, is_member=False, deletion_timestamp=NOW)),
+            "waiting until it is deleted and somebody creates it again, because namespacePolicy is MustExist: Namespace port",
+            id="one is being deleted",
+        ),
+        pytest.param((namespace(PIER, is_member=False), namespace(PORT, is_member=False)), None, id="both are there"),
+    ],
+)
+def test_namespaces_that_have_to_exist_are_waited_for(facts: tuple[NamespaceInfo, ...], text: str | None) -> None:
+    there = {each.name: each for each in facts}
+    found = evaluate(replace(unpacked(content=REQUIRES), namespaces=there)).blocker
+    assert (found.message if found is not None else None) == text
+    assert found is None or (type(found), found.reason) == (Waiting, Reason.WAITING_FOR_NAMESPACE)
+    again = evaluate(replace(installed(), content=replace(REQUIRES, bundle="b"), namespaces=there)).blocker
+    assert repr(again) == repr(found), "also when it is installed: nothing is created again"
 
 
 def test_a_crd_of_others_moves_no_storage_version_of_ours() -> None:

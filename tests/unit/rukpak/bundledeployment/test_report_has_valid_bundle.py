@@ -15,8 +15,18 @@ from rukpak.bundledeployment.decide import decide
 from rukpak.bundledeployment.plan import Done, Keep
 from rukpak.bundledeployment.rendered_bundle import MissingContent
 from rukpak.bundledeployment.report import report
+from rukpak.bundledeployment.world import World
 from rukpak.format import BadBundle
-from tests.unit.rukpak.bundledeployment.worlds import installed, raw, report_of, unpacked, world
+from tests.unit.rukpak.bundledeployment.worlds import (
+    SECRET,
+    installed,
+    plan_of,
+    raw,
+    rendered,
+    report_of,
+    unpacked,
+    world,
+)
 
 
 @pytest.mark.parametrize("provisioner", ["core-rukpak-io-helm", "core-rukpak-io-registry"])
@@ -35,6 +45,7 @@ def test_a_bundle_that_is_never_created_is_not_waited_for(provisioner: str) -> N
 
 
 DESIRED = world().target_bundle
+REQUIRES = rendered(SECRET, bundle=DESIRED, required_namespaces=frozenset({"port"}))
 
 
 @pytest.mark.parametrize(
@@ -91,3 +102,37 @@ def test_a_bundle_that_waits_for_an_upload_says_how_it_is_uploaded(source: str, 
     found = {one.type: one.message for one in written.status.conditions}
     text = f"Waiting for the {seen.target_bundle} Bundle to be unpacked{ending}"
     assert (found["HasValidBundle"], found["Ready"], found["Reconciling"]) == (text, text, text)
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        pytest.param(
+            unpacked(content=REQUIRES),
+            {
+                "HasValidBundle": "True/UnpackSuccessful",
+                "Installed": "Unknown/InstallPending",
+                "Healthy": "False/InstallationStatusFalse",
+                "Ready": "False/WaitingForNamespace",
+                "Reconciling": "True/WaitingForNamespace",
+            },
+            id="nothing is installed",
+        ),
+        pytest.param(
+            replace(installed(), content=REQUIRES, namespaces={}),
+            {
+                "HasValidBundle": "True/UnpackSuccessful",
+                "Installed": "True/InstallationSucceeded",
+                "Healthy": "True/Healthy",
+                "Ready": "False/WaitingForNamespace",
+                "Reconciling": "True/WaitingForNamespace",
+            },
+            id="it was deleted under what is installed",
+        ),
+    ],
+)
+def test_a_bundle_is_valid_while_it_waits_for_a_namespace(seen: World, expected: dict[str, str]) -> None:
+    with pytest.raises(Waiting) as caught:
+        plan_of(seen)
+    conditions = report_of(seen, caught.value).status.conditions
+    assert {each.type: f"{each.status}/{each.reason}" for each in conditions} == expected

@@ -116,6 +116,21 @@ def test_a_template_cannot_claim_a_namespace() -> None:
     assert metadata == {"name": "a", "labels": OTHERS, "annotations": OTHERS}
 
 
+@pytest.mark.parametrize(
+    ("name", "created", "required"),
+    [
+        pytest.param("things", "", "", id="one like any other"),
+        pytest.param("default", "belongs to Kubernetes", "", id="default is installed into on request"),
+        pytest.param("kube-system", "belongs to Kubernetes", "", id="kube-* is installed into on request"),
+        pytest.param("olm-suite-system", "is the suite's own", "is the suite's own", id="the suite's own never is"),
+        pytest.param("olm-suite-keys", "is the suite's own", "is the suite's own", id="nor that of its keys"),
+    ],
+)
+def test_namespaces_that_may_be_installed_into(name: str, created: str, required: str) -> None:
+    assert namespace_error(name) == created
+    assert namespace_error(name, must_exist=True) == required
+
+
 @settings(deadline=None)
 @given(st.text(max_size=80))
 def test_any_name_makes_a_namespace(name: str) -> None:

@@ -306,3 +306,72 @@ async def test_an_unknown_provisioner_is_said(at: Harness, running: Client) -> N
     body["spec"]["provisionerClassName"] = "core-rukpak-io-other"
     await at.client.apply(bundledeployments.KIND, body, "test")
     await at.until(says("Stalled", "True", "Blocked", "set spec.provisionerClassName to core-rukpak-io-plain"))
+
+
+def facts(space: Object | None) -> tuple[Object, Object, set[str]]:
+    """The labels and annotations of a Namespace, and who has written it."""
+    metadata = (space or {})["metadata"]
+    managers = {entry["manager"] for entry in metadata.get("managedFields") or ()}
+    return metadata.get("labels") or {}, metadata.get("annotations") or {}, managers
+
+
+async def test_a_namespace_that_has_to_exist_is_waited_for_and_never_changed(at: Harness, running: Client) -> None:
+    log = config_map("log", at.name)
+    log["metadata"].pop("namespace")  # it is in the install namespace
+    must_exist = {"installNamespace": at.name, "namespacePolicy": "MustExist"}
+    await at.install(at.push(plain(log)), **must_exist)
+    text = f"waiting until somebody creates it, because namespacePolicy is MustExist: Namespace {at.name}"
+    await at.until(says("Reconciling", "True", "WaitingForNamespace", text))
+    await at.create(NAMESPACES, namespace(at.name, team="red"))
+    raw = await at.until(READY, within=AT_ONCE)
+    before = facts(await at.find(NAMESPACES, at.name))
+    assert member_label(raw["metadata"]["uid"]) not in before[0]
+    assert manager_name(at.name) not in before[2]
+    assert "createdNamespaces" not in raw["status"]
+
+    kubernetes, other = facts(await at.find(NAMESPACES, "default")), f"{at.name}-b"
+    body = config_map(at.name, "default")
+    must_exist["installNamespace"] = "default"
+    await at.install(at.push(plain(body), "b"), other, **must_exist)
+    await at.until(READY, other)
+    await at.remove(other)
+    await at.until(gone, other)
+    assert await at.find(CONFIG_MAPS, at.name, "default") is None
+    space = await at.find(NAMESPACES, "default")
+    assert (is_deleting(space), facts(space)) == (False, kubernetes)
+    await at.remove()
+    await at.until(gone)
+    space = await at.find(NAMESPACES, at.name)
+    assert (is_deleting(space), facts(space)) == (False, before)
+    assert await at.find(CONFIG_MAPS, "log", at.name) is None
+
+
+async def test_a_namespace_that_rukpak_created_stays_when_it_has_to_exist(at: Harness, running: Client) -> None:
+    """First for another BundleDeployment, which has no label on it, then for the one that it was created for."""
+    one, two = f"{at.name}-a", f"{at.name}-b"
+    created, required = {"installNamespace": at.name}, {"installNamespace": at.name, "namespacePolicy": "MustExist"}
+    refs = {name: at.push(plain(config_map(name, at.name)), name) for name in (one, two)}
+    await at.install(refs[one], one, **created)
+    uid = (await at.until(READY, one))["status"]["createdNamespaces"][0]["uid"]
+    await at.install(refs[two], two, **required)
+    await at.until(READY, two)
+    await at.remove(one)
+    await at.until(gone, one)
+    space = await at.find(NAMESPACES, at.name)
+    assert (is_deleting(space), (space or {})["metadata"]["uid"]) == (False, uid)
+    assert await at.find(CONFIG_MAPS, two, at.name) is not None
+    await at.remove(two)
+    await at.until(gone, two)
+    await at.client.delete(NAMESPACES, at.name)
+    await at.when(NAMESPACES, at.name, "", gone)
+
+    await at.install(refs[one], one, **created)
+    await at.until(lambda raw: READY(raw) and bool((raw or {})["status"].get("createdNamespaces")), one)
+    await at.install(refs[one], one, **required)
+    raw = await at.until(lambda raw: READY(raw) and "createdNamespaces" not in (raw or {})["status"], one)
+    assert member_label(raw["metadata"]["uid"]) not in facts(await at.find(NAMESPACES, at.name))[0]
+    await at.remove(one)
+    await at.until(gone, one)
+    assert not is_deleting(await at.find(NAMESPACES, at.name))
+    assert await at.find(CONFIG_MAPS, one, at.name) is None
+    await at.client.delete(NAMESPACES, at.name)

@@ -19,10 +19,12 @@ from tests.unit.rukpak.bundledeployment.worlds import (
     MANAGER,
     NAME,
     NS,
+    SECRET,
     UID,
     installed,
     namespace,
     recorded,
+    rendered,
     unpacked,
 )
 
@@ -110,9 +112,31 @@ def test_a_bundle_deployment_that_does_not_exist_keeps_the_namespace_and_is_not_
     assert tenancy(observed(live(UID, "uid-gone"), deployment(SAME), ())) is Tenancy.SHARED
 
 
+@pytest.mark.parametrize(
+    ("seen", "theirs", "expected"),
+    [
+        pytest.param(live(UID), None, Tenancy.SHARED, id="the last member does not take it along"),
+        pytest.param(
+            live(UID, OTHER_UID, managers=BOTH),
+            None,
+            Tenancy.UNSETTLED,
+            id="another member records it before, as always",
+        ),
+        pytest.param(live(UID, OTHER_UID, managers=BOTH), SAME, Tenancy.SHARED, id="another member has recorded it"),
+    ],
+)
+def test_a_created_namespace_that_is_required_belongs_to_somebody_else(
+    seen: NamespaceInfo, theirs: dict[str, str] | None, expected: Tenancy
+) -> None:
+    others = [deployment(theirs, OTHER, OTHER_UID)] if OTHER_UID in seen.members else []
+    found = observed(seen, deployment(SAME), others)
+    assert tenancy(replace(found, is_required=True)) is expected
+
+
 WANTED = unpacked()
 JOINED = replace(installed(), namespaces={NS.name: namespace(created=False)})
 LEFT = replace(installed(), namespaces={NS.name: namespace(is_member=False)})
+NOT_OURS = replace(LEFT, content=rendered(SECRET, required_namespaces=frozenset({NS.name})))
 NAMED, RECORDED = CreatedNamespace(name=NS.name), CreatedNamespace(name=NS.name, uid=LIVE_UID)
 
 
@@ -126,6 +150,7 @@ NAMED, RECORDED = CreatedNamespace(name=NS.name), CreatedNamespace(name=NS.name,
         pytest.param(recorded(WANTED, uid="uid-earlier"), RecordNamespaces(), [NAMED], id="it is created again"),
         pytest.param(recorded(installed()), Keep(), [RECORDED], id="it was created"),
         pytest.param(recorded(JOINED), Keep(), None, id="another one created it"),
+        pytest.param(recorded(NOT_OURS, uid=LIVE_UID), Keep(), None, id="it was created, and now it has to exist"),
         pytest.param(recorded(LEFT), RecordNamespaces(), None, id="another one created it, and it is joined next"),
         pytest.param(recorded(LEFT, uid=LIVE_UID), Keep(), [RECORDED], id="somebody removed our label"),
     ],

@@ -200,6 +200,7 @@ def test_what_bears_our_label_as_a_copy_is_not_deleted() -> None:
         pytest.param(namespace(), True, id="made by rukpak, and we are alone: it goes"),
         pytest.param(namespace(NS.name, UID, "uid-other"), False, id="others are in it: it is left"),
         pytest.param(namespace(created=False), False, id="it was there before: it is left"),
+        pytest.param(namespace(is_required=True), False, id="made by rukpak, and it is required: it is left"),
     ],
 )
 def test_a_namespace_goes_with_its_last_member_if_rukpak_made_it(facts: NamespaceInfo, is_removed: bool) -> None:
@@ -252,6 +253,8 @@ def test_a_namespace_of_ours_is_waited_for_and_one_of_others_is_not() -> None:
         plan_of(having(namespaces=(namespace(deletion_timestamp=ago(minutes=11)),)))
     assert plan_of(having(namespaces=(namespace(created=False, deletion_timestamp=NOW),))) == RemoveFinalizer()
     assert plan_of(having(namespaces=(namespace("x", "uid-other"),))) == RemoveFinalizer()
+    required = namespace(is_required=True, deletion_timestamp=NOW)
+    assert plan_of(having(namespaces=(required,))) == RemoveFinalizer(), "somebody else deletes it"
 
 
 def test_what_is_stuck_is_named_with_its_finalizers_and_the_way_out() -> None:

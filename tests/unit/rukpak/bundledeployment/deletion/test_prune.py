@@ -71,6 +71,12 @@ def test_nothing_is_decided_about_a_namespace_whose_objects_cannot_be_listed() -
         plan_of(seen)
 
 
+def test_a_namespace_that_rukpak_made_and_that_is_required_now_is_left_before_its_usage_is_read() -> None:
+    seen, required = installed(), namespace("old", is_required=True)
+    seen = replace(seen, namespaces={**seen.namespaces, "old": required})
+    assert plan_of(seen) == Prune(namespaces=(NamespaceRemoval(required, Retention.LEAVE),))
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [

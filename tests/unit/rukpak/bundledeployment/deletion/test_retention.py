@@ -18,6 +18,7 @@ from tests.unit.rukpak.bundledeployment.worlds import NS, UID, namespace
 OURS = namespace()
 SHARED = namespace(NS.name, UID, "uid-other")
 EXISTED_BEFORE = namespace(created=False)
+REQUIRED = namespace(is_required=True)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,8 @@ def test_a_crd_that_left_the_bundle(usage: Usage, expected: Retention) -> None:
         pytest.param(SHARED, Usage.UNUSED, Retention.LEAVE, id="a Namespace with other members is left"),
         pytest.param(SHARED, Usage.IN_USE, Retention.LEAVE, id="a Namespace with other members and objects is left"),
         pytest.param(EXISTED_BEFORE, Usage.UNUSED, Retention.LEAVE, id="a Namespace that existed before is left"),
+        pytest.param(REQUIRED, Usage.UNUSED, Retention.LEAVE, id="an empty Namespace that is required is left"),
+        pytest.param(REQUIRED, Usage.IN_USE, Retention.LEAVE, id="a Namespace that is required is left, not released"),
         pytest.param(EXISTED_BEFORE, Usage.IN_USE, Retention.LEAVE, id="a used Namespace that existed before is left"),
     ],
 )
