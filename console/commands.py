@@ -67,7 +67,11 @@ def olm_install(operator: Mapping[str, Any]) -> str:
     labels = (spec.get("catalogSelector") or {}).get("matchLabels") or {}
     install = spec.get("install") or {}
     known = {"packageName", "channel", "version", "catalogSelector", "approval", "upgradeConstraintPolicy", "install"}
-    if set(spec) - known or set(labels) - {NAME_LABEL} or set(install) - {"adoptionPolicy"}:
+    if (
+        set(spec) - known
+        or set(labels) - {NAME_LABEL}
+        or set(install) - {"namespace", "namespacePolicy", "adoptionPolicy"}
+    ):
         return ""
     words = ["olm", "install", spec["packageName"]]
     if (name := operator["metadata"]["name"]) != spec["packageName"]:
@@ -78,6 +82,8 @@ def olm_install(operator: Mapping[str, Any]) -> str:
         ("--version", spec.get("version")),
         ("--approval", spec.get("approval")),
         ("--upgrade-constraint-policy", spec.get("upgradeConstraintPolicy")),
+        ("--namespace", install.get("namespace")),
+        ("--namespace-policy", install.get("namespacePolicy")),
         ("--adoption-policy", install.get("adoptionPolicy")),
     ):
         words += [option, str(value)] if value else []

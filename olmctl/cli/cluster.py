@@ -13,6 +13,7 @@ from olmctl.cli.completion import CHANNEL, OPERATOR, OPERATOR_OR_PACKAGE, PACKAG
 from olmctl.cli.options import (
     GRAPH_FORMATS,
     KEPT,
+    NAMESPACE_POLICIES,
     ObjectName,
     adoption_policy_option,
     connection_options,
@@ -78,6 +79,18 @@ def show(**given: Any) -> int:
     "--approval",
     type=click.Choice(("Automatic", "Manual")),
     help="Whether each version waits for `olm approve`.  [default: Automatic]",
+)
+@click.option(
+    "-n",
+    "--namespace",
+    type=ObjectName(),
+    metavar="NS",
+    help="The namespace to install into.  [default: the one that the bundle suggests]",
+)
+@click.option(
+    "--namespace-policy",
+    type=click.Choice(NAMESPACE_POLICIES),
+    help="Whether the namespace is created, or belongs to somebody else and is awaited and never changed.  [default: Create]",
 )
 @adoption_policy_option()
 @rollback_options()

@@ -19,6 +19,8 @@ from olmkit.runtime.flags import Settings
 
 ADOPTION_POLICIES = ("Never", "IfUnowned")
 """The values of --adoption-policy: olmkit.api.install_settings.AdoptionPolicy."""
+NAMESPACE_POLICIES = ("Create", "MustExist")
+"""The values of --namespace-policy: olmkit.api.install_settings.NamespacePolicy."""
 ROLLBACK_POLICIES = ("Never", "OnFailure")
 """The values of --rollback: olmkit.api.install_settings.RollbackPolicy."""
 CRD_POLICIES = ("IfUsed", "Enforce", "None")

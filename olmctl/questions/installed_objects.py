@@ -17,6 +17,7 @@ from olmkit.api.bundledeployment_status import KEEP_ANNOTATION
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, MEMBER_LABEL_PREFIX, OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object
 from olmkit.api.ownership import apply_entries, is_applied_by, manager_name
+from olmkit.api.required_namespaces import required_namespaces
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.discovery import Discovery
 from rukpak.bundledeployment.health.health import has_health, health
@@ -103,11 +104,22 @@ async def installed_objects(session: Session, deployment: Object) -> InstalledOb
         if (_is_joined_by(each.obj, owner) if each.kind == NAMESPACE else is_applied_by(each.obj, uid, owner))
     ]
     problems = [problem for _, problem in answers if problem]
+    own = frozenset(each.name for each in found if each.kind == NAMESPACE and _is_deleted_with(each, deployment))
     return InstalledObjects(
         tuple(sorted(found, key=lambda each: (each.kind.kind, each.namespace, each.name))),
         tuple(problems),
-        frozenset(each.name for each in found if each.kind == NAMESPACE and _is_deleted_with(each, deployment)),
+        own - await _required_namespaces(session) if own else own,
     )
+
+
+async def _required_namespaces(session: Session) -> frozenset[str]:
+    """The Namespaces that BundleDeployments require, and that therefore stay. None if the user may not list BundleDeployments: a
+    preview then names what might be deleted."""
+    try:
+        listed, _ = await session.client.list(bundledeployments.KIND)
+    except ApiError:
+        return frozenset()
+    return frozenset(name for each in listed for name in required_namespaces(each))
 
 
 async def custom_resources(
@@ -138,8 +150,8 @@ def _is_joined_by(namespace: Object, owner: str) -> bool:
 
 
 def _is_deleted_with(namespace: InstalledObject, deployment: Object) -> bool:
-    """Report whether a Namespace goes with the BundleDeployment: rukpak created it, it has no other member, and nobody keeps
-    it."""
+    """Report whether a Namespace goes with the BundleDeployment, unless one requires it: rukpak created it, it has no other
+    member, and nobody keeps it."""
     recorded = part(deployment, "status", "createdNamespaces") or ()
     labels = part(namespace.obj, "metadata", "labels") or {}
     is_created = any(each.get("uid") == namespace.obj["metadata"]["uid"] for each in recorded)

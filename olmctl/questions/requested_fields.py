@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 from olmctl.terminal import clean
 from olmkit.api import operators
+from olmkit.api.install_settings import MUST_EXIST
+from rukpak.render.namespaces import namespace_error
 
 _RULES = {
     "packageName": (
@@ -39,4 +41,17 @@ def field_problems(spec: Mapping[str, object]) -> dict[str, str]:
             found[field] = f"{clean(value)!r} is longer than the {max_length} characters that spec.{field} may have"
         elif value and not re.fullmatch(pattern, value):
             found[field] = f"{clean(value)!r} {why}"
+    install = spec.get("install")
+    if isinstance(install, Mapping) and (problem := _namespace_problem(install)):
+        found["install"] = problem
     return found
+
+
+def _namespace_problem(install: Mapping[str, object]) -> str:
+    """Explain why the API server would refuse the namespace to install into; empty if it would not. It does not know which ones
+    are the suite's own."""
+    namespace, must_exist = str(install.get("namespace") or ""), install.get("namespacePolicy") == MUST_EXIST
+    if not namespace:
+        return f"namespacePolicy {MUST_EXIST} requires the namespace to install into: name it" if must_exist else ""
+    problem = namespace_error(namespace, (), must_exist=must_exist)
+    return f"nothing may be installed into namespace {clean(namespace)!r}, which {problem}" if problem else ""

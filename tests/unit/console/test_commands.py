@@ -66,7 +66,12 @@ OLM = [
         "olm install p --approval Manual\nolm approve p --version 1.2.0",
         id="a version that was reviewed",
     ),
-    pytest.param(operator(install={"namespace": "x"}), "", id="a field that olm install has no option for"),
+    pytest.param(
+        operator(install={"namespace": "x", "namespacePolicy": "MustExist"}),
+        "olm install p --namespace x --namespace-policy MustExist",
+        id="a namespace of somebody else",
+    ),
+    pytest.param(operator(install={"certificates": "None"}), "", id="a field that olm install has no option for"),
     pytest.param(operator(catalogSelector={"matchLabels": {"a": "b"}}), "", id="other labels"),
 ]
 

@@ -89,6 +89,10 @@ def test_each_field_has_an_option(desk: Desk) -> None:
         "Ignore",
         "--approval",
         "Manual",
+        "--namespace",
+        "default",
+        "--namespace-policy",
+        "MustExist",
         "--adoption-policy",
         "IfUnowned",
         "--rollback",
@@ -105,7 +109,12 @@ def test_each_field_has_an_option(desk: Desk) -> None:
             "catalogSelector": {"matchLabels": {"olm.operatorframework.io/metadata.name": "c"}},
             "upgradeConstraintPolicy": "Ignore",
             "approval": "Manual",
-            "install": {"adoptionPolicy": "IfUnowned", "rollback": "OnFailure"},
+            "install": {
+                "namespace": "default",
+                "namespacePolicy": "MustExist",
+                "adoptionPolicy": "IfUnowned",
+                "rollback": "OnFailure",
+            },
         },
     )
 

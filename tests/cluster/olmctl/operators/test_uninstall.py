@@ -6,13 +6,15 @@ import json
 
 import pytest
 
-from olmkit.api.bundledeployments import OWNER_UID_LABEL
+from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, OWNER_UID_LABEL
 from olmkit.api.operators import FINALIZER
+from olmkit.api.ownership import manager_name
 from tests.cluster.conftest import read_kind
 from tests.cluster.olmctl.conftest import NO_SUITE, OPERATORS, Desk, Object, condition
 
 CRD = "CustomResourceDefinition.apiextensions.k8s.io"
 RESOURCE = "operator.operators.operatorframework.io"
+DEPLOYMENT = "bundledeployment.core.rukpak.io"
 
 
 def runs(*required: Object) -> Object:
@@ -78,6 +80,22 @@ def test_custom_resources_are_counted_in_the_version_that_they_are_stored_in(des
     read_kind(desk.cluster, f"/apis/{spec['group']}/v1/things")
     line = f"  CustomResourceDefinition {crd}, AND WITH IT 1 {crd}"
     assert desk.olm("uninstall", name, "--dry-run")[1].splitlines()[1:] == [line]
+
+
+def test_a_namespace_that_another_one_requires_is_not_said_to_be_deleted(desk: Desk) -> None:
+    name = desk.operator("a", runs())
+    uid, space = desk.bundle_deployment(name), f"{desk.prefix}-space"
+    metadata = {"name": space, "labels": {f"{MEMBER_LABEL_PREFIX}{uid}": "true"}}
+    desk.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}, manager=manager_name(name))
+    created = [{"name": space, "uid": desk.get("namespace", space)["metadata"]["uid"]}]
+    desk.set_status(DEPLOYMENT, name, {"createdNamespaces": created})
+    line = f"  Namespace {space}, and everything that is in it"
+    assert line in desk.olm("uninstall", name, "--dry-run")[1].splitlines()
+    other = desk.operator("b")
+    desk.bundle_deployment(other)
+    required = {"spec": {"installNamespace": space, "namespacePolicy": "MustExist"}}
+    desk.cluster.kubectl("patch", DEPLOYMENT, other, "--type=merge", "-p", json.dumps(required))
+    assert space not in desk.olm("uninstall", name, "--dry-run")[1]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from olmctl.operators.field_options import check_exact_version
+from olmctl.operators.field_options import check_exact_version, check_fields
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,35 @@ def test_what_is_not_one_exact_version(text: str, hint: str) -> None:
     with pytest.raises(click.UsageError) as caught:
         check_exact_version(text)
     assert str(caught.value) == f"{text!r} is not one exact version{hint}"
+
+
+@pytest.mark.parametrize(
+    ("install", "problem"),
+    [
+        pytest.param({}, "", id="nothing is asked for"),
+        pytest.param({"namespace": "port", "namespacePolicy": "MustExist"}, "", id="a namespace of somebody else"),
+        pytest.param({"namespace": "default", "namespacePolicy": "MustExist"}, "", id="one of Kubernetes that exists"),
+        pytest.param(
+            {"namespace": "kube-system"},
+            "nothing may be installed into namespace 'kube-system', which belongs to Kubernetes",
+            id="one of Kubernetes",
+        ),
+        pytest.param({"namespace": "a.b"}, "which is not a valid namespace name", id="a name of another object"),
+        pytest.param(
+            {"namespacePolicy": "MustExist"},
+            "namespacePolicy MustExist requires the namespace to install into",
+            id="none is named that has to exist",
+        ),
+    ],
+)
+def test_the_namespace_to_install_into(install: dict[str, str], problem: str) -> None:
+    spec = {"packageName": "p", "install": install}
+    if not problem:
+        check_fields(spec)
+        return
+    with pytest.raises(click.UsageError) as caught:
+        check_fields(spec)
+    assert problem in str(caught.value)
 
 
 def test_one_exact_version() -> None:
