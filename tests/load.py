@@ -1,4 +1,7 @@
-"""A client that makes requests one after another while something changes, and counts them."""
+"""A client that makes requests one after another while something changes, and counts them.
+
+It pauses between two requests: without that it would take a processor of those that the change is made with.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from olmkit.errors import ApiError
+
+_BETWEEN_SECONDS = 0.05
 
 
 @dataclass
@@ -38,6 +43,7 @@ class Load:
                 self.answered += 1
             async with self._more:
                 self._more.notify_all()
+            await asyncio.sleep(_BETWEEN_SECONDS)
 
 
 @asynccontextmanager

@@ -33,7 +33,7 @@ from tests.load import Load
 
 Object = dict[str, Any]
 Apply = Callable[[list[Object]], None]
-REQUESTS = 40
+REQUESTS = 20
 """So many requests are made before and after each change."""
 
 _NO_IMAGE = "registry.example.com/operators:none"
