@@ -193,7 +193,8 @@ def _deciding(environment: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def main(descriptor: int) -> None:
-    """Fork for each connection, until this process is killed."""
+    """Fork for each connection, until this process is killed. A Ctrl-C in a terminal is for the programs and the tests alone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps them
     with socket.socket(fileno=descriptor) as listener:
         while True:
@@ -245,6 +246,7 @@ def _answer(connection: socket.socket, request: Sequence[str], streams: Sequence
 
 
 def _run(request: Sequence[str], streams: Sequence[int]) -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     directory, count, *words = request
     for number, each in enumerate(streams):
         os.dup2(each, number)
