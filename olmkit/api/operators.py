@@ -145,6 +145,10 @@ class Reason(DescribedEnum):
         "Retrying",
         "Reconciling True: the last attempt failed and is retried; Ready False while nothing is installed",
     )
+    WAITING_FOR_NAMESPACE = (
+        "WaitingForNamespace",
+        "Reconciling True: a namespace that spec.install names does not exist, and namespacePolicy is MustExist",
+    )
     WAITING_FOR_DEPENDENCIES = (
         "WaitingForDependencies",
         "Reconciling True: packages that the bundle requires are not installed yet",

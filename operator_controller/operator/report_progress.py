@@ -167,8 +167,10 @@ def _unready(world: World, evaluation: Resolved, deployment: ObservedBundleDeplo
 
 
 def _progress_reason(deployment: ObservedBundleDeployment) -> Reason:
-    """The reason of an installation that is in progress or being retried."""
+    """The reason of an installation that is in progress, waits or is being retried."""
     reconciling = deployment.condition(DeploymentCondition.RECONCILING)
+    if reconciling is not None and reconciling.reason == DeploymentReason.WAITING_FOR_NAMESPACE:
+        return Reason.WAITING_FOR_NAMESPACE
     is_retrying = reconciling is not None and reconciling.reason in (DeploymentReason.RETRYING, *_FAILED)
     return Reason.RETRYING if is_retrying else Reason.INSTALLING
 

@@ -6,7 +6,28 @@ from operator_controller.operator.world import World
 from tests.unit.operator_controller.operator.report_rows import INSTALLED, RESOLVED, RUNS_NEW, Conditions, both
 from tests.unit.operator_controller.operator.worlds import deployment, world
 
+ABSENT = "waiting until somebody creates it, because namespacePolicy is MustExist: Namespace port"
 INSTALL_SETTINGS_ROWS: list[tuple[str, World, Conditions]] = [
+    (
+        "the namespace has to exist, and does not",
+        world(
+            runs="1.1.0",
+            bundle_deployment=deployment(
+                "1.1.0",
+                [
+                    INSTALLED,
+                    ("Ready", "False", "WaitingForNamespace", ABSENT),
+                    ("Reconciling", "True", "WaitingForNamespace", ABSENT),
+                ],
+                active="alpha-1.1.0",
+            ),
+        ),
+        {
+            "Resolved": RESOLVED,
+            "Installed": RUNS_NEW,
+            **both("Reconciling", "Unhealthy", ABSENT, "WaitingForNamespace"),
+        },
+    ),
     (
         "the bundle stays, and is being installed in another way",
         world(
