@@ -18,10 +18,11 @@ class Edges:
     version: str = ""
 
 
-def edge_problem(new: Edges, name: str, version: str) -> str:
+def edge_problem(new: Edges, name: str, version: str, *, has_failed: bool = False) -> str:
     """Explain why the new bundle is no upgrade of the installed one, which has this name and version; "" if it is one.
 
-    A bundle of the same name is the same version, built again, and needs no edge.
+    A bundle of the same name is the same version, built again, and needs no edge. `has_failed`: the installed one did not become
+    healthy, so it is probably in no catalog.
     """
     if name == new.name:
         return ""
@@ -32,6 +33,8 @@ def edge_problem(new: Edges, name: str, version: str) -> str:
     if older is not None and newer is not None and newer < older:
         return f"{new.name} is no upgrade of {name}: version {newer} is lower than {older}, which is installed"
     way = f"set spec.replaces to {name}, or let `olm bundle generate --catalog DIR` find it"
+    if has_failed:
+        way = f"{name} has failed: set spec.replaces to it only if a catalog has it"
     return f"{new.name} is no upgrade of {name}: {_named(new, problem, version)} ({way})"
 
 

@@ -176,9 +176,7 @@ async def _unchanged(session: Session, applied: Object) -> Object | None:
 async def _check_requirements(session: Session, request: Request) -> None:
     """Raises CommandError if the cluster lacks what the bundle requires; only warns if the request is forced or watched."""
     facts = request.source.facts
-    if facts is None:
-        return
-    if facts.problem:
+    if facts is not None and facts.problem:
         warn(clean(f"the dependencies of {request.source.shown} cannot be read: {facts.problem}"))
     missing = [clean(each) for each in await missing_requirements(session, facts, request.manifest())]
     if missing and not (request.is_forced or request.is_watched):

@@ -1,4 +1,4 @@
-"""Names what a bundle requires and the cluster lacks: kinds, a version of Kubernetes, other bundles.
+"""Names what a bundle requires and the cluster lacks: kinds, a Kubernetes version, namespaces, a ServiceAccount, other bundles.
 
 Kinds and versions are checked as rukpak checks them. A dependency is met by a kind that the cluster serves, or by what a
 BundleDeployment has installed: nothing is installed for it. A package that is not installed is looked up in the catalogs, for the
@@ -8,20 +8,22 @@ command that installs it. Changes nothing.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from olmctl.bundle.facts import BundleFacts
+from olmctl.questions.installed_objects import NAMESPACE
 from olmctl.questions.offered_versions import package_versions, requested_versions
 from olmctl.questions.operator_state import part, text_at
 from olmctl.questions.planned_bundle import Cluster, planned
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments
-from olmkit.api.bundledeployments import BundleDeployment
-from olmkit.api.meta import Object
-from olmkit.errors import Blocked
+from olmkit.api.bundledeployments import BundleDeployment, BundleDeploymentSpec
+from olmkit.api.install_settings import MUST_EXIST
+from olmkit.api.meta import Kind, Object
+from olmkit.errors import Blocked, Forbidden, NotFound
 from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version
 from operator_controller.resolve.package.package_content import Bundle
 from operator_controller.resolve.requirements.bundle_constraints import read_constraints, recorded_properties_of
@@ -32,26 +34,32 @@ from operator_controller.resolve.requirements.constraints import (
     describe,
     holds,
 )
+from rukpak.format.objects import BundleObject
 from rukpak.render.cluster_info import Served
+from rukpak.render.namespaces import external_namespaces
 from rukpak.render.requirements import required_kinds
+
+_SERVICE_ACCOUNT = Kind("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True)
 
 PackageBundle = tuple[str, Bundle]
 """A bundle with its package."""
 
 
-async def missing_requirements(session: Session, facts: BundleFacts, manifest: Object) -> list[str]:
-    """Sentences about what is missing for a bundle, which the BundleDeployment `manifest` is to install."""
-    cluster = await Cluster.of(session)
-    found: list[str] = []
+async def missing_requirements(session: Session, facts: BundleFacts | None, manifest: Object) -> list[str]:
+    """Sentences about what is missing for a bundle, which the BundleDeployment `manifest` is to install. `facts`: None if the
+    bundle cannot be read here."""
+    spec, cluster, found = BundleDeployment.load(manifest).spec, await Cluster.of(session), list[str]()
+    objects: Sequence[BundleObject] = ()
     try:
-        made = planned(
-            facts.content, BundleDeployment.load(manifest).spec, text_at(manifest, "metadata", "name"), cluster
-        )
-        found += [f"the cluster does not serve {each}" for each in made.ready.missing]
-        found += [made.ready.too_old] if made.ready.too_old else []
+        if facts is not None:
+            made = planned(facts.content, spec, text_at(manifest, "metadata", "name"), cluster)
+            objects = made.ready.manifests
+            found += [f"the cluster does not serve {each}" for each in made.ready.missing]
+            found += [made.ready.too_old] if made.ready.too_old else []
     except Blocked:
         pass  # rukpak says what is wrong with the bundle
-    if not facts.properties:
+    found += await _absent(session, spec, objects)
+    if facts is None or not facts.properties:
         return found
     deployments, _ = await session.client.list(bundledeployments.KIND)
     own = facts.package, replace(_bundle(facts.name, facts.version, ""), properties=facts.properties)
@@ -59,6 +67,34 @@ async def missing_requirements(session: Session, facts: BundleFacts, manifest: O
     known = named.union(cluster.discovery.served)
     unmet = unmet_dependencies(own, list(installed_bundles(deployments)), known)
     return found + [f"{each.sentence}{await _advice(session, each.absent)}" for each in unmet]
+
+
+async def _absent(session: Session, spec: BundleDeploymentSpec, objects: Iterable[BundleObject]) -> list[str]:
+    """Sentences about the namespaces and the ServiceAccount that have to exist before a bundle is installed, and do not."""
+    created = None if spec.namespace_policy == MUST_EXIST else spec.install_namespace
+    names = [each for each in external_namespaces(objects, spec.watch_namespaces or ()) if each != created]
+    found = [
+        f"namespace {each} does not exist: create it first (kubectl create namespace {each})"
+        for each in names
+        if await _is_absent(session, NAMESPACE, each)
+    ]
+    account = spec.account()
+    if account is not None and await _is_absent(session, _SERVICE_ACCOUNT, account.name, account.namespace):
+        found.append(
+            f"{account} does not exist: create it with the permissions that the bundle needs, or name another one"
+        )
+    return found
+
+
+async def _is_absent(session: Session, kind: Kind, name: str, namespace: str | None = None) -> bool:
+    """Report whether there is no such object; False if the user may not read it."""
+    try:
+        await session.client.get(kind, name, namespace)
+    except NotFound:
+        return True
+    except Forbidden:
+        pass
+    return False
 
 
 class Unmet(NamedTuple):

@@ -21,6 +21,7 @@ from olmctl.questions.operator_state import is_terminating, part, text_at
 from olmctl.questions.own_fields import merged, own_spec
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
+from olmkit.api.bundledeployment_status import RevisionOutcome
 
 _GIVEN = ("provisionerClassName", "template")
 """Fields of spec that the new bundle sets."""
@@ -88,7 +89,9 @@ def upgrade_problem(source: BundleSource, found: LeftInstallation) -> str:
         return ""
     if not name:
         return f"the name of the installed bundle of {found.name} is not known"
-    return edge_problem(source.facts.edges, name, version)
+    newest = next(iter(part(found.deployment, "status", "history") or ()), None)
+    has_failed = text_at(newest, "name") == name and text_at(newest, "outcome") == RevisionOutcome.FAILED
+    return edge_problem(source.facts.edges, name, version, has_failed=has_failed)
 
 
 def _settings(spec: Mapping[str, Any]) -> dict[str, Any]:

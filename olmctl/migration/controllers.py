@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
-from olmctl.migration.marks import MARK, is_being_removed
+from olmctl.migration.marks import MARK, is_past_undo
 from olmctl.migration.v0 import COPIED_FROM, SERVICE_VERSIONS, SUBSCRIPTIONS, at, full_name, name_of, namespace_of, text
 from olmctl.questions.session import Session
 from olmctl.terminal_output import say
@@ -230,10 +230,9 @@ async def packages_between(session: Session, stopped: Sequence[Object]) -> list[
         place = noted.get(each["metadata"]["uid"]) or f"{namespace_of(each)}/{labels.get(MARK, '')}"
         if each["metadata"]["uid"] in noted or (place in places and COPIED_FROM not in labels):
             package = place.partition("/")[2]
-            is_late = is_being_removed(each) or bool(at(each, "metadata", "deletionTimestamp"))
             advice = (
                 f"`olm migrate v0 {package}` continues"
-                if is_late
+                if is_past_undo(each)
                 else f"`olm migrate v0 {package} --undo` gives it back"
             )
             held.add(f"{package} is not finished (ClusterServiceVersion {full_name(each)}): {advice}")

@@ -42,6 +42,11 @@ def is_being_removed(version: Object | None) -> bool:
     return text(version, "metadata", "annotations", MARK).partition(" ")[0] == REMOVING
 
 
+def is_past_undo(version: Object | None) -> bool:
+    """Report whether nothing of this ClusterServiceVersion can be given back: it is being deleted, or its objects are."""
+    return is_being_removed(version) or bool(at(version, "metadata", "deletionTimestamp"))
+
+
 @dataclass(frozen=True)
 class Installation:
     """The identity of the objects that OLM v0 has installed of one package."""

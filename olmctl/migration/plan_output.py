@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from olmctl.migration.catalog_sources import CatalogPlan
+from olmctl.migration.marks import is_past_undo
 from olmctl.migration.packages import MigrationPlan, PackagePlan, version_of
 from olmctl.migration.v0 import at, full_name, name_of, text, texts
 from olmctl.object_text import as_yaml, object_list
@@ -92,7 +93,19 @@ def _catalog_problems(catalogs: Iterable[CatalogPlan], packages: Sequence[Packag
 
 
 def _notes(packages: Iterable[PackagePlan]) -> Iterator[tuple[str, str]]:
-    return ((f"Subscription {full_name(each.subscription)}", note) for each in packages for note in each.notes)
+    return (
+        (f"Subscription {full_name(each.subscription)}", note)
+        for each in packages
+        for note in (*next_commands(each), *each.notes)
+    )
+
+
+def next_commands(plan: PackagePlan) -> Iterator[str]:
+    """The commands for a migration that has begun."""
+    if plan.has_begun:
+        command = f"olm migrate v0 {plan.package}"
+        back = "" if is_past_undo(plan.version) else f", and `{command} --undo` gives it back to OLM v0"
+        yield f"its migration has begun: `{command}` continues it{back}"
 
 
 def _print_list(title: str, entries: Sequence[tuple[str, str]]) -> None:

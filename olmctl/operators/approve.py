@@ -15,6 +15,7 @@ from olmctl.questions.difference import approval_check
 from olmctl.questions.errors import QuestionError
 from olmctl.questions.left_installations import operator_named
 from olmctl.questions.operator_state import (
+    available_text,
     available_version,
     awaits_approval,
     installed,
@@ -62,7 +63,7 @@ def _nothing_to_approve(found: Object, *, is_awaited: bool) -> str:
     if is_approved(found):
         return f"is approved already: version {clean(pending)}"
     if pending:
-        text = f"needs no approval: version {pending} waits: {text_at(found, 'status', 'available', 'message')}"
+        text = f"needs no approval: version {available_text(found)}"
         raise CommandError(status_of_waiting(found), clean(f"{name} {text}"))
     text = f"has no version that waits for approval{_but(found)}"
     if refusal(found) and (progress(found).has_failed or not is_awaited):

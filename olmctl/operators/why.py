@@ -59,12 +59,12 @@ def _print(found: Iterable[tuple[str, str]], conditions: Iterable[ConditionRow])
 
 
 def _facts(found: Why) -> Iterator[tuple[str, str]]:
-    reason, hint = found.available_reason, f" (olm approve {found.name})" if found.awaits_approval else ""
+    hint = f" (olm approve {found.name})" if found.awaits_approval else ""
     yield "Operator", found.name
     yield "Asked for", found.asked
     yield "State", found.state
     yield "Installed", found.installed or "nothing"
-    yield "Available", f"{found.available}{': ' if reason else ''}{reason}{hint}" if found.available else ""
+    yield "Available", f"{found.available}{hint}" if found.available else ""
     yield "CRD rules", found.crd_check.text if found.crd_check is not None else ""
     yield "Resolution", found.resolution
     yield "Next", found.next_steps

@@ -43,7 +43,7 @@ def permitting_options(deployment: Object | None) -> str:
     return " ".join(OPTIONS[each] for each in fields if each in OPTIONS)
 
 
-RETRIED = "tries the failed bundle again and leaves it as it is"
+RETRIED = "tries the failed bundle again without a rollback"
 """The effect of retry_command()."""
 _KEPT_CAUSES = (Reason.WAITING_FOR_SERVICE_ACCOUNT, Reason.INVALID_CONFIGURATION)
 """Reasons that name a setting, which `olm bundle upgrade` keeps."""

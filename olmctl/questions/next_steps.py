@@ -14,7 +14,7 @@ from olmctl.questions.operator_state import condition, is_observed, is_terminati
 from olmkit.api.bundledeployment_status import RevisionOutcome
 from olmkit.api.install_settings import ON_FAILURE
 from olmkit.api.meta import Object
-from olmkit.api.operators import ConditionType, Reason
+from olmkit.api.operators import MIGRATION_LABEL, ConditionType, Reason
 
 
 def is_held_by_condition(operator: Object) -> bool:
@@ -35,6 +35,8 @@ def _steps(operator: Object, deployment: Object | None) -> Iterator[str]:
         yield from _of_hold(operator, deployment)
     elif is_true(operator, ConditionType.READY):
         return
+    if package := text_at(operator, "metadata", "labels", MIGRATION_LABEL):
+        yield f"`olm migrate v0 {package} --undo` gives it back to OLM v0"
     if pending := pending_rollback(deployment):
         yield pending
     if options := permitting_options(deployment):
@@ -78,7 +80,7 @@ def _of_failed_upgrade(operator: Object, deployment: Object | None) -> Iterator[
     elif before and not is_pinned:
         yield "a newer version is installed as soon as a catalog has an upgrade to it"
     if _ready_reason(operator) == Reason.ROLLED_BACK:
-        yield f"`{_upgrade(operator)} --rollback Never` tries {wanted} again and leaves it as it is"
+        yield f"`{_upgrade(operator)} --rollback Never` tries {wanted} again without a rollback"
     elif before and part(operator, "spec", "install", "rollback") != ON_FAILURE:
         yield f"`{_upgrade(operator)} --rollback OnFailure` returns to {before}, also after later upgrades that fail"
 

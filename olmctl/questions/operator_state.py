@@ -53,6 +53,12 @@ def conditions(obj: Object) -> list[Object]:
     return [each for each in part(obj, "status", "conditions") or () if isinstance(each, dict)]
 
 
+def available_text(obj: Object) -> str:
+    """The version of an Operator that waits, with the reason why; "" if none waits. The reason may name the version itself."""
+    version, reason = available_version(obj), text_at(obj, "status", "available", "message")
+    return reason if reason.startswith(f"{version} ") else ": ".join(each for each in (version, reason) if each)
+
+
 def condition(obj: Object, kind: str) -> Object | None:
     """The condition of that type; None if there is none."""
     return next((each for each in conditions(obj) if each.get("type") == kind), None)

@@ -14,7 +14,7 @@ from olmctl.questions.installed_objects import bundle_deployment_of
 from olmctl.questions.left_installations import LeftInstallation, unowned_installation
 from olmctl.questions.next_steps import is_held_by_condition, next_steps
 from olmctl.questions.operator_state import (
-    available_version,
+    available_text,
     awaits_approval,
     condition,
     conditions,
@@ -59,8 +59,7 @@ class Why:
     state: str
     installed: str
     available: str
-    """The version of an upgrade that waits."""
-    available_reason: str
+    """The version of an upgrade that waits, and why."""
     awaits_approval: bool
     resolution: str
     """The reason why this version was chosen, or none."""
@@ -109,8 +108,7 @@ async def why(session: Session, name: str, *, with_requirements: bool = True) ->
         asked=asked,
         state=state(found),
         installed=installed(found),
-        available=available_version(found),
-        available_reason=text_at(found, "status", "available", "message"),
+        available=available_text(found),
         awaits_approval=awaits_approval(found),
         resolution=text_at(found, "status", "resolution"),
         conditions=condition_rows(found),

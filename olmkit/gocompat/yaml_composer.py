@@ -70,7 +70,7 @@ def _composed(text: bytes, options: ReadOptions) -> Iterator[Any]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         sentence = ", ".join(part for part in (error.context, error.problem) if part)
-        raise _placed(sentence, text, mark.index if mark else None) from error
+        raise _placed(_with_character(sentence, text, mark), text, mark.index if mark else None) from error
     except yaml.reader.ReaderError as error:
         # libyaml's error for a byte or character that no YAML may hold; its offset counts bytes.
         raise _placed(str(error.reason), text, len(_decoded(text[: error.position]))) from error
@@ -94,7 +94,14 @@ def _placed(sentence: str, text: bytes, at: int | None) -> ParseError:
         return ParseError(sentence)
     decoded = _decoded(text)
     start = decoded.rfind("\n", 0, at) + 1
-    return ParseError(f"{sentence}: {excerpt_before(decoded, at)}", decoded.count("\n", 0, at) + 1, at - start + 1)
+    excerpt = f": {excerpt_before(decoded, at)}" if decoded[:at].strip() else ""
+    return ParseError(f"{sentence}{excerpt}", decoded.count("\n", 0, at) + 1, at - start + 1)
+
+
+def _with_character(sentence: str, text: bytes, mark: yaml.Mark | None) -> str:
+    """The sentence with the character that it is about: what is quoted ends before it."""
+    character = _decoded(text)[mark.index : mark.index + 1] if mark is not None else ""
+    return sentence.replace("found character that", f"found character {character!r}, which") if character else sentence
 
 
 def _decoded(text: bytes) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ from rukpak.format.objects import BundleObject, ObjectKey
 from rukpak.permissions.needed import needed_permissions
 from rukpak.render.cluster_info import ClusterInfo
 from rukpak.render.install_options import InstallOptions
-from rukpak.render.namespaces import namespace_error
+from rukpak.render.namespaces import external_namespaces
 from rukpak.render.phases import NAMESPACES, phases
 from rukpak.render.preflight import Preflight
 from rukpak.render.renderer import installation
@@ -257,7 +257,10 @@ class _RenderWork:
         ]
         included = tuple(_namespace_item(item) for item in ready.manifests if item.key[:2] == NAMESPACE)
         required = self._required_namespaces(namespace) - {item.name for item in included}
-        external = self._external_namespaces(ready.manifests, required | {item.name for item in included})
+        names = external_namespaces(
+            ready.manifests, self.identity.options.watch_namespaces, self.cluster_info.suite_namespaces
+        )
+        external = tuple(RenderedNamespace(name, is_in_bundle=False) for name in names if name not in required)
         if external:
             first = install_phases.pop(0).objects if included else ()
             items = tuple(
@@ -295,19 +298,6 @@ class _RenderWork:
         """The Namespaces that spec names, if they have to exist."""
         options = self.identity.options
         return frozenset((namespace, *options.watch_namespaces)) - {""} if options.must_exist else frozenset()
-
-    def _external_namespaces(
-        self, manifests: Sequence[BundleObject], known: Collection[str]
-    ) -> tuple[RenderedNamespace, ...]:
-        """The Namespaces that it watches, and the Namespaces of its objects, if they are not `known`: in the bundle, or required.
-        Namespaces of Kubernetes itself are left out, because they are never removed."""
-        watched = set(self.identity.options.watch_namespaces)
-        used = sorted({manifest.namespace for manifest in manifests}.union(watched) - {""} - set(known))
-        return tuple(
-            RenderedNamespace(name, is_in_bundle=False)
-            for name in used
-            if not namespace_error(name, self.cluster_info.suite_namespaces)
-        )
 
 
 def _item(manifest: BundleObject, body: bytes, changing: tuple[Path, ...] = ()) -> RenderedObject:

@@ -1,11 +1,12 @@
-"""The install namespace of a bundle: the one that it suggests, or one made from the name of its package.
+"""The namespaces of a bundle: the one to install into, which it suggests or which is made from the name of its package, and those
+that it needs and does not contain.
 
 Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -13,6 +14,7 @@ import orjson
 from olmkit.api.crd_upgrade_rules import OPT_OUT_ANNOTATION
 from olmkit.api.names import MAX_LABEL_LENGTH, is_dns1123_label
 from rukpak.format.bundle import RegistryBundle
+from rukpak.format.objects import BundleObject
 
 TEMPLATE_ANNOTATION = "operatorframework.io/suggested-namespace-template"
 NAME_ANNOTATION = "operatorframework.io/suggested-namespace"
@@ -69,6 +71,20 @@ def namespace_error(
     if not must_exist and (name == "default" or name.startswith("kube-")):
         return "belongs to Kubernetes"
     return "is the suite's own" if name in suite_namespaces else ""
+
+
+def external_namespaces(
+    objects: Iterable[BundleObject], watched: Iterable[str], suite_namespaces: Collection[str] = SUITE_NAMESPACES
+) -> list[str]:
+    """The namespaces that are watched, and those of the objects of a bundle, if it does not contain them, sorted. Those of
+    Kubernetes itself are left out, because they are always there."""
+    used, included = set(watched) - {""}, set()
+    for each in objects:
+        if each.key[:2] == ("", "Namespace"):
+            included.add(each.name)
+        elif each.namespace:
+            used.add(each.namespace)
+    return [name for name in sorted(used - included) if not namespace_error(name, suite_namespaces)]
 
 
 def default_namespace(name: str) -> str:

@@ -85,6 +85,24 @@ async def test_a_directory_without_a_bundle_changes_nothing(workshop: Workshop) 
     raise AssertionError("a BundleDeployment was created")
 
 
+async def test_namespaces_and_an_account_that_do_not_exist_end_the_command_at_once(workshop: Workshop) -> None:
+    name, directory = workshop.name, str(workshop.directory)
+    stray = workshop.directory / "manifests" / "stray.yaml"
+    stray.write_text(yaml.safe_dump(config_map("stray", f"{name}-absent")))
+    account = f"{name}-other/installer"
+    status, out, err = await workshop.olm("run", directory, "--service-account", account)
+    assert (status, out) == (5, "")
+    assert [line.strip() for line in err.splitlines()[1:]] == [
+        f"namespace {name}-absent does not exist: create it first (kubectl create namespace {name}-absent)",
+        f"ServiceAccount {account} does not exist: create it with the permissions that the bundle needs, or name another one",
+        "--force installs it nevertheless",
+    ]
+    stray.unlink()
+    status, _, err = await workshop.olm("run", directory)
+    assert status == 0, err
+    await workshop.place.at.remove()
+
+
 async def _lines(output: asyncio.StreamReader, errors: Awaitable[bytes], start: str) -> list[str]:
     """The lines of the command up to one that begins so."""
     lines: list[str] = []

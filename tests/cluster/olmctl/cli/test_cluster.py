@@ -66,7 +66,7 @@ def test_what_is_installed(printed: Print) -> None:
     assert printed("why", "@-hello") == (
         0,
         "Operator: hello\nAsked for: package hello, channel stable\nState: Ready\n"
-        "Installed: 0.2.0 from catalog c, channel stable\nAvailable: 0.3.0: 0.3.0 waits (olm approve hello)\n"
+        "Installed: 0.2.0 from catalog c, channel stable\nAvailable: 0.3.0 waits (olm approve hello)\n"
         "Resolution: 0.2.0 is the newest version that was approved\n"
         "Requires: dep 1.0.0 (Operator dep, installed): it requires dep\n\n"
         "CONDITION STATUS REASON MESSAGE\nResolved True Succeeded installed 0.2.0\nReady True Succeeded as Resolved\n",

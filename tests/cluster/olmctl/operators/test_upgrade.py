@@ -173,7 +173,7 @@ def test_the_version_that_waits_is_approved(command: str, desk: Desk) -> None:
 )
 def test_a_version_that_waits_for_something_else_is_not_approved(reason: str, status: int, desk: Desk) -> None:
     name = desk.operator("a", available(reason), paused=reason == "Paused")
-    text = f"{name} needs no approval: version 1.1.0 waits: for a reason\n"
+    text = f"{name} needs no approval: version 1.1.0: for a reason\n"
     assert desk.olm("approve", name) == (status, "", text)
     text = f"{name} unchanged: 1.1.0 is available and not installed: for a reason\n"
     assert desk.olm("upgrade", name) == (status, "", text)

@@ -62,6 +62,12 @@ def test_what_is_missing_is_named() -> None:
     assert edge_problem(Edges(NEW, version="2.0.0"), *INSTALLED).endswith(f": it replaces nothing {way}")
 
 
+def test_a_version_that_has_failed_is_not_advised() -> None:
+    way = "(a.v1.0.0 has failed: set spec.replaces to it only if a catalog has it)"
+    edges = Edges(NEW, replaces="a.v0.9.0", version="2.0.0")
+    assert edge_problem(edges, *INSTALLED, has_failed=True).endswith(f": it replaces a.v0.9.0 {way}")
+
+
 def test_an_older_version() -> None:
     text = "a.v0.9.0 is no upgrade of a.v1.0.0: version 0.9.0 is lower than 1.0.0, which is installed"
     assert edge_problem(Edges("a.v0.9.0", "a.v0.8.0", version="0.9.0"), *INSTALLED) == text

@@ -159,7 +159,7 @@ AGAIN = SETTINGS.replace("v1", "v2")
 FILES = f"{RETURN.replace(IMAGE['image']['ref'], 'DIRECTORY')}, with its files in DIRECTORY"
 AGAIN_AS_IT_IS = (
     f"{EXPLAIN}, a corrected bundle is tried at once, olm bundle upgrade registry.example.com/widgets:v2 --name widgets "
-    "--rollback Never tries the failed bundle again and leaves it as it is"
+    "--rollback Never tries the failed bundle again without a rollback"
 )
 LOGIN: Object = {"type": "image", "image": {**OTHER["image"], "pullSecret": "absent"}}
 ABSENT = [{"type": "Reconciling", "status": "True", "reason": "WaitingForServiceAccount"}]

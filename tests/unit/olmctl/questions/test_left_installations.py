@@ -138,14 +138,14 @@ FILES = "`olm bundle upgrade DIRECTORY --name w` returns to widgets.v1, with its
         pytest.param(
             NEW,
             "RolledBack",
-            "`olm bundle upgrade registry.example.com/widgets:v2 --name w --rollback Never` tries the failed bundle again and "
-            f"leaves it as it is, and {FILES} (olm bundle content w-1 -o DIRECTORY)",
+            "`olm bundle upgrade registry.example.com/widgets:v2 --name w --rollback Never` tries the failed bundle again "
+            f"without a rollback, and {FILES} (olm bundle content w-1 -o DIRECTORY)",
             id="an upgrade to an image was rolled back",
         ),
         pytest.param(
             {"source": {"type": "upload", "upload": {"digest": "sha256:1"}}},
             "RolledBack",
-            "`olm bundle upgrade DIRECTORY --name w --rollback Never` tries the failed bundle again and leaves it as it is, and "
+            "`olm bundle upgrade DIRECTORY --name w --rollback Never` tries the failed bundle again without a rollback, and "
             f"{FILES} (olm bundle content w-1 -o DIRECTORY)",
             id="an upgrade to a directory was rolled back",
         ),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from olmctl.questions.next_steps import next_steps
+from olmkit.api.operators import MIGRATION_LABEL
 
 Object = dict[str, Any]
 HOLD = "OperatorConditionNotUpgradeable"
@@ -36,6 +37,7 @@ def deployment(*history: str, spec: Object | None = None, **status: Any) -> Obje
     return {"spec": spec or {}, "status": {"history": revisions, **status}}
 
 
+MIGRATED = {"name": "a", "generation": 2, "labels": {MIGRATION_LABEL: "lamp"}}
 STALLED, REFUSED = "Stalled True Blocked", "Resolved False ResolutionFailed"
 UPGRADING, UNHEALTHY = "False Upgrading", "False Unhealthy"
 FAILED = deployment("1.1.0 Failed", "1.0.0 Succeeded")
@@ -52,6 +54,15 @@ HELD = deployment(upgradeHold={"operatorCondition": "n/a.v1", "message": "we hav
             deployment("1.1.0 InProgress", "1.0.0 Succeeded", spec={"rollback": "OnFailure", "progressDeadline": "1m"}),
             "rukpak returns to a.v1.0.0 by itself unless it is healthy within 1m",
             id="an upgrade that is rolled back unless it becomes healthy",
+        ),
+        pytest.param(
+            {**operator(UPGRADING, "Reconciling True Installing"), "metadata": MIGRATED},
+            None,
+            "`olm migrate v0 lamp --undo` gives it back to OLM v0",
+            id="it was taken over from OLM v0, and is not Ready",
+        ),
+        pytest.param(
+            {**operator("True Succeeded"), "metadata": MIGRATED}, None, "", id="it was taken over, and is Ready"
         ),
         pytest.param(
             operator(UPGRADING, "Reconciling True Installing"),
@@ -113,7 +124,7 @@ HELD = deployment(upgradeHold={"operatorCondition": "n/a.v1", "message": "we hav
         pytest.param(
             operator("False RolledBack", "Stalled True RolledBack", install={"rollback": "OnFailure"}),
             deployment("1.1.0 RolledBack", "1.0.0 Succeeded"),
-            f"{EXCLUDE}; `olm upgrade a --rollback Never` tries 1.1.0 again and leaves it as it is",
+            f"{EXCLUDE}; `olm upgrade a --rollback Never` tries 1.1.0 again without a rollback",
             id="an upgrade was rolled back",
         ),
         pytest.param(

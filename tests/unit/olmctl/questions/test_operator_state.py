@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from olmctl.questions.operator_state import Progress, progress, state
+from olmctl.questions.operator_state import Progress, available_text, progress, state
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
 
 HELD = Progress("version 0.15.1 waits for approval (olm approve alpha)", is_held=True)
@@ -85,3 +85,19 @@ def test_an_upgrade_that_waits_for_a_person_is_blocked(stalled: str, expected: s
     ]
     status = {"observedGeneration": 1, "conditions": conditions}
     assert state({"metadata": {"generation": 1}, "status": status}) == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        pytest.param("it waits for approval", "0.4.0: it waits for approval", id="the reason is about the version"),
+        pytest.param(
+            "0.4.0 is available too, but b", "0.4.0 is available too, but b", id="the reason names the version"
+        ),
+        pytest.param("0.4.01 conflicts", "0.4.0: 0.4.01 conflicts", id="the reason names another one"),
+        pytest.param("", "0.4.0", id="no reason"),
+    ],
+)
+def test_a_version_that_waits_is_named_once(message: str, expected: str) -> None:
+    assert available_text({"status": {"available": {"version": "0.4.0", "message": message}}}) == expected
+    assert available_text({"status": {}}) == ""

@@ -227,7 +227,7 @@ def test_an_error_quotes_little_and_on_one_line(text: str) -> None:
         pytest.param("a: .nan\n", "line 1, column 4: .nan has no JSON representation: a: <==", id="not a number"),
         pytest.param("? [a]\n: 1\n", "line 1, column 3: a mapping's key must be a scalar: ? <==", id="a list as key"),
         pytest.param(
-            "~: 1\n", "line 1, column 1: a mapping's key must be a string, number or boolean: <==", id="null as key"
+            "~: 1\n", "line 1, column 1: a mapping's key must be a string, number or boolean", id="null as key"
         ),
         pytest.param("a: *b\n", "line 1, column 4: unknown anchor 'b': a: <==", id="an alias of nothing"),
         pytest.param(
@@ -259,6 +259,11 @@ def test_an_error_quotes_little_and_on_one_line(text: str) -> None:
             "a: b: c\n",
             "line 1, column 5: mapping values are not allowed in this context: a: b <==",
             id="a syntax error",
+        ),
+        pytest.param(
+            "\ta: b\n",
+            "line 1, column 1: while scanning for the next token, found character '\\t', which cannot start any token",
+            id="a character that begins nothing",
         ),
         pytest.param(
             "[" * 300, f"line 1, column 251: nests deeper than 250 levels: …{'[' * 80} <==", id="too deep in flow style"

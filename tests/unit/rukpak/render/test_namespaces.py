@@ -6,7 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olmkit.api.names import is_dns1123_label
-from rukpak.render.namespaces import default_namespace, install_namespace, namespace_error, namespace_object
+from rukpak.format.objects import BundleObject
+from rukpak.render.namespaces import (
+    default_namespace,
+    external_namespaces,
+    install_namespace,
+    namespace_error,
+    namespace_object,
+)
 from tests.unit.rukpak.builders import bundle, csv
 
 TEMPLATE = "operatorframework.io/suggested-namespace-template"
@@ -143,3 +150,23 @@ def test_any_name_makes_a_namespace(name: str) -> None:
 @given(st.text(min_size=1, max_size=80))
 def test_every_package_has_a_permitted_install_namespace(package: str) -> None:
     assert namespace_error(install_namespace(bundle(package=f"x{package}"))[0]) == ""
+
+
+@pytest.mark.parametrize(
+    ("objects", "watched", "expected"),
+    [
+        pytest.param([("Service", "a")], [], ["a"], id="that of an object"),
+        pytest.param([("Service", "a"), ("Namespace", "")], [], ["a"], id="another one is in the bundle"),
+        pytest.param([("Service", "n"), ("Namespace", "")], ["n"], [], id="it is in the bundle"),
+        pytest.param([("ClusterRole", "")], ["b", "a", ""], ["a", "b"], id="those that are watched"),
+        pytest.param(
+            [("Service", "kube-system")], ["default", "olm-suite-system"], [], id="those that are always there"
+        ),
+    ],
+)
+def test_namespaces_that_have_to_exist(objects: list[tuple[str, str]], watched: list[str], expected: list[str]) -> None:
+    made = [
+        BundleObject({"apiVersion": "v1", "kind": kind, "metadata": {"name": "n", "namespace": namespace}})
+        for kind, namespace in objects
+    ]
+    assert external_namespaces(made, watched) == expected
