@@ -83,6 +83,8 @@ class ApiError(Exception):
     retry_after: int | None = None
     is_about_fields: bool = False
     causes: tuple[FieldCause, ...] = ()
+    is_of_service: bool = False
+    """True if a service behind the API server has answered, in its own words."""
 
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(message or reason)

@@ -20,6 +20,7 @@ from console.pages.previews import AGAIN_SECONDS, Preview, install_preview, upgr
 from console.routes import Route, Watch
 from console.views.changes import Button, ChangeView, Notice, Section
 from console.views.description import uninstall_message
+from console.views.uninstall import deletion_notices, deletion_section
 from olmctl.questions.catalogd import CatalogReadError
 from olmctl.questions.errors import QuestionError
 from olmctl.questions.exclusions import (
@@ -41,7 +42,7 @@ from olmctl.questions.operator_state import (
     part,
     text_at,
 )
-from olmctl.questions.removal import CASCADE, Removal, removal_of
+from olmctl.questions.removal import Removal, removal_of
 from olmctl.questions.upgrade import approval_patch, check_changes, version_patch
 from olmkit.api import bundledeployments, operators
 from olmkit.api.meta import Object, unchanged_precondition
@@ -51,6 +52,12 @@ from olmkit.gocompat.versions import is_newer
 
 SECTION: Final = "Operators"
 _KIND: Final = operators.KIND
+_REFUSED: Final = "It would be refused: the notes of this page say why. The command asks for it all the same."
+_MAY_BE_REFUSED: Final = Notice(
+    "warn",
+    "CustomResourceDefinitions may not go back.",
+    "A definition that would lose a stored version is refused.",
+)
 _NO_EDGES: Final = {"upgradeConstraintPolicy": "Ignore"}
 ATTEMPTS: Final = 5
 """Writes of a status between the read and the write are tried again."""
@@ -142,6 +149,7 @@ async def _approval(request: PageRequest, found: Object, version: str, *, is_wai
     available = part(found, "status", "available") or {}
     preview = await _preview(request, found, version)
     button = await _button(request, f"Approve {version}" if preview.is_known else f"Approve {version} without preview")
+    button = _unless_refused(button, preview)
     if not is_waiting:
         button = Button(
             f"Approve {version}",
@@ -152,7 +160,7 @@ async def _approval(request: PageRequest, found: Object, version: str, *, is_wai
         ("Runs", installed(found) or "nothing"),
         ("Waits", f"{version} from channel {origin[0]} of catalog {origin[1]}"),
     )
-    state = Section("The version", (text_at(available, "message"),), facts)
+    state = Section("The version", () if is_waiting else (text_at(available, "message"),), facts)
     view = ChangeView(
         _heading(found, version),
         "Approving writes the version into the annotation of the Operator; nothing else is changed by this page.",
@@ -183,6 +191,11 @@ async def _preview(request: PageRequest, found: Object, version: str) -> Preview
         return await upgrade_preview(request.session, found, version)
     package, catalog = text_at(found, "spec", "packageName"), text_at(found, "status", "available", "catalog")
     return await install_preview(request.session, catalog, package, version)
+
+
+def _unless_refused(button: Button, preview: Preview) -> Button:
+    """The button, which cannot be pressed for a version that would be refused."""
+    return replace(button, reason=_REFUSED) if preview.is_refused and not button.reason else button
 
 
 def _not_this(found: Object, version: str, approve: Button) -> tuple[Button, ...]:
@@ -343,16 +356,9 @@ async def ask_rollback(request: PageRequest) -> Answer:
         "The older version is installed whatever the upgrade edges say, and stays until its version is changed.",
         _crumbs(name, "Roll back"),
         f"/operators/{name}/rollback",
-        await _button(request, f"Roll back to {version}", kind="danger"),
+        _unless_refused(await _button(request, f"Roll back to {version}", kind="danger"), preview),
         f"/operators/{name}",
-        notices=(
-            Notice(
-                "warn",
-                "CustomResourceDefinitions may not go back.",
-                "A definition that would lose a stored version is refused.",
-            ),
-            *preview.notices,
-        ),
+        notices=(*preview.notices, *(() if preview.is_known else (_MAY_BE_REFUSED,))),
         sections=(
             Section("The version", facts=(("Runs", installed(found) or "nothing"), ("Then", version))),
             *preview.sections,
@@ -496,8 +502,13 @@ async def _uninstall_page(request: PageRequest, problem: str = "") -> Page:
         notices.append(Notice("warn", f"{names} requires it.", "It stays, and waits, until these are uninstalled."))
     if words := await _last_words(request, found):
         notices.append(Notice("info", "Its publisher says:", words))
+    sections: tuple[Section, ...] = (Section("What becomes of it", tuple(removal.lines[1:201])),)
     if _takes_instances(removal):
-        notices.insert(0, Notice("bad", "Custom resources are deleted with it.", "This cannot be undone."))
+        notices = [*deletion_notices(name, is_protected=is_protected(found)), *notices]
+        sections = (
+            *filter(None, [deletion_section(removal.custom_resources)]),
+            *sections,
+        )
     view = ChangeView(
         f"Uninstall {name}",
         removal.lines[0] if removal.lines else "",
@@ -506,7 +517,7 @@ async def _uninstall_page(request: PageRequest, problem: str = "") -> Page:
         button,
         f"/operators/{name}",
         notices=tuple(notices),
-        sections=(Section("What becomes of it", tuple(removal.lines[1:201])),),
+        sections=sections,
         commands=commands.uninstall(name),
         hidden=(("uid", text_at(found, "metadata", "uid")),),
         confirm=name if _takes_instances(removal) else "",
@@ -528,8 +539,7 @@ async def _last_words(request: PageRequest, found: Object) -> str:
 
 def _takes_instances(removal: Removal) -> bool:
     """Report whether custom resources go with the Operator, or that is not known."""
-    going = (removal.contents[each] for each in (removal.name, *removal.dependencies) if each in removal.contents)
-    return any(each.policy == CASCADE and bool(each.in_use) for each in going)
+    return any(each.in_use for each in removal.cascading)
 
 
 async def uninstall(request: PageRequest) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from console.page import Answer, BadInput, Page, PageRequest
 from console.pages.cluster import read_cluster
@@ -63,6 +64,7 @@ async def show(request: PageRequest) -> Answer:
         _catalogs(request),
         read_cluster(request),
     )
+    cluster = replace(cluster, packages=frozenset(installed))
     all_operators = [each for group in installed.values() for each in group]
     types = instance_types(request, all_operators, discovery)
     nothing = "" if entries else await no_packages_text(session)

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from console.views.changes import Notice, Section
 from console.views.package import permission_texts
 from olmctl.diff.objects import Change
+from olmctl.diff.problem_groups import problem_groups
 from olmctl.diff.risks import Risk, RiskGroup, by_risk
 from olmctl.questions.bundle_contents import BundleContents, package_contents
 from olmctl.questions.bundle_summaries import SummaryReader
@@ -51,6 +52,8 @@ class Preview:
     is_known: bool = False
     is_pending: bool = False
     """True if it is being made."""
+    is_refused: bool = False
+    """True if an upgrade to it would be refused as the Operator is."""
     counts: tuple[str, ...] = ()
     """The numbers of objects by kind, the most first."""
     namespace: str = ""
@@ -93,12 +96,17 @@ def _counts(found: BundleContents) -> tuple[str, ...]:
 async def upgrade_preview(session: Session, operator: Object, version: str) -> Preview:
     """The changes that another version of an Operator would make."""
     package, catalog = text_at(operator, "spec", "packageName"), text_at(operator, "status", "available", "catalog")
-    reader = SummaryReader(session, package, catalog)
+    reader = SummaryReader(session, package, catalog, "olm diff --full")
     found = await _known(difference(session, operator["metadata"]["name"], version, reader))
     if isinstance(found, Notice):
         return Preview(notices=(found,), is_pending=found.title == PENDING)
     notes = tuple(Notice("warn", "The image was not read.", each) for each in reader.notes)
-    return Preview(tuple(_changes(found)), (*_upgrade_warnings(found), *notes), is_known=True)
+    return Preview(
+        tuple(_changes(found)),
+        (*upgrade_warnings(found), *notes),
+        is_known=True,
+        is_refused=bool(found.refusals or any(each.refused or each.concerning for each in found.definitions)),
+    )
 
 
 async def _known(question: Awaitable[T], seconds: float = SECONDS) -> T | Notice:
@@ -112,7 +120,7 @@ async def _known(question: Awaitable[T], seconds: float = SECONDS) -> T | Notice
             raise
         return Notice("info", "No preview is there.", error.message)
     except (ApiError, OlmError, QuestionError) as error:
-        return Notice("info", "No preview is there.", f"{NOT_THERE} {error}")
+        return Notice("warn", "No preview is there.", f"{NOT_THERE} {error}")
 
 
 def _warning(risks: tuple[RiskGroup, ...]) -> tuple[Notice, ...]:
@@ -145,9 +153,23 @@ def _permission_rows(sign: str, groups: Iterable[RiskGroup]) -> Iterator[tuple[s
         yield f"{sign}{_WORDS[each.risk]}", each.account, "; ".join(permission_texts(each.sentences))
 
 
-def _upgrade_warnings(found: Difference) -> Iterator[Notice]:
+def upgrade_warnings(found: Difference) -> Iterator[Notice]:
+    """The notices about an upgrade or a rollback; what would refuse it comes first, and whole."""
     for text in found.refusals:
         yield Notice("bad", "This version would be refused.", text)
+    refused = [
+        f"{each.name}: {problem}"
+        for each in found.definitions
+        for problem in problem_groups((*each.refused, *each.concerning))
+    ]
+    if refused:
+        refused += [f"{each.name}: {entry.object}" for each in found.definitions for entry in each.objects]
+        title = "This version would be refused: it breaks rules about CustomResourceDefinitions."
+        yield Notice("bad", title, lines=tuple(refused[:MAX_LINES]))
+    ignored = [f"{each.name}: {problem}" for each in found.definitions for problem in problem_groups(each.ignored)]
+    if ignored:
+        title = "The settings of this Operator permit what rules about CustomResourceDefinitions refuse."
+        yield Notice("warn", title, lines=tuple(ignored[:MAX_LINES]))
     if found.missing_kinds:
         yield Notice("warn", "The cluster does not serve kinds that it needs.", ", ".join(found.missing_kinds))
     risky = [each for each in by_risk(found.gained) if each.risk is Risk.CONTROL]

@@ -36,7 +36,7 @@ document.addEventListener("change", (event) => {
 // The focus is where it was before the page was shown anew.
 if (chosen) {
   const [name, value] = JSON.parse(chosen);
-  document.querySelector(`form[data-submit-on-change] [name="${CSS.escape(name)}"][value="${CSS.escape(value)}"]`)?.focus();
+  document.querySelector(`[type=checkbox][name="${CSS.escape(name)}"][value="${CSS.escape(value)}"]`)?.focus();
 }
 
 document.addEventListener("submit", (event) => {

@@ -28,6 +28,8 @@ class Notice:
     text: str = ""
     href: str = ""
     link: str = ""
+    lines: tuple[str, ...] = ()
+    """More sentences, each on its own line."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Section:
     """Shown as it is, such as a list of objects."""
     is_worded: bool = False
     """True if the first column of the rows has words, and no names of fields or objects."""
+    links: tuple[tuple[str, str], ...] = ()
+    """Paths with their texts, below the lines."""
 
 
 @dataclass(frozen=True)

@@ -62,8 +62,11 @@ def shortcomings(summary: Mapping[str, Any], cluster: Cluster) -> tuple[str, ...
         if not serves(cluster, group, "", kind) and (group, kind) not in cluster.offered
     ]
     if cluster.offered_packages is not None:
-        known = cluster.packages | cluster.offered_packages
-        found += [f"package {name}" for name in texts_in(summary, "requiredPackages") if name not in known]
+        found += [
+            f"package {name}"
+            for name in texts_in(summary, "requiredPackages")
+            if name not in cluster.packages and name not in cluster.offered_packages
+        ]
     return tuple(dict.fromkeys(found))
 
 

@@ -33,6 +33,8 @@ from operator_controller.resolve.answers.answer import KeptOutBy
 
 MAX_ENDING: Final = 5
 """Instances that are named one by one."""
+MAX_FINDINGS: Final = 3
+"""Rules that the note about a version names."""
 PERMIT: Final = "Permit again"
 """The action for a version that is excluded."""
 _REMEDIES: Final[Mapping[str, str]] = {
@@ -169,7 +171,9 @@ def waiting(operator: Object, ns: str = "", refused: str = "") -> Waiting | None
             if check.is_refused
             else "It is refused if custom resources have what these rules are about; the review says whether they do."
         )
-        lines = (summary, *check.findings)
+        more = len(check.findings) - MAX_FINDINGS
+        rest = (f"and {more} more, which the review has",) if more > 0 else ()
+        lines = (summary, *check.findings[:MAX_FINDINGS], *rest)
     return Waiting("warn", title, _origin(operator), (approve, exclude), lines)
 
 

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-import orjson
-
 from olmctl.questions.catalog_offers import offered_entries
 from olmctl.questions.catalogd import CatalogReadError, read_catalog, unread_error
 from olmctl.questions.errors import NothingFound, QuestionError
@@ -75,7 +73,7 @@ async def bundle_summary(session: Session, bundle: CatalogBundle) -> BundleSumma
         try:
             answer = await read_catalog(session, bundle.catalog, path, {"package": bundle.package})
         except CatalogReadError as error:
-            raise QuestionError(f"{bundle.name} cannot be read: {clean(_reason(error))}") from error
+            raise QuestionError(f"{bundle.name} cannot be read: {clean(str(error))}") from error
         waited = clock() - start
         if "pending" not in answer:
             try:
@@ -154,16 +152,3 @@ async def deployment_summaries(session: Session, name: str) -> SummaryReader | N
 def _is_same(one: str, other: str) -> bool:
     """Report whether two references mean one image: they are equal, or have one digest."""
     return one == other or ("@" in one and one.partition("@")[2] == other.partition("@")[2])
-
-
-def _reason(error: CatalogReadError) -> str:
-    """The words of catalogd."""
-    cause = error.__cause__
-    if isinstance(cause, ApiError):
-        try:
-            found = orjson.loads(cause.message)
-        except ValueError:
-            return str(error)
-        if isinstance(found, dict) and isinstance(found.get("error"), str):
-            return str(found["error"])
-    return str(error)

@@ -51,6 +51,8 @@ async def read_catalog(session: Session, catalog: str, path: str, query: Mapping
                 raise
         return await port_forward.get(session, port_forward.CATALOGD, target)
     except ApiError as error:
+        if error.is_of_service:
+            raise CatalogReadError(error.message) from error
         raise CatalogReadError(f"catalogd cannot be read through the API server: {error.message}") from error
 
 

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from olmctl.questions.custom_resources import MAX_COUNTED_CUSTOM_RESOURCES, MAX_NAMED, CustomResources
 from olmctl.questions.operator_state import is_terminating, part, text_at
 from olmctl.questions.session import Session
 from olmkit.api import bundledeployments
@@ -22,8 +23,6 @@ from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.discovery import Discovery
 from rukpak.bundledeployment.health.health import has_health, health
 
-MAX_COUNTED_CUSTOM_RESOURCES = 10_000
-"""Custom resources of one kind that are counted."""
 MAX_CONCURRENT_LISTS = 8
 NAMESPACE = Kind("", "v1", "Namespace", "namespaces")
 _CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
@@ -58,21 +57,6 @@ class InstalledObjects:
     problems: tuple[str, ...]
     deleted_namespaces: frozenset[str] = frozenset()
     """The names of the Namespaces that are deleted with the BundleDeployment."""
-
-
-@dataclass(frozen=True)
-class CustomResources:
-    """The number of custom resources that a CRD has beside those of its own bundle; `count` is None if they could not be
-    counted."""
-
-    crd: str
-    count: int | None
-
-    def __str__(self) -> str:
-        """Such as `3 greetings.hello.example.com`."""
-        if self.count is None:
-            return f"an unknown number of {self.crd} (they cannot be listed)"
-        return f"{'at least ' if self.count >= MAX_COUNTED_CUSTOM_RESOURCES else ''}{self.count} {self.crd}"
 
 
 async def bundle_deployment_of(session: Session, operator: Object) -> Object | None:
@@ -200,13 +184,15 @@ async def _counted(
     kind = Kind(
         spec["group"], version, spec["names"]["kind"], spec["names"]["plural"], namespaced=spec["scope"] == "Namespaced"
     )
-    count = 0
+    count, first = 0, list[tuple[str, str]]()
     try:
         async with limit:
             async for page, _ in session.client.pages(kind, metadata_only=True):
-                count += sum(not is_applied(each, owners) for each in page)
+                counted = [each["metadata"] for each in page if not is_applied(each, owners)]
+                count += len(counted)
+                first += [(each.get("namespace") or "", each["name"]) for each in counted[: MAX_NAMED - len(first)]]
                 if count >= MAX_COUNTED_CUSTOM_RESOURCES:
                     break
     except ApiError:
         return CustomResources(crd.name, None)
-    return CustomResources(crd.name, count)
+    return CustomResources(crd.name, count, kind, tuple(first))

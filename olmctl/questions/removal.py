@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from olmctl.questions.custom_resources import CustomResources
 from olmctl.questions.installed_objects import (
-    CustomResources,
     InstalledObjects,
     bundle_deployment_of,
     custom_resources,
@@ -67,6 +67,17 @@ class Removal:
     """The Operators that require it and are not deleted with it."""
     is_refused: bool
     """True if the deletion will be refused: the Operator is protected, and there are custom resources."""
+
+    @property
+    def cascading(self) -> tuple[Contents, ...]:
+        """The contents whose custom resources are certainly deleted."""
+        found = (self.contents[each] for each in (self.name, *self.dependencies) if each in self.contents)
+        return tuple(each for each in found if each.policy == CASCADE)
+
+    @property
+    def custom_resources(self) -> tuple[CustomResources, ...]:
+        """The custom resources that are certainly deleted, by CRD."""
+        return tuple(count for each in self.cascading for count in each.counts)
 
 
 async def removal_of(session: Session, found: Object) -> Removal:

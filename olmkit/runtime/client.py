@@ -23,6 +23,7 @@ import orjson
 
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, FieldCause, Unavailable, api_error
+from olmkit.gocompat.text import truncate
 from olmkit.runtime import metrics
 from olmkit.runtime.discovery import Discovery, DiscoveryCache, parse_discovery
 from olmkit.runtime.kubeconfig import ApiCredentials, load, load_address, load_kubernetes_asyncio
@@ -54,9 +55,9 @@ _APPLY = "application/apply-patch+yaml"
 _EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 _NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _MAX_QUOTED_CHARACTERS = 200
+_MAX_WORDS_BYTES = 2000
 _UNDECLARED = "failed to create typed patch object"
-"""The words in which the API server reports that an apply has a field that its schema lacks: with code 500 and no reason, so
-that only the text identifies it."""
+"""The words about an apply with a field that its schema lacks: code 500 and no reason, so that only they identify it."""
 
 
 class _Connection:
@@ -527,6 +528,10 @@ def _parse_status(code: int, phrase: str, raw: bytes) -> ApiError:
         causes = _causes(status)
         error.is_about_fields = bool(causes) and all(each.get("field") for each in causes)
         error.causes = tuple(_field_causes(causes))
+        return error
+    if isinstance(status, dict) and isinstance(words := status.get("error"), str) and words:
+        error = api_error(code, phrase, truncate(words, _MAX_WORDS_BYTES))
+        error.is_of_service = True
         return error
     text = raw[:_MAX_QUOTED_CHARACTERS].decode(errors="replace").strip()
     return api_error(code, phrase, text or f"HTTP {code}")

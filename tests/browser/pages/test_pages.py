@@ -62,6 +62,24 @@ async def test_a_package_is_found_and_opened_with_the_keyboard_alone(opened: Ope
         await page.wait_for_url(re.compile("/versions"))
 
 
+async def test_a_filter_shows_its_results_at_once_and_keeps_the_focus(opened: Opened) -> None:
+    async with opened("/catalog", **LOOKS["light"]) as page:
+        await page.get_by_label("shop").focus()
+        await page.keyboard.press("Space")
+        await page.wait_for_url(re.compile("catalog=shop"))
+        assert await page.evaluate("[document.activeElement.name, document.activeElement.checked]") == ["catalog", True]
+        await expect(page.get_by_role("button", name="Apply filters")).to_be_hidden()
+
+
+async def test_the_filters_of_a_narrow_screen_are_sent_together(opened: Opened) -> None:
+    async with opened("/catalog", **LOOKS["narrow"]) as page:
+        await page.get_by_role("button", name="Filters").click()
+        await page.get_by_label("shop").check()
+        await page.get_by_label("Operators").check()
+        await page.get_by_role("button", name="Apply filters").click()
+        await page.wait_for_url(re.compile("type=operators&catalog=shop"))
+
+
 async def test_rows_are_walked_with_letters_that_can_be_turned_off(opened: Opened) -> None:
     async with opened("/operators", **LOOKS["light"]) as page:
         await page.keyboard.press("j")

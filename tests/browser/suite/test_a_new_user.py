@@ -45,8 +45,8 @@ async def test_from_an_empty_cluster_to_an_operator_and_back(
 
 async def _add_the_catalog(page: Page, reference: str) -> None:
     await page.get_by_role("link", name="Add a catalog").first.click()
-    await page.get_by_label("Image", exact=True).last.fill(reference)
-    await page.get_by_label("Name required").fill("samples")
+    await page.get_by_label("Image required", exact=True).fill(reference)
+    await page.get_by_label("Name required", exact=True).fill("samples")
     await page.get_by_role("button", name=re.compile("^Add|^Create")).click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("samples")
     await expect(page.locator("#title .badge")).to_have_text("Serving")
@@ -78,7 +78,7 @@ async def _install(page: Page) -> None:
 async def _create_an_instance(page: Page, cluster: Cluster) -> None:
     await page.get_by_role("link", name="Instances", exact=True).first.click()
     await page.get_by_role("link", name=re.compile("^(New|Create)")).first.click()
-    await page.get_by_label("Name required").fill("mine")
+    await page.get_by_label("Name required", exact=True).fill("mine")
     await page.get_by_label(re.compile("message", re.IGNORECASE)).fill("hello there")
     await page.get_by_role("button", name="Create").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("mine")

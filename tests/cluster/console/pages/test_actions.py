@@ -43,7 +43,7 @@ def get(cluster: Cluster) -> Object:
 
 async def test_a_version_is_approved_after_a_review(kind: Cluster, admin: Browser, operator: Object) -> None:
     page = await admin.get(f"{PATH}/upgrade")
-    assert "1.1.0 waits for approval" in words(page)
+    assert "Waits 1.1.0 from channel" in words(page)
     assert "olm approve acted --version 1.1.0" in words(page)
     assert "No preview is there." in words(page)
     sent = fields(page)

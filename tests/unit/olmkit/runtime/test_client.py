@@ -111,6 +111,7 @@ def test_an_invalid_list(page: dict[str, Any]) -> None:
         pytest.param(404, b"404 page not found\n", NotFound, "404 page not found", id="plain text"),
         pytest.param(502, b"", Unavailable, "HTTP 502", id="nothing"),
         pytest.param(503, b'{"kind":"Other"}', Unavailable, '{"kind":"Other"}', id="JSON that is not a Status"),
+        pytest.param(404, b'{"error":"image a: no tag"}', NotFound, "image a: no tag", id="the words of a service"),
         pytest.param(
             500,
             b'{"kind":"Status","message":"failed to create typed patch object (/a): .foo: field not declared in schema"}',
