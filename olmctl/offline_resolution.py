@@ -202,7 +202,13 @@ def _requests(
     excluded versions, as for a dependency."""
     found = [
         OperatorRequest(
-            each.package, "", "", each.package, each.channel, each.version, running=running.get(each.package)
+            each.package,
+            "",
+            "",
+            each.package,
+            (each.channel,) if each.channel else (),
+            each.version,
+            running=running.get(each.package),
         )
         for each in packages
     ]

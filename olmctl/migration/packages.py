@@ -302,7 +302,7 @@ def _name_problems(subscription: Object) -> Iterator[str]:
     package, channel = text(subscription, "spec", "name"), text(subscription, "spec", "channel")
     if len(package) > operators.MAX_PACKAGE_NAME_LENGTH or not re.search(operators.PACKAGE_PATTERN, package):
         most = operators.MAX_PACKAGE_NAME_LENGTH
-        yield f'"{package}" is no name that the spec of an Operator can have: small letters, digits and -, at most {most}'
+        yield f'"{package}" is no name that the spec of an Operator can have: small letters, digits, - and ., at most {most}'
     if channel and (len(channel) > operators.MAX_CHANNEL_LENGTH or not re.search(operators.CHANNEL_PATTERN, channel)):
         yield f'its channel "{channel}" is none that the spec of an Operator can have'
     namespace = namespace_of(subscription)

@@ -76,7 +76,7 @@ def install_request(package: str, name: str | None = None, **asked: Any) -> Inst
 
 def operator_name(package: str) -> str:
     """The name of the Operator for a package: the package's, cut to the length that the API allows."""
-    return package[: operators.MAX_NAME_LENGTH].rstrip("-")
+    return package[: operators.MAX_NAME_LENGTH].rstrip("-.")
 
 
 async def existing_operator(session: Session, request: InstallRequest) -> Object | None:

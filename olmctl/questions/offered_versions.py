@@ -13,6 +13,7 @@ from olmctl.questions.catalogd import CatalogReadError, read_catalog
 from olmctl.questions.errors import NothingFound, Refused
 from olmctl.questions.operator_state import part, text_at
 from olmctl.questions.packages import PackageEntry, package_objects
+from olmctl.questions.requested_fields import followed_channels
 from olmctl.questions.session import Session
 from olmkit.api.meta import Object
 from olmkit.api.package_annotations import VERSIONS_ANNOTATION
@@ -122,7 +123,7 @@ def running_operator(operator: Object) -> RunningOperator:
             versions = MastermindsRange.parse(text)
     except (BadVersion, BadRange):
         pass
-    request = PackageRequest(text_at(operator, "spec", "packageName"), text_at(operator, "spec", "channel"), versions)
+    request = PackageRequest(text_at(operator, "spec", "packageName"), followed_channels(operator["spec"]), versions)
     is_unconstrained = text_at(operator, "spec", "upgradeConstraintPolicy") == "Ignore"
     return RunningOperator(request, text_at(operator, "status", "installed", "name"), version, is_unconstrained)
 

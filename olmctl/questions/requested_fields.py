@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from olmctl.terminal import clean
 from olmkit.api import operators
@@ -17,7 +18,7 @@ _RULES = {
     "packageName": (
         operators.PACKAGE_PATTERN,
         operators.MAX_PACKAGE_NAME_LENGTH,
-        "is no name of a package: lower-case letters and digits, joined by '-'",
+        "is no name of a package: lower-case letters and digits, joined by '-' or '.'",
     ),
     "channel": (
         operators.CHANNEL_PATTERN,
@@ -30,6 +31,11 @@ _RULES = {
         f"is no version and no range: {operators.VERSION_HINT}",
     ),
 }
+
+
+def followed_channels(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    """The channels that the spec of an Operator as read names: `channel`, or the items of `channels`, sorted."""
+    return tuple(sorted(spec.get("channels") or filter(None, [spec.get("channel")])))
 
 
 def field_problems(spec: Mapping[str, object]) -> dict[str, str]:

@@ -20,6 +20,7 @@ from olmkit.api.label_selector import LabelSelector
 from olmkit.api.meta import Kind, Model, Resource, without_nulls
 from olmkit.api.operator_condition_names import NOT_UPGRADEABLE
 from olmkit.api.operator_status import OperatorStatus
+from olmkit.api.patterns import DNS_SUBDOMAIN, OBJECT_NAME
 
 KIND = Kind("operators.operatorframework.io", "v1alpha1", "Operator", "operators")
 FINALIZER = "operators.operatorframework.io/remove-bundle-deployment"
@@ -50,12 +51,15 @@ INSTALLED_FOR_LABEL = "operators.operatorframework.io/installed-for"
 MAX_NAME_LENGTH = 45
 """The BundleDeployment has the same name, and the names of its Bundles are seven characters longer, at most 52."""
 
-MAX_PACKAGE_NAME_LENGTH = 48
-MAX_CHANNEL_LENGTH = 48
+MAX_PACKAGE_NAME_LENGTH = 253
+MAX_CHANNEL_LENGTH = 253
+MAX_CHANNELS = 256
+EVERY_CHANNEL = "*"
+"""The only item of spec.channels that is no name: all channels of the package."""
 MAX_VERSION_LENGTH = 64
 MAX_EXCLUDED_VERSIONS = 32
-PACKAGE_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$"
-CHANNEL_PATTERN = r"^[a-z0-9]+([\.-][a-z0-9]+)*$"
+PACKAGE_PATTERN = OBJECT_NAME
+CHANNEL_PATTERN = OBJECT_NAME
 
 
 _NUMBER = "(0|[1-9][0-9]*)"
@@ -220,8 +224,27 @@ ExcludedVersions = Annotated[
 """A set, so that each field manager has members of its own: `olm exclude` adds one beside those of a GitOps tool."""
 
 
+_ONE_CHANNEL_RULE: JsonDict = {
+    "rule": "!has(self.channel) || !has(self.channels)",
+    "message": "channel and channels exclude each other: name one channel in channel, or several in channels",
+}
+_EVERY_CHANNEL_RULE: JsonDict = {
+    "rule": f"size(self) == 1 || !self.exists(c, c == '{EVERY_CHANNEL}')",
+    "message": f'"{EVERY_CHANNEL}" means every channel: it has to be the only entry',
+}
+Channels = Annotated[
+    list[Annotated[str, Field(max_length=MAX_CHANNEL_LENGTH, pattern=rf"^(\*|{DNS_SUBDOMAIN})$")]],
+    Field(
+        max_length=MAX_CHANNELS,
+        json_schema_extra={"x-kubernetes-list-type": "set", "x-kubernetes-validations": [_EVERY_CHANNEL_RULE]},
+    ),
+]
+
+
 class OperatorSpec(Model):
     """Desired state."""
+
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": [_ONE_CHANNEL_RULE]})
 
     package_name: Annotated[str, Field(max_length=MAX_PACKAGE_NAME_LENGTH, pattern=PACKAGE_PATTERN)] = Field(
         description="Package to install."
@@ -237,6 +260,13 @@ class OperatorSpec(Model):
     channel: Annotated[str, Field(max_length=MAX_CHANNEL_LENGTH, pattern=CHANNEL_PATTERN)] | None = Field(
         default=None,
         description=("Channel to follow. Default: the package's default channel, or all channels if version is set."),
+    )
+    channels: Channels | None = Field(
+        default=None,
+        description=(
+            "Channels to follow, instead of channel: the best bundle of them is chosen, and only their upgrade edges count. "
+            f"{EVERY_CHANNEL} alone means every channel of the package, also one that is added later."
+        ),
     )
     catalog_selector: LabelSelector | None = Field(
         default=None,
@@ -276,6 +306,11 @@ class OperatorSpec(Model):
         ),
     )
     install: Install | None = Field(default=None, description="How the bundle is installed.")
+
+    @property
+    def followed_channels(self) -> tuple[str, ...]:
+        """The channels of channel or channels, sorted; none if neither is set."""
+        return tuple(sorted(self.channels or ([self.channel] if self.channel else [])))
 
 
 class Operator(Resource):

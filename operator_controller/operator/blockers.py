@@ -26,7 +26,7 @@ from operator_controller.resolve.package.package_content import DEFAULT_MEDIA_TY
 def resolution_blocker(world: World, answer: Answer) -> OlmError:
     """Explain why a refused Operator is not installed: Waiting, or Blocked if a person has to change something."""
     spec = world.operator.spec
-    requested = (spec.package_name, spec.channel or "", spec.version or "")
+    requested = (spec.package_name, ",".join(spec.followed_channels), spec.version or "")
     subject = [answer.kind, " ".join(requested), *(each.subject for each in answer.clauses), *answer.awaited_deletions]
     if answer.awaited:
         return Waiting(Reason.WAITING_FOR_OPERATORS, answer.message, RESYNC_DELAY, subject)

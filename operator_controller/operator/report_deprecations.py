@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from olmkit.api.conditions import Cause, DesiredCondition
 from olmkit.api.meta import Condition
 from olmkit.api.operators import ConditionType, Reason
+from olmkit.gocompat.text import truncate
 from operator_controller.resolve.answers.deprecations import Deprecations
+from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES
 
 _TYPES = (
     ConditionType.DEPRECATED,
@@ -22,7 +24,7 @@ def deprecation_conditions(known: Deprecations | None, before: Sequence[Conditio
     known."""
     if known is None:
         return [DesiredCondition(one.type, one.status, one.reason, one.message) for one in before if one.type in _TYPES]
-    messages = (known.package, known.channel, known.bundle)
+    messages = (known.package, _channel_message(known), known.bundle)
     found = [(kind, message) for kind, message in zip(_TYPES[1:], messages, strict=True) if message]
     if found:
         found.insert(0, (ConditionType.DEPRECATED, "; ".join(dict.fromkeys(message for _, message in found))))
@@ -30,3 +32,10 @@ def deprecation_conditions(known: Deprecations | None, before: Sequence[Conditio
         DesiredCondition(kind, "True", Reason.DEPRECATED, message, Cause(Reason.DEPRECATED, frozenset({message})))
         for kind, message in found
     ]
+
+
+def _channel_message(known: Deprecations) -> str:
+    """The message about the channels; of several channels, each message follows the name of its channel."""
+    if len(known.channels) < 2:
+        return "".join(message for _, message in known.channels)
+    return truncate("; ".join(f"channel {name}: {message}" for name, message in known.channels), MAX_EXPLANATION_BYTES)

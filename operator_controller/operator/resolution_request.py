@@ -42,7 +42,7 @@ def make_request(world: World) -> OperatorRequest | None:
         uid=metadata.uid,
         created=world.raw["metadata"].get("creationTimestamp", ""),
         package=spec.package_name,
-        channel=spec.channel or "",
+        channels=spec.followed_channels,
         version=spec.version or "",
         excluded_versions=tuple(sorted(spec.excluded_versions or ())),
         catalogs=world.selected_catalogs,

@@ -40,6 +40,11 @@ def name_catalogs(names: Sequence[str]) -> str:
     return f"catalog{'s' if len(names) > 1 else ''} {join_names([quoted(name) for name in names], 'and')}"
 
 
+def name_channels(names: Sequence[str]) -> str:
+    """`channel a`, `channels a and b`."""
+    return f"channel{'s' if len(names) > 1 else ''} {join_names(names, 'and')}"
+
+
 def first_names(names: Iterable[str]) -> str:
     """`a, b, c`; of many the first ones, in the form of rukpak's messages, and the number of the others."""
     found = [*names]

@@ -30,7 +30,7 @@ def rows() -> Iterator[Figure]:
         content = read_package(document)
         read = time.process_time()
         runs = RunningBundle("p.v1.0.0", "r", "p", parse_version("1.0.0"), "1.0.0", "c", "stable")
-        snapshot = PackageSnapshot(PackageRequest("p", "", None), (CatalogOffer("c", package=content),), runs)
+        snapshot = PackageSnapshot(PackageRequest("p", (), None), (CatalogOffer("c", package=content),), runs)
         explain(resolve(snapshot))
         first = time.process_time()
         explain(resolve(snapshot))

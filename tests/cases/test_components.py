@@ -188,6 +188,8 @@ def requests(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> dict
         new = OperatorRequest(name, f"uid-{name}", f"2026-01-02T00:00:{number:02}Z", package)
         if "catalogs" in fields:
             fields["catalogs"] = tuple(fields["catalogs"])
+        if "channel" in fields:
+            fields["channels"] = (fields.pop("channel"),)
         for key in ("installing", "requested"):
             if key in fields:
                 fields[key] = recorded(package, fields[key], catalogs[0])

@@ -117,7 +117,7 @@ def resolve_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> 
         uid="u",
         created="2026-01-01T00:00:00Z",
         package=request.get("package", "p"),
-        channel=request.get("channel", ""),
+        channels=tuple(request.get("channels", [request["channel"]] if "channel" in request else ())),
         version=request.get("version", ""),
         excluded_versions=tuple(request.get("excluded", ())),
         catalogs=tuple(request["selected"]) if "selected" in request else None,

@@ -16,6 +16,7 @@ from operator_controller.resolve.answers.answer_maker import AnswerMaker, Explai
 from operator_controller.resolve.documents.catalog_documents import Documents, ParsedDocuments
 from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES
 from operator_controller.resolve.explain.spec_hints import EXCLUDED_VERSIONS
+from operator_controller.resolve.formatting import name_channels
 from operator_controller.resolve.package.package_content import GroupKind, PackageContent
 from operator_controller.resolve.requirements.rule_evaluations import RuleEvaluations
 from operator_controller.resolve.selection.components import ComponentPart
@@ -314,20 +315,22 @@ def with_other_versions(answers: Iterable[Answer], part: ComponentPart, select: 
 def _relaxed(operator: OperatorRequest) -> OperatorRequest:
     """The request for any version: of the same channel if only versions are excluded."""
     free = replace(operator, excluded_versions=(), planned=None)
-    return replace(free, version=EVERY_VERSION, channel="") if operator.version or operator.channel else free
+    is_limited = operator.version or package_request(operator).named_channels
+    return replace(free, version=EVERY_VERSION, channels=()) if is_limited else free
 
 
 def _is_relaxable(operator: OperatorRequest, answer: Answer | None) -> bool:
     is_refused = answer is not None and answer.kind is AnswerKind.CONFLICT
-    is_limited = bool(operator.version or operator.channel or operator.excluded_versions)
+    is_limited = bool(operator.version or package_request(operator).named_channels or operator.excluded_versions)
     return is_refused and operator.is_resolvable and is_limited
 
 
 def _with_note(answer: Answer, operator: OperatorRequest, choice: Chosen) -> str:
     candidate = choice.candidate
+    named = [quoted(each) for each in package_request(operator).named_channels]
     fields = [f"version {quoted(operator.version)}"] if operator.version else []
-    fields += [f"channel {quoted(operator.channel)}"] if operator.channel else []
-    verb = "are" if len(fields) > 1 else "is"
+    fields += [name_channels(named)] if named else []
+    verb = "are" if len(fields) > 1 or len(named) > 1 else "is"
     causes = [f"{' and '.join(fields)} {verb} requested"] if fields else []
     if package_request(operator).excludes(candidate.version):
         causes.append(f"{EXCLUDED_VERSIONS} has it")

@@ -20,14 +20,15 @@ class Deprecations:
     """The publisher's messages; empty for what is not deprecated."""
 
     package: str = ""
-    channel: str = ""
+    channels: tuple[tuple[str, str], ...] = ()
+    """The channels that are deprecated, with their messages."""
     bundle: str = ""
 
 
 def find_deprecations(resolution: PackageResolution) -> Deprecations | None:
     """Those of the installed bundle and its channel, else of the chosen one; None if their catalog's content is not known.
 
-    The channel is that of the spec, else the one that the bundle was chosen from.
+    The channels are those that the spec names, else the one that the bundle was chosen from.
     """
     running, outcome = resolution.snapshot.running, resolution.outcome
     candidate = outcome.candidate if isinstance(outcome, Chosen) else None
@@ -42,10 +43,11 @@ def find_deprecations(resolution: PackageResolution) -> Deprecations | None:
     offer = next((one for one in resolution.snapshot.offers if one.catalog == catalog), None)
     if offer is None or offer.package is None:
         return None
-    package, channel = offer.package, resolution.snapshot.request.channel or channel
+    package, followed = offer.package, resolution.snapshot.request.named_channels or (channel,)
+    messages = [(each, _message(package.deprecated_channels.get(each))) for each in followed]
     return Deprecations(
         package=_message(package.deprecation),
-        channel=_message(package.deprecated_channels.get(channel)),
+        channels=tuple(one for one in messages if one[1]),
         bundle=_message(package.deprecated_bundles.get(name)),
     )
 

@@ -35,6 +35,7 @@ from operator_controller.resolve.formatting import (
     MAX_CHANNELS_SHOWN,
     format_versions,
     join_names,
+    name_channels,
 )
 from operator_controller.resolve.package.bundle_identity import has_same_name_and_version
 from operator_controller.resolve.package.package_content import Channel
@@ -132,7 +133,7 @@ def _nothing_usable_message(request: PackageRequest, outcome: NoVersionLeft | To
     if isinstance(outcome, TooLargeToResolve):
         return f"{package} of catalog {quoted(outcome.catalog)} {TOO_LARGE}: {outcome.message}"
     within = f" in range {quoted(request.versions.text)}" if request.versions else ""
-    channel = f" of channel {request.channel}" if request.channel else ""
+    channel = f" of {name_channels(request.named_channels)}" if request.named_channels else ""
     listed = format_versions(outcome.versions, None, "and")
     return f"no version{within}{channel} of {package} is left: {EXCLUDED_VERSIONS} has {listed}"
 
@@ -140,7 +141,8 @@ def _nothing_usable_message(request: PackageRequest, outcome: NoVersionLeft | To
 def not_found_message(request: PackageRequest) -> str:
     """The guide's message for a request that no catalog satisfies."""
     version = f" at version '{request.versions.text}'" if request.versions else ""
-    channel = f" in channel '{request.channel}'" if request.channel else ""
+    named = [f"'{each}'" for each in request.named_channels]
+    channel = f" in {name_channels(named)}" if named else ""
     return f"package '{request.package}'{version}{channel} not found"
 
 
@@ -238,9 +240,8 @@ def _short_reason(resolution: PackageResolution, outcome: Chosen) -> str:
     if not outcome.is_best:
         return "best version whose requirements can be satisfied"
     if request.versions is not None:
-        return f'best in range "{request.versions.text}"' + (
-            f" of channel {request.channel}" if request.channel else ""
-        )
+        channel = f" of {name_channels(request.named_channels)}" if request.named_channels else ""
+        return f'best in range "{request.versions.text}"{channel}'
     versions = [
         one.version
         for catalog in resolution.catalogs

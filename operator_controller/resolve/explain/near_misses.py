@@ -11,7 +11,7 @@ from functools import cached_property
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import BlangRange, Version
 from operator_controller.resolve.explain.spec_hints import EXCLUDED_VERSIONS, similar_names
-from operator_controller.resolve.formatting import format_versions, join_names, plain_value, quoted_value
+from operator_controller.resolve.formatting import format_versions, join_names, name_channels, plain_value, quoted_value
 from operator_controller.resolve.package.package_content import Bundle, GroupVersionKind
 from operator_controller.resolve.requirements.constraints import (
     AllConstraint,
@@ -202,9 +202,10 @@ def _why_not_permitted(domain: PackageDomain, operator: OperatorRequest, version
     if domain.snapshot.request.excludes(version):
         return f"{whose} excludes it ({EXCLUDED_VERSIONS})"
     if not any(one.version == version for catalog in domain.permitted.catalogs for one in catalog.candidates):
-        if not operator.channel:
+        if named := domain.snapshot.request.named_channels:
+            return f"{whose} requests {name_channels([quoted(each) for each in named])}"
+        if not domain.snapshot.request.follows_every_channel:
             return f"{whose} follows the default channel of its package"
-        return f"{whose} requests channel {quoted(operator.channel)}"
     if operator.is_manual and str(version) != operator.approved_version:
         return f"{whose} waits for approval of each version"
     running = domain.snapshot.running.version if domain.snapshot.running is not None else None

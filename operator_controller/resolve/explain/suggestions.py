@@ -117,7 +117,7 @@ def _catalog_suggestions(request: PackageRequest, catalog: CatalogCandidates) ->
     if catalog.missing is MissingPart.CHANNEL:
         where = f'catalog "{catalog.offer.catalog}"'
         elsewhere = f"{where} has it in {channels}" if channels else f"it has no channels in {where}"
-        return [f"there is no channel {request.channel}: {elsewhere}"]
+        return [f"there is no channel {join_names(request.named_channels, 'or')}: {elsewhere}"]
     return _offered_versions(request, catalog) + _prereleases(request, catalog) + _other_channels(request, catalog)
 
 
@@ -159,7 +159,7 @@ def _prereleases(request: PackageRequest, catalog: CatalogCandidates) -> list[st
 def _other_channels(request: PackageRequest, catalog: CatalogCandidates) -> list[str]:
     """Other channels than the requested one that have the requested version."""
     package = catalog.offer.package
-    if package is None or request.versions is None or not request.channel:
+    if package is None or request.versions is None or not request.named_channels:
         return []
     matching = {
         bundle.name

@@ -146,10 +146,14 @@ def _with_running_image(candidate: Candidate, running: RunningBundle | None) -> 
 
 
 def selected_channels(package: PackageContent, request: PackageRequest) -> tuple[tuple[Channel, ...], MissingPart]:
-    """The requested channel; every channel for versions without a channel and for a dependency; else the default or only one."""
-    if request.channel:
-        channel = package.channel(request.channel)
-        return ((channel,), MissingPart.NONE) if channel else ((), MissingPart.CHANNEL)
+    """The requested channels that the package has; every channel for versions without a channel and for a dependency; else the
+    default or only one."""
+    if request.follows_every_channel:
+        # A package without channels has no default channel either, and is reported as such.
+        return package.channels, MissingPart.NONE if package.channels else MissingPart.DEFAULT_CHANNEL
+    if request.channels:
+        found = [channel for channel in package.channels if channel.name in request.channels]
+        return tuple(in_order_of_search(package, found)), MissingPart.NONE if found else MissingPart.CHANNEL
     if request.versions is not None or request.is_dependency:
         return package.channels, MissingPart.NONE
     channel = package.channel(package.default_channel)
@@ -250,7 +254,8 @@ def _resolve_without_catalog(
 def _satisfies_request(running: RunningBundle, request: PackageRequest) -> bool:
     """Report whether the running version and channel are those that the spec requests."""
     matches = request.versions is None or (running.version is not None and request.versions.matches(running.version))
-    return matches and not request.excludes(running.version) and request.channel in ("", running.channel)
+    follows = not request.named_channels or running.channel in request.named_channels
+    return matches and follows and not request.excludes(running.version)
 
 
 # --- a first installation

@@ -66,7 +66,8 @@ class OperatorRequest:
     created: str
     """creationTimestamp as the API server writes it."""
     package: str
-    channel: str = ""
+    channels: tuple[str, ...] = ()
+    """The channels of spec.channel or spec.channels, sorted."""
     version: str = ""
     """A version or a range."""
     excluded_versions: tuple[str, ...] = ()
@@ -163,10 +164,10 @@ def package_request(operator: OperatorRequest) -> PackageRequest:
     approved = operator.approved_version if operator.is_manual else ""
     return PackageRequest(
         operator.package,
-        operator.channel,
+        operator.channels,
         versions,
         not operator.ignores_upgrade_edges,
-        is_dependency=operator.is_dependency and versions is None and not operator.channel,
+        is_dependency=operator.is_dependency and versions is None and not operator.channels,
         approved_version=approved,
         excluded=excluded_precedences(operator.excluded_versions),
     )

@@ -13,13 +13,17 @@ from olmkit.gocompat.versions import Precedence, Version
 from operator_controller.resolve.package.package_content import PackageContent
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
 
+EVERY_CHANNEL = ("*",)
+"""The channels of a request that follows all channels of the package."""
+
 
 @dataclass(frozen=True)
 class PackageRequest:
     """The Operator's spec. An empty text means that the field is not set."""
 
     package: str
-    channel: str = ""
+    channels: tuple[str, ...] = ()
+    """The channels that are followed; EVERY_CHANNEL for all. Without any, the default channel, or all channels for `versions`."""
     versions: MastermindsRange | None = None
     enforces_edges: bool = True
     """True if the running bundle is replaced along upgrade edges only (spec.upgradeConstraintPolicy)."""
@@ -29,6 +33,16 @@ class PackageRequest:
     """Nobody requested the package: every channel counts, and the default channel is preferred."""
     excluded: frozenset[Precedence] = frozenset()
     """The versions that are never chosen. Neither build metadata nor a release distinguishes them."""
+
+    @property
+    def follows_every_channel(self) -> bool:
+        """True if every channel is requested, whatever their names are."""
+        return self.channels == EVERY_CHANNEL
+
+    @property
+    def named_channels(self) -> tuple[str, ...]:
+        """The channels that are requested by name."""
+        return () if self.follows_every_channel else self.channels
 
     def excludes(self, version: Version | None) -> bool:
         """Report whether the version is never chosen; False if it is not known."""

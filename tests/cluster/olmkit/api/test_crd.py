@@ -147,8 +147,19 @@ REFUSED = {
     ),
     "a Catalog whose name is longer than 63": (catalog("x" * 64), "may not be more than 63"),
     "a package name that is no label": (operator("x", packageName="Argo_CD"), "spec.packageName"),
-    "a package name longer than 48": (operator("x", packageName="a" * 49), "may not be more than 48"),
+    "a package name longer than 253": (operator("x", packageName="a" * 254), "may not be more than 253"),
     "a channel with a blank": (operator("x", channel="not a channel"), "spec.channel"),
+    "a channel and channels": (
+        operator("x", channel="a", channels=["b"]),
+        "channel and channels exclude each other: name one channel in channel, or several in channels",
+    ),
+    "every channel beside another one": (
+        operator("x", channels=["*", "a"]),
+        '"*" means every channel: it has to be the only entry',
+    ),
+    "a channel twice": (operator("x", channels=["a", "a"]), "Duplicate value"),
+    "channels of which one has a blank": (operator("x", channels=["a", "not a channel"]), "spec.channels[1]"),
+    "more than 256 channels": (operator("x", channels=[f"c{each}" for each in range(257)]), "at most 256 items"),
     "a version longer than 64": (operator("x", version="1" * 65), "may not be more than 64"),
     "a selector with a key that is none of a label": (
         operator("x", catalogSelector={"matchLabels": {"a b": "c"}}),
@@ -256,6 +267,9 @@ def test_the_schema_accepts_a_catalog_of(definitions: Cluster, source: dict[str,
         ),
         pytest.param({"upgradeConstraintPolicy": "Ignore"}, id="a policy"),
         pytest.param({"approval": "Manual", "paused": True}, id="approval and a pause"),
+        pytest.param({"packageName": "a." + "b" * 251}, id="a package name with a dot and 253 characters"),
+        pytest.param({"channels": ["stable-1.2", "c" * 253]}, id="two channels"),
+        pytest.param({"channels": ["*"]}, id="every channel"),
     ],
 )
 def test_the_schema_accepts_an_operator_with(definitions: Cluster, spec: dict[str, Any]) -> None:

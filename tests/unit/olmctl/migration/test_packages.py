@@ -208,7 +208,7 @@ def test_what_keeps_a_package_with_olm_v0(given: Any, problems: list[str]) -> No
 def test_a_name_that_no_operator_can_have() -> None:
     plan = only(subscriptions=[subscription("Lamp_1", channel="stable!")], versions=[version("Lamp_1")])
     assert plan.problems == (
-        '"Lamp_1" is no name that the spec of an Operator can have: small letters, digits and -, at most 48',
+        '"Lamp_1" is no name that the spec of an Operator can have: small letters, digits, - and ., at most 253',
         'its channel "stable!" is none that the spec of an Operator can have',
     )
 

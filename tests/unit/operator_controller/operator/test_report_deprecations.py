@@ -28,9 +28,17 @@ def true(**messages: str) -> list[DesiredCondition]:
             id="the package",
         ),
         pytest.param(
-            Deprecations("a", "b", "a"),
+            Deprecations("a", (("stable", "b"),), "a"),
             true(Deprecated="a; b", PackageDeprecated="a", ChannelDeprecated="b", BundleDeprecated="a"),
             id="all, two for one reason",
+        ),
+        pytest.param(
+            Deprecations(channels=(("beta", "b"), ("stable", "use beta"))),
+            true(
+                Deprecated="channel beta: b; channel stable: use beta",
+                ChannelDeprecated="channel beta: b; channel stable: use beta",
+            ),
+            id="two channels, each with its name",
         ),
     ],
 )

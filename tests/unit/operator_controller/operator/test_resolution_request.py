@@ -3,6 +3,8 @@ first one."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from operator_controller.operator.resolution_request import make_request
@@ -53,3 +55,19 @@ def test_the_order_of_excluded_versions_changes_no_request() -> None:
     assert one is not None
     assert one == other
     assert one.excluded_versions == ("1.0.0", "2.0.0")
+
+
+@pytest.mark.parametrize(
+    ("spec", "channels"),
+    [
+        pytest.param({}, (), id="none"),
+        pytest.param({"channel": "beta"}, ("beta",), id="one"),
+        pytest.param({"channels": ["stable", "beta"]}, ("beta", "stable"), id="two, in any order"),
+        pytest.param({"channels": ["beta"]}, ("beta",), id="one in the list"),
+        pytest.param({"channels": ["*"]}, ("*",), id="every channel"),
+    ],
+)
+def test_the_channels_of_the_spec_are_requested(spec: dict[str, Any], channels: tuple[str, ...]) -> None:
+    request = make_request(world(operator(spec)))
+    assert request is not None
+    assert request.channels == channels

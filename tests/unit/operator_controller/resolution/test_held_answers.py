@@ -74,9 +74,9 @@ def test_an_operator_gets_the_members_that_matter_to_it(held: HeldAnswers) -> No
 
 
 def test_another_request_with_the_same_answer_is_a_change(held: HeldAnswers) -> None:
-    requests = REQUESTS | {"other": replace(REQUESTS["other"], channel="stable")}
+    requests = REQUESTS | {"other": replace(REQUESTS["other"], channels=("stable",))}
     assert held.replace(requests, solution()) == ["other"]
-    assert held["other"].request.channel == "stable"
+    assert held["other"].request.channels == ("stable",)
 
 
 def test_a_catalog_that_is_read_again_concerns_those_that_select_it(held: HeldAnswers) -> None:

@@ -74,7 +74,7 @@ def kept_out(by: KeptOutBy, reason: str) -> AvailableUpgrade:
         ),
         pytest.param(
             with_newest(),
-            {"version": "<1.1.0", "channel": "stable"},
+            {"version": "<1.1.0", "channels": ("stable",)},
             kept_out(KeptOutBy.VERSION, '1.1.0 is available too, but spec.version is "<1.1.0"'),
             id="a range excludes it",
         ),

@@ -63,7 +63,9 @@ def test_a_snapshot_with_every_field_crosses_a_pipe() -> None:
     whole = ClusterSnapshot(
         (
             operator("a", running=running, installing=running, preferred_catalog="community", catalogs=("community",)),
-            operator("b", version=">=1", channel="c", ignores_upgrade_edges=True, is_manual=True, approved_version="1"),
+            operator(
+                "b", version=">=1", channels=("c",), ignores_upgrade_edges=True, is_manual=True, approved_version="1"
+            ),
             operator("c", is_paused=True, is_dependency=True, is_deleting=True, is_resolvable=False),
             operator("d", excluded_versions=("1.0.0", "1.1.0")),
         ),

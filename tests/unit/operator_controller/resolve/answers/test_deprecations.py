@@ -15,6 +15,7 @@ from operator_controller.resolve.answers.deprecations import (
 )
 from operator_controller.resolve.documents.document_reader import read_package
 from operator_controller.resolve.snapshot.package_snapshot import (
+    EVERY_CHANNEL,
     CatalogOffer,
     CatalogState,
     PackageRequest,
@@ -67,21 +68,35 @@ UNKNOWN = CatalogOffer("community", state=CatalogState.UNREACHABLE)
             PackageRequest("p"),
             (offer(PACKAGE, STABLE, OLD),),
             RUNNING,
-            Deprecations("gone soon", "use beta", "has a bug"),
+            Deprecations("gone soon", (("stable", "use beta"),), "has a bug"),
             id="package, channel and bundle of what runs, although an upgrade is chosen",
         ),
         pytest.param(
-            PackageRequest("p", "beta"),
+            PackageRequest("p", ("beta",)),
             (offer(STABLE, ("channel", "beta", "use gamma")),),
             RUNNING,
-            Deprecations(channel="use gamma"),
+            Deprecations(channels=(("beta", "use gamma"),)),
             id="the channel of the spec counts",
+        ),
+        pytest.param(
+            PackageRequest("p", ("beta", "gamma", "stable")),
+            (offer(STABLE, ("channel", "beta", "use gamma")),),
+            RUNNING,
+            Deprecations(channels=(("beta", "use gamma"), ("stable", "use beta"))),
+            id="of several channels of the spec each counts that is deprecated",
+        ),
+        pytest.param(
+            PackageRequest("p", EVERY_CHANNEL),
+            (offer(STABLE, ("channel", "beta", "use gamma")),),
+            RUNNING,
+            Deprecations(channels=(("stable", "use beta"),)),
+            id="of every channel the one counts that it was installed from",
         ),
         pytest.param(
             PackageRequest("p"),
             (offer(PACKAGE, STABLE, OLD, ("bundle", "p.v1.1.0", "has another")),),
             None,
-            Deprecations("gone soon", "use beta", "has another"),
+            Deprecations("gone soon", (("stable", "use beta"),), "has another"),
             id="before the installation those of the chosen bundle",
         ),
         pytest.param(PackageRequest("q"), (CatalogOffer("community"),), None, Deprecations(), id="nothing is chosen"),
@@ -98,7 +113,7 @@ UNKNOWN = CatalogOffer("community", state=CatalogState.UNREACHABLE)
             PackageRequest("p"),
             (offer(("package", "", " "), ("bundle", "p.v1.0.0", "x" * 5000)),),
             RUNNING,
-            Deprecations(NO_REASON, "", "x" * (MAX_DEPRECATION_BYTES - 3) + "…"),
+            Deprecations(NO_REASON, (), "x" * (MAX_DEPRECATION_BYTES - 3) + "…"),
             id="messages that are empty or too long",
         ),
         pytest.param(

@@ -86,7 +86,7 @@ def at(version: str) -> RunningBundle:
 
 
 def request(version: str = "", channel: str = "") -> PackageRequest:
-    return PackageRequest("p", channel, MastermindsRange.parse(version) if version else None)
+    return PackageRequest("p", (channel,) if channel else (), MastermindsRange.parse(version) if version else None)
 
 
 WIDE = ">=1.0.0 <9.0.0 !=1.5.0"

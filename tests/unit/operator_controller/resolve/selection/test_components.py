@@ -142,7 +142,9 @@ def test_of_content_that_is_not_known_the_status_names_what_the_list_leaves_out(
         ),
         pytest.param({"catalogs": SNAPSHOT.catalogs[::-1]}, True, id="the order of catalogs"),
         pytest.param(
-            {"operators": (replace(SNAPSHOT.operators[0], channel="stable"),)}, False, id="the request of an Operator"
+            {"operators": (replace(SNAPSHOT.operators[0], channels=("stable",)),)},
+            False,
+            id="the request of an Operator",
         ),
     ],
 )
