@@ -75,9 +75,10 @@ async def _push(
         repository = _Repository(client, uploads, registries, group[0].written, progress)
         for number, blob in enumerate(image.blobs, start=1):
             what = f"blob {number} of {len(image.blobs)}"
-            await _repeated(partial(repository.upload, blob, what), attempts, what)
+            await _repeated(partial(repository.upload, blob, what), attempts, what, progress)
         for reference in group:
-            await _repeated(partial(repository.tag, image, reference.version), attempts, f"tag {reference.version}")
+            what = f"tag {reference.version}"
+            await _repeated(partial(repository.tag, image, reference.version), attempts, what, progress)
             progress(f"{reference}: pushed")
 
 
@@ -96,8 +97,8 @@ def _is_local(host: str) -> bool:
     return f".{name}".endswith(".localhost")
 
 
-async def _repeated(request: Callable[[], Awaitable[None]], attempts: int, what: str) -> None:
-    """Carry out the request, again if the registry cannot take it at the moment. `what` is pushed: the last error names it."""
+async def _repeated(request: Callable[[], Awaitable[None]], attempts: int, what: str, progress: Progress) -> None:
+    """Carry out the request, again if the registry cannot take it at the moment. `what` is pushed: errors name it."""
     for attempt in range(1, attempts + 1):
         try:
             return await request()
@@ -106,6 +107,7 @@ async def _repeated(request: Callable[[], Awaitable[None]], attempts: int, what:
                 raise
             if attempt == attempts:
                 raise unavailable(f"{what} is not pushed: {error.message}", error.after) from error
+            progress(f"{what} is not pushed yet: {error.message}")
             # A registry that asks to slow down says for how long.
             asked = error.after.total_seconds() if error.after > RETRY_DELAY else RETRY_SECONDS * attempt
             await asyncio.sleep(min(asked, MAX_RETRY_SECONDS))
@@ -127,10 +129,10 @@ class _Repository:
     async def upload(self, blob: StoredBlob, what: str) -> None:
         """Send the blob unless the registry has it."""
         async with self._client.request(f"blobs/{blob.digest}", {}, "HEAD") as response:
-            if response.status == HTTPStatus.OK:
+            if response.status == HTTPStatus.OK and response.header("Content-Length") in ("", str(blob.size)):
                 self._progress(f"{self._name}: {what} is there")
                 return
-            if response.status != HTTPStatus.NOT_FOUND:
+            if response.status not in (HTTPStatus.OK, HTTPStatus.NOT_FOUND):
                 raise await self._error(response)
         self._progress(f"{self._name}: sending {what}, {blob.size:,} bytes")
         async with self._client.request("blobs/uploads/", {}, "POST", b"") as response:
@@ -159,11 +161,26 @@ class _Repository:
         return Blocked(SourceReason.ADDRESS_REFUSED, f"{shown}; {remedy}")
 
     async def tag(self, image: Image, tag: str) -> None:
-        """Store the manifest under the tag."""
+        """Store the manifest under the tag. Raises Blocked if the answer is that it was taken, and the registry has it not."""
         kind = {"Content-Type": image.media_type}
         async with self._client.request(f"manifests/{tag}", kind, "PUT", image.manifest_bytes) as response:
-            if response.status not in (HTTPStatus.CREATED, HTTPStatus.OK, HTTPStatus.ACCEPTED):
+            status = response.status
+            if status not in (HTTPStatus.CREATED, HTTPStatus.OK, HTTPStatus.ACCEPTED):
                 raise await self._error(response)
+            is_stored = status == HTTPStatus.CREATED and response.header("Docker-Content-Digest") in ("", image.digest)
+        if not is_stored and not await self._has(image):
+            text = f"registry {self._client.host} answered {status} for tag {tag} of {quoted(self._name)}"
+            raise Blocked(SourceReason.NOT_FOUND, f"{text}, and does not have the image: check that it is a registry")
+
+    async def _has(self, image: Image) -> bool:
+        """Report whether the registry answers with the manifest for its digest."""
+        kind = {"Accept": image.media_type}
+        async with self._client.request(f"manifests/{image.digest}", kind) as response:
+            if response.status == HTTPStatus.NOT_FOUND:
+                return False
+            if response.status != HTTPStatus.OK:
+                raise await self._error(response)
+            return await response.read(len(image.manifest_bytes)) == image.manifest_bytes
 
     async def _error(self, response: HttpResponse) -> OlmError:
         """The error for a status, with the registry's own words."""

@@ -238,6 +238,24 @@ async def test_the_words_of_a_registry_are_shown(status: int, body: object, word
         assert "\x1b" not in str(raised.value)
 
 
+async def test_a_server_that_answers_everything_with_a_page_has_not_taken_the_image(image: Image) -> None:
+    async def portal(_: web.Request) -> web.StreamResponse:
+        return web.Response(text="<html>Log in</html>", content_type="text/html")
+
+    async def taking(request: web.Request) -> web.StreamResponse:
+        other = {"Docker-Content-Digest": f"sha256:{'0' * 64}"}
+        if request.method == "PUT":
+            return web.Response(status=201, headers=other)
+        return web.Response(status=404, headers=other)
+
+    async with served(portal) as address:
+        with pytest.raises(Blocked, match=r"does not take .* \(200\)"):
+            await push(image, [f"{address}/a:v1"], Registries())
+    async with served(taking) as address:
+        with pytest.raises(Blocked, match=r"answered 201 for tag v1 of .*, and does not have the image: check that"):
+            await push(replace(image, blobs=()), [f"{address}/a:v1"], Registries())
+
+
 async def test_a_registry_elsewhere_is_not_spoken_to_without_tls(image: Image, local_registry: LocalRegistry) -> None:
     """Only a registry on this machine, or one that registries.conf calls insecure, may lack TLS."""
     rule = f'[[registry]]\nprefix = "quay.io"\nlocation = "{local_registry.address}"\n'
