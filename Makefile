@@ -13,6 +13,8 @@ OWN_TIERS := alerts browser certmanager gitops image node release signatures
 PURE_TIERS := cases corpus unit
 # Long proofs of promises that shorter tests prove too: marked tests, wherever they are. Only their own targets run them.
 LONG_TIERS := console crash hostile scale
+# Tests that are collected for seconds: the one process of the pure tiers collects them, and not each of those that share files.
+COLLECTED_ONCE := tests/integration/catalogd/http/test_openapi.py
 SHORT := -m "not (console or crash or hostile or scale)"
 NODE_TESTS := tests/node
 SHORT_NODE_TESTS := tests/node/test_suite.py tests/node/operators/test_greeter.py::test_it_reconciles_is_upgraded_and_removed
@@ -130,11 +132,11 @@ busy-tiers beside-tests: export OLM_AUDIT_DIRECTORY := $(AUDIT_LOGS)
 
 # Most of what these processes do is to wait: six use two processors.
 busy-tiers:
-	$(BIN)/pytest $(call workers,6) $(SHORT) $(foreach tier,audit $(PURE_TIERS) $(OWN_TIERS),--ignore=tests/$(tier)) tests
+	$(BIN)/pytest $(call workers,6) $(SHORT) $(foreach tier,audit $(PURE_TIERS) $(OWN_TIERS),--ignore=tests/$(tier)) $(addprefix --ignore=,$(COLLECTED_ONCE)) tests
 
 # One process beside the others: each of six would spend seconds on collecting ten thousand tests of which it runs some.
 pure-tiers:
-	@$(BIN)/pytest $(SHORT) $(addprefix tests/,$(PURE_TIERS)) > .cache/pure.log 2>&1 || { cat .cache/pure.log; exit 1; }
+	@$(BIN)/pytest $(SHORT) $(addprefix tests/,$(PURE_TIERS)) $(COLLECTED_ONCE) > .cache/pure.log 2>&1 || { cat .cache/pure.log; exit 1; }
 
 # Builds the image while the tests wait for the clusters; its output comes at the end, or at once if it fails.
 beside-tests:

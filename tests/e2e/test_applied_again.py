@@ -25,7 +25,8 @@ def samples() -> list[Any]:
     """Our kinds in the files of config/samples and in the yaml blocks of all pages, each object once."""
     texts = {str(path.relative_to(SAMPLES)): path.read_text() for path in sorted(SAMPLES.glob("**/*.yaml"))}
     texts = {name: text for name, text in texts.items() if not name.startswith(("bundles/", "catalog/", "projects/"))}
-    texts |= {block.place: block.text for page in PAGES for block in blocks(page) if block.language == "yaml"}
+    pages = [page for page in PAGES if "```yaml" in page.read_text()]
+    texts |= {block.place: block.text for page in pages for block in blocks(page) if block.language == "yaml"}
     found: dict[str, Any] = {}
     for place, text in texts.items():
         for obj in yaml.safe_load_all(text):
