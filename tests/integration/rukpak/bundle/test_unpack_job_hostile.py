@@ -84,12 +84,16 @@ BEYOND_LIMITS = [
         id="a bomb in a tar archive",
     ),
     pytest.param(
-        lambda at: at.archive(zipped({"manifests/a.yaml": LARGE})), "larger than", id="a bomb in a zip archive"
+        lambda at: at.archive(zipped({"manifests/a.yaml": LARGE})),
+        "larger than",
+        id="a bomb in a zip archive",
+        marks=pytest.mark.hostile,
     ),
     pytest.param(
         lambda at: at.archive(gzip.compress(tar(many_files()), 1)),
         "more files than",
         id="too many files in a tar archive",
+        marks=pytest.mark.hostile,
     ),
     pytest.param(lambda at: at.archive(zipped(many_files())), "more files than", id="too many files in a zip archive"),
     pytest.param(lambda at: at.commit({"a.yaml": LARGE}), "are read of one", id="a bomb in a repository"),
@@ -97,6 +101,7 @@ BEYOND_LIMITS = [
         lambda at: at.commit(dict.fromkeys(map(str, range(MANY)), b"")),
         "more than",
         id="too many files in a repository",
+        marks=pytest.mark.hostile,
     ),
 ]
 

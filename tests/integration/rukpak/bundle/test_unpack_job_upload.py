@@ -82,6 +82,7 @@ async def test_content_of_an_upload_is_not_that_of_the_same_archive_on_a_web_ser
             lambda: gzip.compress(tar({f"manifests/{each}.yaml": b"" for each in range(BUNDLE_LIMITS.files + 1)}), 1),
             "more files than",
             id="100,001 files",
+            marks=pytest.mark.hostile,
         ),
         pytest.param(
             lambda: tar([link("manifests/a.yaml", "../../../../etc/passwd")]),
