@@ -67,11 +67,8 @@ def olm_install(operator: Mapping[str, Any]) -> str:
     labels = (spec.get("catalogSelector") or {}).get("matchLabels") or {}
     install = spec.get("install") or {}
     known = {"packageName", "channel", "version", "catalogSelector", "approval", "upgradeConstraintPolicy", "install"}
-    if (
-        set(spec) - known
-        or set(labels) - {NAME_LABEL}
-        or set(install) - {"namespace", "namespacePolicy", "adoptionPolicy"}
-    ):
+    settings = {"namespace", "namespacePolicy", "objectLabels", "adoptionPolicy"}
+    if set(spec) - known or set(labels) - {NAME_LABEL} or set(install) - settings:
         return ""
     words = ["olm", "install", spec["packageName"]]
     if (name := operator["metadata"]["name"]) != spec["packageName"]:
@@ -87,6 +84,8 @@ def olm_install(operator: Mapping[str, Any]) -> str:
         ("--adoption-policy", install.get("adoptionPolicy")),
     ):
         words += [option, str(value)] if value else []
+    for key, value in (install.get("objectLabels") or {}).items():
+        words += ["--object-label", f"{key}={value}"]
     version = (operator["metadata"].get("annotations") or {}).get(APPROVED_VERSION_ANNOTATION)
     return line(*words) + (f"\n{line('olm', 'approve', name, '--version', version)}" if version else "")
 

@@ -13,26 +13,13 @@ from olmctl.cli.options import (
     Directory,
     Duration,
     ObjectName,
+    Pair,
     connection_options,
     file_path,
     image_options,
     output_option,
 )
 from olmctl.commands import SETTINGS, reports_errors
-
-
-class _Pair(click.ParamType[tuple[str, str]]):
-    """`key=value`, as operator-sdk takes it."""
-
-    name = "key=value"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        if isinstance(value, tuple):
-            return value
-        key, equals, rest = str(value).partition("=")
-        if not equals or not key:
-            self.fail(f"{value!r} must be formatted as key=value", param, ctx)
-        return key, rest
 
 
 def _list_validators(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -52,7 +39,7 @@ def _list_validators(ctx: click.Context, param: click.Parameter, value: bool) ->
 )
 @click.option(
     "--optional-values",
-    type=_Pair(),
+    type=Pair(),
     metavar="KEY=VALUE",
     multiple=True,
     help="A value for optional validators: k8s-version, index-path or container-tools.",

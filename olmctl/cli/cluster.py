@@ -15,6 +15,7 @@ from olmctl.cli.options import (
     KEPT,
     NAMESPACE_POLICIES,
     ObjectName,
+    Pair,
     adoption_policy_option,
     connection_options,
     crd_upgrade_options,
@@ -91,6 +92,14 @@ def show(**given: Any) -> int:
     "--namespace-policy",
     type=click.Choice(NAMESPACE_POLICIES),
     help="Whether the namespace is created, or belongs to somebody else and is awaited and never changed.  [default: Create]",
+)
+@click.option(
+    "--object-label",
+    "object_labels",
+    type=Pair(),
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="A label of all objects of the bundle. May be repeated.",
 )
 @adoption_policy_option()
 @rollback_options()

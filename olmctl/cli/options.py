@@ -60,6 +60,21 @@ class ObjectName(click.ParamType[str]):
         return value
 
 
+class Pair(click.ParamType[tuple[str, str]]):
+    """`key=value`, as operator-sdk takes it."""
+
+    name = "key=value"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        """The key and the value. Raises BadParameter."""
+        if isinstance(value, tuple):
+            return value
+        key, equals, rest = str(value).partition("=")
+        if not equals or not key:
+            self.fail(f"{value!r} must be formatted as key=value", param, ctx)
+        return key, rest
+
+
 def file_path() -> click.Path:
     """The type of a path to a file that the command itself opens."""
     return click.Path(readable=False, path_type=Path)

@@ -11,7 +11,7 @@ from typing import Any
 
 from olmctl.terminal import clean
 from olmkit.api import operators
-from olmkit.api.install_settings import MUST_EXIST
+from olmkit.api.install_settings import MAX_OBJECT_LABELS, MUST_EXIST, label_problem
 from rukpak.render.namespaces import namespace_error
 
 _RULES = {
@@ -48,9 +48,19 @@ def field_problems(spec: Mapping[str, object]) -> dict[str, str]:
         elif value and not re.fullmatch(pattern, value):
             found[field] = f"{clean(value)!r} {why}"
     install = spec.get("install")
-    if isinstance(install, Mapping) and (problem := _namespace_problem(install)):
+    if isinstance(install, Mapping) and (problem := _namespace_problem(install) or _labels_problem(install)):
         found["install"] = problem
     return found
+
+
+def _labels_problem(install: Mapping[str, object]) -> str:
+    """Explain why the API server would refuse the labels of objects; empty if it would not."""
+    labels = install.get("objectLabels")
+    if not isinstance(labels, Mapping):
+        return ""
+    if len(labels) > MAX_OBJECT_LABELS:
+        return f"an installation has at most {MAX_OBJECT_LABELS} labels of objects"
+    return next(filter(None, (label_problem(key, value) for key, value in labels.items())), "")
 
 
 def _namespace_problem(install: Mapping[str, object]) -> str:

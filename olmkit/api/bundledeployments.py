@@ -54,6 +54,8 @@ AUTHORITIES_ANNOTATION = "core.rukpak.io/certificate-authorities-digest"
 """The annotation of a Secret with the digest of the certificate authorities that clients of its certificate trust."""
 NOT_AFTER_ANNOTATION = "core.rukpak.io/certificate-not-after"
 """The annotation of a Secret with the time at which its serving certificate expires."""
+LABELS_ANNOTATION = "core.rukpak.io/object-labels-digest"
+"""The annotation of a Secret with the digest of the objectLabels that it has; absent if it has none."""
 ROTATION_ANNOTATION = "core.rukpak.io/certificate-rotation"
 """The annotation of a Secret with the last step of the rotation of its serving certificate, while that is in progress."""
 MAX_VALUES_FROM = 32

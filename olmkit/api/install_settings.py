@@ -6,6 +6,7 @@ rukpak acts on them. Pure.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
@@ -16,6 +17,7 @@ from olmkit.api.deployment_config import DeploymentConfig
 from olmkit.api.meta import Model
 from olmkit.api.names import MAX_LABEL_LENGTH, MAX_SUBDOMAIN_LENGTH
 from olmkit.api.patterns import DNS_LABEL, OBJECT_NAME
+from olmkit.gocompat.text import quoted
 
 MAX_WATCHED_NAMESPACES = 256
 """Entries of watchNamespaces: each may get a Role for each permission of the bundle."""
@@ -23,6 +25,34 @@ MAX_WATCHED_NAMESPACES = 256
 _ALL_RULE: JsonDict = {
     "rule": "!self.exists(name, name == '') || size(self) == 1",
     "message": "an empty name means all namespaces: it has to be the only entry",
+}
+MAX_OBJECT_LABELS = 16
+"""Entries of objectLabels."""
+UNREVISIONED = frozenset({"objectLabels"})
+"""The settings that are no part of a revision: their change neither begins one nor tries one again that was rolled back."""
+_RESERVED_DOMAINS = (
+    "core.rukpak.io",
+    "operators.operatorframework.io",
+    "catalogd.operatorframework.io",
+    "kubernetes.io",
+    "k8s.io",
+)
+"""The domains, with their subdomains, of labels by which the suite and Kubernetes decide something."""
+_NAME_PART = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_LABEL_KEY = f"^([a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9])?/)?{_NAME_PART}$"
+_LABEL_VALUE = f"^({_NAME_PART})?$"
+_RESERVED_KEY = f"^([^/]*[.])?({'|'.join(each.replace('.', '[.]') for each in _RESERVED_DOMAINS)})/"
+_LABEL_KEY_TEXT = "a key is the key of a label: letters, digits, '-', '_' and '.', with an optional domain before '/'"
+_RESERVED_TEXT = (
+    f"labels of Kubernetes and of olm-suite cannot be set: {', '.join(_RESERVED_DOMAINS)} and their subdomains"
+)
+_LABEL_KEY_RULE: JsonDict = {
+    "rule": f"self.all(key, size(key) <= 317 && key.matches(r'{_LABEL_KEY}'))",
+    "message": _LABEL_KEY_TEXT,
+}
+_LABEL_DOMAIN_RULE: JsonDict = {
+    "rule": f"!self.exists(key, key.matches(r'{_RESERVED_KEY}'))",
+    "message": _RESERVED_TEXT,
 }
 _LABEL = Field(max_length=MAX_LABEL_LENGTH, pattern=f"^{DNS_LABEL}$")
 
@@ -100,6 +130,10 @@ def _policy_rule(namespace: str) -> JsonDict:
     }
 
 
+LabelValue = Annotated[str, Field(max_length=MAX_LABEL_LENGTH, pattern=_LABEL_VALUE)]
+"""The value of a label."""
+
+
 class ServiceAccountReference(Model):
     """A ServiceAccount as which rukpak installs."""
 
@@ -110,6 +144,15 @@ class ServiceAccountReference(Model):
         default=None,
         description="Its namespace, which is required unless the namespace to install into is named. Default: that one.",
     )
+
+
+def label_problem(key: str, value: str) -> str:
+    """Explain why the API server would refuse a label of objects; empty if it would not."""
+    if not re.fullmatch(_LABEL_KEY, key):
+        return f"{quoted(key)} is no key of a label: {_LABEL_KEY_TEXT}"
+    if re.match(_RESERVED_KEY, key):
+        return f"{quoted(key)}: {_RESERVED_TEXT}"
+    return "" if re.fullmatch(_LABEL_VALUE, value) else f"{quoted(value)} is no value of a label"
 
 
 class InstallSettings(Model):
@@ -179,6 +222,18 @@ class InstallSettings(Model):
             "BundleDeployment nor a controller owns, nor Argo CD or Flux, that belong to no release of Helm and no "
             "ClusterServiceVersion of OLM v0 that still exists, and that are no part of Kubernetes or of olm-suite. Never: only "
             "what a deleted BundleDeployment has left, and nobody wants. Default: Never."
+        ),
+    )
+    object_labels: dict[str, LabelValue] | None = Field(
+        default=None,
+        json_schema_extra={
+            "maxProperties": MAX_OBJECT_LABELS,
+            "x-kubernetes-validations": [_LABEL_KEY_RULE, _LABEL_DOMAIN_RULE],
+        },
+        description=(
+            "Labels of all objects of the bundle but Namespaces, also of those that are installed already. They replace labels "
+            "of the bundle with the same key. Pods and other objects that are made from templates do not get them. A change "
+            "begins no revision and restarts nothing."
         ),
     )
     config: DeploymentConfig | None = Field(default=None, description="Changes of the operator's Deployments.")

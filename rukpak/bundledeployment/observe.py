@@ -79,6 +79,7 @@ from rukpak.bundledeployment.events import (
     recorded_namespaces,
 )
 from rukpak.bundledeployment.identity import Identities
+from rukpak.bundledeployment.object_labels import with_labels
 from rukpak.bundledeployment.render_cache import RenderCache
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle, UnrenderedChart
 from rukpak.bundledeployment.revisions.bundle_bodies import derive_record
@@ -279,7 +280,10 @@ class Observer:
         contents = (world.content, world.active_content)
         certificates = await self.certificates.read(world, contents)
         content, active = (
-            with_certificates(each, certificates) if isinstance(each, RenderedBundle) else each for each in contents
+            with_certificates(with_labels(each, world.object_labels), certificates)
+            if isinstance(each, RenderedBundle)
+            else each
+            for each in contents
         )
         content = with_held_definitions(world, content)
         known = replace(world, certificates=certificates, content=content, active_content=active)

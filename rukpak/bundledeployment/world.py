@@ -353,6 +353,11 @@ class World:
         an earlier revision."""
         return self.deployment.spec.account()
 
+    @property
+    def object_labels(self) -> Mapping[str, str]:
+        """The labels that all objects get beside those of the bundle. They are those of spec, also for an earlier revision."""
+        return self.deployment.spec.object_labels or {}
+
     def only_joins(self, namespace: str) -> bool:
         """Report whether the Namespace gets the label of a member and nothing else: with an account, one that exists and that
         rukpak did not create for this BundleDeployment."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from olmkit.api.bundledeployments import (
     AUTHORITIES_ANNOTATION,
     CERTIFICATE_ANNOTATION,
+    LABELS_ANNOTATION,
     NOT_AFTER_ANNOTATION,
     ROTATION_ANNOTATION,
 )
@@ -47,9 +49,11 @@ Data = dict[str, bytes]
 def read(secret: Mapping[str, Any], host_names: Iterable[str]) -> ServingCertificate:
     """Read the certificate in a Secret, for a server of these host names. Never raises for its content."""
     try:
-        return _read(_decoded(secret), host_names)
+        known = _read(_decoded(secret), host_names)
     except BadKeyPair as error:
         return ServingCertificate(problem=str(error))
+    annotations = (secret.get("metadata") or {}).get("annotations") or {}
+    return replace(known, labels_digest=annotations.get(LABELS_ANNOTATION, ""))
 
 
 def _read(data: Data, host_names: Iterable[str]) -> ServingCertificate:

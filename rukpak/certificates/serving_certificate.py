@@ -38,6 +38,8 @@ class Step(StrEnum):
     TRUST = "trusts the next certificate"
     SWITCH = "serves the next certificate"
     DROP = "trusts only its own authority"
+    LABEL = "has other labels"
+    """No step of a rotation: the Secret keeps its data, and gets the labels that are asked for."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,9 @@ class ServingCertificate:
     """The time when the next certificate begins to be valid; None if there is none."""
     has_old_authority: bool = False
     """True if an authority is trusted that issued neither this certificate nor the next one."""
+
+    labels_digest: str = ""
+    """Digest of the labels that its Secret was written with; empty if there were none."""
 
     def problem_at(self, now: datetime) -> str:
         """Explain why it cannot be served now; empty if it can."""

@@ -35,6 +35,7 @@ from rukpak.bundledeployment.crd_upgrade.held_definitions import held_body
 from rukpak.bundledeployment.delays import CHANGED_RETRY_DELAY, CONFLICT_RETRY_DELAY
 from rukpak.bundledeployment.drift import next_applied
 from rukpak.bundledeployment.identity import Identities
+from rukpak.bundledeployment.object_labels import labels_of
 from rukpak.bundledeployment.operator_condition import condition_state
 from rukpak.bundledeployment.plan import (
     DELETED,
@@ -326,7 +327,7 @@ def _body(current: _ApplyPass, item: RenderedObject) -> Object:
         )
     body: Object = orjson.loads(current.bodies[item.key])
     metadata = body["metadata"]
-    metadata["labels"] = {**(metadata.get("labels") or {}), OWNER_UID_LABEL: world.uid}
+    metadata["labels"] = labels_of(world, metadata)
     # An object with our label that we never applied belongs to others: its label is a copy.
     member = world.owned.get(item.key)
     crd = world.crds.get(item.key.name) if item.key[:2] == CRD else None

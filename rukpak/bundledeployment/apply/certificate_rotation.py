@@ -20,6 +20,7 @@ from olmkit.errors import Waiting
 from olmkit.gocompat.text import list_names
 from rukpak.bundledeployment.delays import SYNC_POLL_DELAY, WATCHED_RETRY_DELAY, describe_deleting
 from rukpak.bundledeployment.drift import is_contested, is_up_to_date
+from rukpak.bundledeployment.object_labels import labels_digest
 from rukpak.bundledeployment.plan import CertificateWrite, WriteCertificates
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle, RenderedObject
 from rukpak.bundledeployment.world import BriefWait, World
@@ -90,7 +91,10 @@ def until_rotation(world: World, content: RenderedBundle) -> Iterator[timedelta]
 
 def _next_step(world: World, content: RenderedBundle, endpoint: Endpoint) -> Step | timedelta:
     known = world.certificates.get(endpoint.secret_key, ServingCertificate(problem="it does not exist"))
-    return next_step(known, _rollout(world, content, endpoint), world.now)
+    step = next_step(known, _rollout(world, content, endpoint), world.now)
+    is_rotating = isinstance(step, Step) or known.has_next or known.has_old_authority
+    has_labels = known.labels_digest == labels_digest(world.object_labels)
+    return step if is_rotating or has_labels else Step.LABEL  # each step of a rotation writes them too
 
 
 def _rollout(world: World, content: RenderedBundle, endpoint: Endpoint) -> Rollout:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from olmkit.api.bundledeployments import OWNER_UID_LABEL, Reason
+from olmkit.api.bundledeployments import LABELS_ANNOTATION, Reason
 from olmkit.api.meta import Object, apply_precondition, unchanged_precondition
 from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, NotFound
@@ -27,6 +27,7 @@ from rukpak.bundledeployment.cluster.inventory import Inventory
 from rukpak.bundledeployment.delays import CHANGED_RETRY_DELAY
 from rukpak.bundledeployment.drift import next_applied
 from rukpak.bundledeployment.identity import Identities
+from rukpak.bundledeployment.object_labels import labels_digest, labels_of
 from rukpak.bundledeployment.plan import DELETED, CertificateWrite, Done, ObjectChange, Verb, WriteCertificates
 from rukpak.bundledeployment.rendered_bundle import Content, RenderedBundle
 from rukpak.bundledeployment.world import BriefWait, LastApplied, World
@@ -157,8 +158,9 @@ def _body(world: World, write: CertificateWrite, live: Object | None) -> Object:
     metadata = {
         "name": key.name,
         "namespace": key.namespace,
-        "labels": {OWNER_UID_LABEL: world.uid},
-        "annotations": annotations,
+        "labels": labels_of(world, {}),
+        "annotations": annotations
+        | ({LABELS_ANNOTATION: labels} if (labels := labels_digest(world.object_labels)) else {}),
         **(unchanged_precondition(live) if live is not None else apply_precondition(None)),
     }
     return {

@@ -30,7 +30,7 @@ import orjson
 
 from olmkit.api.bundledeployment_status import MAX_REVISIONS, Revision, RevisionOutcome
 from olmkit.api.bundledeployments import BundleDeployment, BundleDeploymentSpec, install_fields, template_spec
-from olmkit.api.install_settings import ON_FAILURE
+from olmkit.api.install_settings import ON_FAILURE, UNREVISIONED
 from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from rukpak.render.install_options import InstallOptions
 
@@ -124,7 +124,8 @@ def options_of(revision: Revision) -> InstallOptions:
 
 def install_text(raw: Mapping[str, Any]) -> str:
     """The options with which spec asks to install, as a revision records them."""
-    return orjson.dumps(install_fields(dict(raw)), option=orjson.OPT_SORT_KEYS).decode()
+    fields = {name: value for name, value in install_fields(dict(raw)).items() if name not in UNREVISIONED}
+    return orjson.dumps(fields, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def asked_digest(raw: Mapping[str, Any]) -> str:

@@ -71,6 +71,11 @@ OLM = [
         "olm install p --namespace x --namespace-policy MustExist",
         id="a namespace of somebody else",
     ),
+    pytest.param(
+        operator(install={"objectLabels": {"example.com/team": "red", "a": ""}}),
+        "olm install p --object-label example.com/team=red --object-label a=",
+        id="labels of objects",
+    ),
     pytest.param(operator(install={"certificates": "None"}), "", id="a field that olm install has no option for"),
     pytest.param(operator(catalogSelector={"matchLabels": {"a": "b"}}), "", id="other labels"),
 ]

@@ -93,6 +93,8 @@ def test_each_field_has_an_option(desk: Desk) -> None:
         "default",
         "--namespace-policy",
         "MustExist",
+        "--object-label",
+        "team=red",
         "--adoption-policy",
         "IfUnowned",
         "--rollback",
@@ -112,6 +114,7 @@ def test_each_field_has_an_option(desk: Desk) -> None:
             "install": {
                 "namespace": "default",
                 "namespacePolicy": "MustExist",
+                "objectLabels": {"team": "red"},
                 "adoptionPolicy": "IfUnowned",
                 "rollback": "OnFailure",
             },

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 import pytest
 
@@ -39,9 +41,14 @@ def test_what_is_not_one_exact_version(text: str, hint: str) -> None:
             "namespacePolicy MustExist requires the namespace to install into",
             id="none is named that has to exist",
         ),
+        pytest.param({"objectLabels": {"olm.operatorframework.io/a": "", "team": "red"}}, "", id="labels"),
+        pytest.param({"objectLabels": {"a/b/c": ""}}, '"a/b/c" is no key of a label: ', id="a key with two domains"),
+        pytest.param({"objectLabels": {"app.kubernetes.io/name": ""}}, "of Kubernetes and of olm-suite", id="reserved"),
+        pytest.param({"objectLabels": {"a": "b c"}}, '"b c" is no value of a label', id="a value with a space"),
+        pytest.param({"objectLabels": {f"a{n}": "" for n in range(17)}}, "at most 16 labels", id="too many labels"),
     ],
 )
-def test_the_namespace_to_install_into(install: dict[str, str], problem: str) -> None:
+def test_settings_of_the_installation(install: dict[str, Any], problem: str) -> None:
     spec = {"packageName": "p", "install": install}
     if not problem:
         check_fields(spec)

@@ -321,3 +321,26 @@ async def test_a_config_that_the_api_refuses(at: Harness, config: Object) -> Non
     body["spec"]["config"] = config
     with pytest.raises(Invalid, match="config"):
         await at.client.apply(bundledeployments.KIND, body, "test")
+
+
+async def test_labels_of_objects_change_without_a_revision(at: Harness, running: Client) -> None:
+    """Objects of all kinds but the Namespace have them, and pods do not."""
+    team, name = "example.com/team", f"{at.name}-system"
+    ref = at.push(files(at.name, ("AllNamespaces",)))
+    await ask(at, ref, objectLabels={team: "red", "extra": "x"})
+    raw = await at.until(READY)
+    objects = ((CRDS, f"things.{at.name}.example.com", ""), (DEPLOYMENTS, at.name, name))
+    pods = (await at.find(*objects[1]) or {})["spec"]["template"]["metadata"]
+    for kind, found, inside in objects:
+        labels = (await at.find(kind, found, inside) or {})["metadata"]["labels"]
+        assert {**labels, team: "red", "extra": "x"} == labels, kind
+    assert team not in (await at.find(NAMESPACES, name) or {})["metadata"]["labels"]
+    assert team not in pods.get("labels", {})
+
+    await ask(at, ref, objectLabels={team: "blue"})
+    after = await at.until(READY)
+    for kind, found, inside in objects:
+        labels = (await at.find(kind, found, inside) or {})["metadata"]["labels"]
+        assert (labels[team], "extra" in labels) == ("blue", False), kind
+    assert (await at.find(*objects[1]) or {})["spec"]["template"]["metadata"] == pods
+    assert after["status"]["history"] == raw["status"]["history"]

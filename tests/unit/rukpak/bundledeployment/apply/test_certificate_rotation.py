@@ -6,10 +6,12 @@ from datetime import timedelta
 
 import pytest
 
+from olmkit.api.bundledeployments import BundleDeployment
 from olmkit.errors import Waiting
-from rukpak.bundledeployment.apply.certificate_rotation import with_certificates
+from rukpak.bundledeployment.apply.certificate_rotation import rotate, with_certificates
 from rukpak.bundledeployment.apply.install import awaited_endpoints
 from rukpak.bundledeployment.health.health_result import progress
+from rukpak.bundledeployment.object_labels import labels_digest
 from rukpak.bundledeployment.plan import (
     Activate,
     Apply,
@@ -49,6 +51,7 @@ CERT = ENDPOINT.secret_key
 GOOD = ServingCertificate(digest="d", authorities="a", not_before=ago(days=1), not_after=NOW + timedelta(days=90))
 DUE = replace(GOOD, not_after=NOW + ROTATION_LEAD)
 KEYS = (*ALL, HOOK)
+TEAM = {"example.com/team": "red"}
 ISSUE = CertificateWrite(ENDPOINT, Step.ISSUE, "it does not exist")
 
 
@@ -246,3 +249,22 @@ def test_a_certificate_that_is_no_longer_needed_is_pruned() -> None:
 def test_a_bundle_becomes_active_with_its_certificate() -> None:
     seen = with_cert(inventoried(applied(unpacked(world(), content())), [*KEYS, CERT]))
     assert plan_of(seen) == Activate()
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        pytest.param(GOOD, Step.LABEL, id="the Secret gets them"),
+        pytest.param(replace(GOOD, labels_digest="other"), Step.LABEL, id="it has other ones"),
+        pytest.param(replace(GOOD, labels_digest=labels_digest(TEAM)), None, id="it has them"),
+        pytest.param(DUE, Step.TRUST, id="a rotation begins, which writes them too"),
+        pytest.param(replace(GOOD, has_old_authority=True), None, id="the next step of a rotation writes them"),
+    ],
+)
+def test_a_secret_gets_the_labels_of_spec(known: ServingCertificate, expected: Step | None) -> None:
+    seen = with_cert(applied(unpacked(content=content())), known, settled=False)
+    spec = {**seen.raw["spec"], "objectLabels": TEAM}
+    seen = replace(seen, deployment=BundleDeployment.load({**seen.raw, "spec": spec}))
+    assert isinstance(seen.content, RenderedBundle)
+    plan = rotate(seen, seen.content)
+    assert ([write.step for write in plan.writes] if plan is not None else []) == ([expected] if expected else [])

@@ -10,7 +10,7 @@ import pytest
 
 from olmkit.api.bundledeployments import BundleDeployment
 from rukpak.bundledeployment.revisions.history import begins
-from rukpak.bundledeployment.revisions.target import Target, asked_digest, bundle_name, target_of
+from rukpak.bundledeployment.revisions.target import Target, asked_digest, bundle_name, install_text, target_of
 from rukpak.bundledeployment.world import World
 from rukpak.render.install_options import InstallOptions
 from tests.unit.rukpak.bundledeployment.worlds import NAME, raw, revision
@@ -187,3 +187,13 @@ def test_a_revision_with_options_that_cannot_be_read_counts_as_none(install: str
     )
     seen = World(datetime.now(UTC), obj, BundleDeployment.load(obj))
     assert seen.installed_options == InstallOptions()
+
+
+def test_labels_of_objects_are_no_part_of_what_a_revision_asks_for() -> None:
+    """One that was rolled back is not tried again because of another label."""
+    plain, labeled = raw(V2), raw(V2)
+    labeled["spec"] |= {"objectLabels": {"example.com/team": "red"}}
+    assert (asked_digest(labeled), install_text(labeled)) == (asked_digest(plain), "{}")
+    assert target(V1, revision(1, V1), objectLabels={"example.com/team": "red"}) == target(V1, revision(1, V1))
+    again = target(V2, rolled_back(2, V2), revision(1, V1), objectLabels={"example.com/team": "red"})
+    assert shown(again) == ("v1", "", 1, True)
