@@ -1,7 +1,7 @@
 """The code that all commands of olmctl share: how they run, which exit status they end with, and how errors are printed.
 
-Exit status 0: done; 1: refused or failed, with the reason on standard error; 2: wrong usage; 130: interrupted. Commands that use
-a cluster also end with 3: not found; 4: not within the time; 5: refused by a policy, or a confirmation is missing.
+Exit status 0: done; 1: refused or failed, with the reason on standard error; 2: wrong usage; 130: interrupted, also by SIGTERM.
+Commands that use a cluster also end with 3: not found; 4: not in time; 5: refused by a policy, or a confirmation is missing.
 """
 
 from __future__ import annotations
@@ -9,9 +9,12 @@ from __future__ import annotations
 import functools
 import io
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import ParamSpec
 
 import click
@@ -84,12 +87,38 @@ def reports_errors(callback: Callable[Parameters, int]) -> Callable[Parameters, 
     @functools.wraps(callback)
     def wrapped(*args: Parameters.args, **kwargs: Parameters.kwargs) -> int:
         try:
-            return checked(*args, **kwargs)
+            with _interrupted_by_sigterm():
+                return checked(*args, **kwargs)
         except KeyboardInterrupt:  # also one that arrives while another error is reported
             _discard_stdout()
             return INTERRUPTED
 
     return wrapped
+
+
+@contextmanager
+def _interrupted_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the command as Ctrl+C does: it cleans up, and says what stays. A process that is forked from this one ends
+    at once."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    process = os.getpid()
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if os.getpid() != process:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        handler = signal.getsignal(signal.SIGINT)
+        if not callable(handler):  # a shell starts background processes with SIGINT ignored
+            raise KeyboardInterrupt
+        handler(number, frame)  # that of asyncio cancels the task of the command
+
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _fail_with_notes(error: CommandError | ApiError | QuestionError | OlmError) -> int:

@@ -44,7 +44,8 @@ def limited(work: str) -> Iterator[None]:
 
 
 def limit_process() -> None:
-    """Let this process, which works on bundles alone, have only MEMORY until it ends."""
+    """Let this process, which works on bundles alone, have only MEMORY, and end at SIGTERM."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _lower_limit(MEMORY)
 
 

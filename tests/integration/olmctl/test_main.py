@@ -91,12 +91,13 @@ def test_a_reader_that_has_ended(command: Sequence[str]) -> None:
     assert (ran.returncode, ran.stderr) == (1, b"")
 
 
-def test_an_interrupt(catalog: str) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt(catalog: str, number: signal.Signals) -> None:
     """While it is blocked, because its output is not read."""
     ran = start("render", catalog)
     assert ran.stdout is not None
     ran.stdout.read(1)
-    ran.send_signal(signal.SIGINT)
+    ran.send_signal(number)
     ran.stdout.close()
     _, err = ran.communicate()
     assert (ran.returncode in (1, 130), err) == (True, b"")

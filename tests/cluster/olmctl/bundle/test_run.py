@@ -174,7 +174,7 @@ async def _save_and_interrupt(workshop: Workshop, process: asyncio.subprocess.Pr
     assert b"Traceback" not in await errors
 
 
-async def test_an_interrupted_wait_says_what_stays(workshop: Workshop) -> None:
+async def test_a_wait_that_is_ended_says_what_stays(workshop: Workshop) -> None:
     name = workshop.name
     waits = "{apiVersion: example.com/v1, kind: Foo, metadata: {name: waits-for-its-kind}}"
     (workshop.directory / "manifests" / "more.yaml").write_text(waits)
@@ -183,7 +183,7 @@ async def test_an_interrupted_wait_says_what_stays(workshop: Workshop) -> None:
         assert process.stderr is not None
         errors = asyncio.create_task(process.stderr.read())
         await _lines(process.stdout, errors, "successfully uploaded")
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
         assert await asyncio.wait_for(process.wait(), 30) == 130
         ways = f"(olm why {name} explains it, olm bundle cleanup {name} removes the BundleDeployment)"
         text = f"interrupted: BundleDeployment {name} stays, and the cluster continues to install it {ways}"
