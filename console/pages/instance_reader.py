@@ -15,6 +15,7 @@ from console.links import page_url
 from console.pages.kind_reader import gathered, has_pages
 from console.views.instance_facts import badge_of
 from console.views.instances import NO_NAMESPACE, Child, Happening, InstanceTable, KindName, Row, instance_path
+from console.views.parts import revision
 from olmctl.questions.installed_objects import has_state, with_health
 from olmctl.questions.operator_state import is_terminating, text_at
 from olmctl.questions.session import Session
@@ -114,7 +115,8 @@ async def read_events(session: Session, obj: Object) -> tuple[Happening, ...]:
     path = f"/api/v1/namespaces/{namespace or 'default'}/events"
     query = {"fieldSelector": f"involvedObject.uid={uid}", "limit": str(PAGE)}
     answer = await session.client.request("GET", path, query=query)
-    found = [_happening(each) for each in answer.get("items") or () if isinstance(each, dict)]
+    items = [each for each in answer.get("items") or () if isinstance(each, dict)]
+    found = [_happening(each) for each in sorted(items, key=revision)][::-1]
     return tuple(sorted(found, key=lambda each: each.time, reverse=True)[:MAX_EVENTS])
 
 

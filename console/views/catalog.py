@@ -205,6 +205,7 @@ def package_card(entry: PackageEntry, operators: Sequence[Object], ns: str = "",
     provider = text_at(entry.summary, "provider")
     capability = text_at(entry.summary, "capability")
     modes, missing = entry.texts("installModes"), shortcomings(entry.summary, cluster)
+    kinds = _provided(entry)
     if missing:
         badges = [*badges, Badge("warn", "Does not work here", "alert")]
     return Card(
@@ -229,8 +230,8 @@ def package_card(entry: PackageEntry, operators: Sequence[Object], ns: str = "",
             "provider": (provider,) if provider else (),
             "catalog": (entry.catalog,),
         },
-        words=" ".join((entry.name, title, *entry.texts("keywords"), *_provided(entry))),
-        provided=frozenset(each.casefold() for each in _provided(entry)),
+        words=" ".join((entry.name, title, *entry.texts("keywords"), *kinds)),
+        provided=frozenset(each.casefold() for each in kinds),
     )
 
 

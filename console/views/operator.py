@@ -13,7 +13,7 @@ from console.graph_layout import Layout, Row
 from console.links import page_url
 from console.views.operator_notes import PERMIT, EndingInstance, Waiting, notes, sentence, waiting
 from console.views.operators import provided, scope_text
-from console.views.parts import Badge, Button, ConditionView, Note, Tab, Tile, joined, state_dot, tile
+from console.views.parts import Badge, Button, ConditionView, Note, Tab, Tile, joined, revision, state_dot, tile
 from console.views.states import state_badge, upgrade_waits
 from olmctl.questions.exclusions import excluded_entry, excluded_versions, other_managers
 from olmctl.questions.operator_state import (
@@ -395,7 +395,7 @@ def _events(given: OperatorInput) -> Iterator[EventRow]:
 
 def event_rows(events: Sequence[Object]) -> Iterable[EventRow]:
     """The Events, the newest first."""
-    for each in sorted(events, key=_time, reverse=True)[:MAX_EVENTS]:
+    for each in sorted(events, key=lambda each: (_time(each), revision(each)), reverse=True)[:MAX_EVENTS]:
         about = part(each, "involvedObject") or {}
         count = part(each, "count")
         yield EventRow(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from console.icons import hue, letters
 from console.links import page_url
@@ -135,6 +135,14 @@ def joined(names: Sequence[str], limit: int = 5) -> str:
     if len(names) <= limit:
         return ", ".join(names)
     return f"{', '.join(names[:limit])} and {len(names) - limit} more"
+
+
+def revision(obj: Mapping[str, Any]) -> int:
+    """A number that a later write of an object of the same kind has greater: it orders what happens within one second, the
+    precision of times. 0 if the API server has versions of another form."""
+    metadata = obj.get("metadata")
+    text = metadata.get("resourceVersion") if isinstance(metadata, Mapping) else None
+    return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() else 0
 
 
 _BAD_STATES = frozenset({"Failed", "Missing", "Unhealthy", "Blocked", "NotResolved", "DeletionBlocked", "RolledBack"})

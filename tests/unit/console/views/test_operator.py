@@ -8,7 +8,7 @@ import pytest
 from markupsafe import Markup
 
 from console.graph_layout import layout
-from console.views.operator import OperatorInput, graph_view, operator_view
+from console.views.operator import OperatorInput, event_rows, graph_view, operator_view
 from console.views.operator_notes import EndingInstance
 from olmctl.authoring.graph_drawing import DrawingInput, draw
 from olmkit.api.meta import Kind
@@ -150,6 +150,15 @@ def test_an_explanation_is_said_once(tab: str, expected: list[str]) -> None:
         "See above.",
     ]
     assert [each.message for each in shown.events] == expected
+
+
+def test_events_of_one_second_are_in_the_order_in_which_they_were_written() -> None:
+    written = {"first": "9", "last": "11", "between": "10", "of another form": "x"}
+    events = [
+        {"message": text, "lastTimestamp": "2026-01-01T00:00:00Z", "metadata": {"resourceVersion": version}}
+        for text, version in written.items()
+    ]
+    assert [each.message for each in event_rows(events)] == ["last", "between", "first", "of another form"]
 
 
 HELD = EndingInstance("Boat", "shop/orders", "/instances/b/v1/boats/shop/orders", ("b/clean",))
