@@ -67,7 +67,7 @@ def olm_install(operator: Mapping[str, Any]) -> str:
     labels = (spec.get("catalogSelector") or {}).get("matchLabels") or {}
     install = spec.get("install") or {}
     known = {"packageName", "channel", "version", "catalogSelector", "approval", "upgradeConstraintPolicy", "install"}
-    settings = {"namespace", "namespacePolicy", "objectLabels", "adoptionPolicy"}
+    settings = {"namespace", "namespacePolicy", "installModePolicy", "objectLabels", "adoptionPolicy"}
     if set(spec) - known or set(labels) - {NAME_LABEL} or set(install) - settings:
         return ""
     words = ["olm", "install", spec["packageName"]]
@@ -81,6 +81,7 @@ def olm_install(operator: Mapping[str, Any]) -> str:
         ("--upgrade-constraint-policy", spec.get("upgradeConstraintPolicy")),
         ("--namespace", install.get("namespace")),
         ("--namespace-policy", install.get("namespacePolicy")),
+        ("--install-mode-policy", install.get("installModePolicy")),
         ("--adoption-policy", install.get("adoptionPolicy")),
     ):
         words += [option, str(value)] if value else []

@@ -12,6 +12,7 @@ import click
 from olmctl.cli.completion import CHANNEL, OPERATOR, OPERATOR_OR_PACKAGE, PACKAGE, VERSION, CompletingCommand
 from olmctl.cli.options import (
     GRAPH_FORMATS,
+    INSTALL_MODE_POLICIES,
     KEPT,
     NAMESPACE_POLICIES,
     ObjectName,
@@ -92,6 +93,11 @@ def show(**given: Any) -> int:
     "--namespace-policy",
     type=click.Choice(NAMESPACE_POLICIES),
     help="Whether the namespace is created, or belongs to somebody else and is awaited and never changed.  [default: Create]",
+)
+@click.option(
+    "--install-mode-policy",
+    type=click.Choice(INSTALL_MODE_POLICIES),
+    help="Whether a bundle that does not support all namespaces watches its own by default.  [default: Lenient]",
 )
 @click.option(
     "--object-label",

@@ -21,6 +21,8 @@ ADOPTION_POLICIES = ("Never", "IfUnowned")
 """The values of --adoption-policy: olmkit.api.install_settings.AdoptionPolicy."""
 NAMESPACE_POLICIES = ("Create", "MustExist")
 """The values of --namespace-policy: olmkit.api.install_settings.NamespacePolicy."""
+INSTALL_MODE_POLICIES = ("Lenient", "Strict")
+"""The values of --install-mode-policy: olmkit.api.install_settings.InstallModePolicy."""
 ROLLBACK_POLICIES = ("Never", "OnFailure")
 """The values of --rollback: olmkit.api.install_settings.RollbackPolicy."""
 CRD_POLICIES = ("IfUsed", "Enforce", "None")

@@ -53,11 +53,13 @@ class InstallCheck:
 
 def install_request(package: str, name: str | None = None, **asked: Any) -> InstallRequest:
     """The request for a package. `asked`: version, channel, catalog, upgrade_constraint_policy, approval, namespace,
-    namespace_policy, object_labels, adoption_policy, rollback and progress_deadline; what is empty is not in the spec."""
+    namespace_policy, install_mode_policy, object_labels, adoption_policy, rollback and progress_deadline; what is empty is not
+    in the spec."""
     catalog = asked.get("catalog")
     install = {
         "namespace": asked.get("namespace"),
         "namespacePolicy": asked.get("namespace_policy"),
+        "installModePolicy": asked.get("install_mode_policy"),
         "objectLabels": dict(asked.get("object_labels") or ()),
         "adoptionPolicy": asked.get("adoption_policy"),
         "rollback": asked.get("rollback"),

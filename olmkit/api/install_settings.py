@@ -69,6 +69,10 @@ NamespacePolicy = Literal["Create", "MustExist"]
 """The one that the namespace to install into belongs to: rukpak, which creates it, or somebody else."""
 MUST_EXIST: Final = "MustExist"
 """The policy for a namespace that somebody else creates, and that is not changed."""
+InstallModePolicy = Literal["Lenient", "Strict"]
+"""The bundles for which the namespaces to watch have to be named."""
+STRICT: Final = "Strict"
+"""The policy with which only a bundle that supports all namespaces needs no namespaces to watch."""
 RollbackPolicy = Literal["Never", "OnFailure"]
 """The cases in which the last revision that succeeded is brought back."""
 ON_FAILURE: Final = "OnFailure"
@@ -186,6 +190,14 @@ class InstallSettings(Model):
         description=(
             "Namespaces that the operator watches, if the bundle supports it; an empty name is all namespaces. Default: all "
             "namespaces, or the namespace that it is installed into if the bundle does not support that."
+        ),
+    )
+    install_mode_policy: InstallModePolicy | None = Field(
+        default=None,
+        description=(
+            "What is done without watchNamespaces if the bundle does not support all namespaces. Lenient: the operator watches "
+            "the namespace that it is installed into, if the bundle supports that. Strict: nothing is installed until "
+            "watchNamespaces is set. Default: Lenient."
         ),
     )
     crd_upgrade_safety: CrdUpgradeSafety | None = Field(

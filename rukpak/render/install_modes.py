@@ -18,12 +18,12 @@ ALL, OWN, SINGLE, MULTI = "AllNamespaces", "OwnNamespace", "SingleNamespace", "M
 MODES = (ALL, OWN, SINGLE, MULTI)
 
 
-def default_targets(bundle: RegistryBundle, install_namespace: str) -> tuple[str, ...]:
-    """("",) for AllNamespaces, else the install namespace for OwnNamespace, else raises BadBundle."""
+def default_targets(bundle: RegistryBundle, install_namespace: str, *, is_strict: bool = False) -> tuple[str, ...]:
+    """("",) for AllNamespaces, else the install namespace for OwnNamespace unless it is strict, else raises BadBundle."""
     modes = bundle.install_modes
     if ALL in modes:
         return ("",)
-    if OWN in modes:
+    if OWN in modes and not is_strict:
         return (install_namespace,)
     if not _advice(bundle, install_namespace):
         raise _without_mode(bundle)

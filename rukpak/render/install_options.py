@@ -37,6 +37,8 @@ class InstallOptions:
     """The issuer of the serving certificates."""
     must_exist: bool = False
     """True if the install namespace is somebody else's: it is required, and not changed."""
+    is_strict: bool = False
+    """True if the install namespace is not watched by default."""
     operator_condition: bool = False
     """True if a registry+v1 bundle gets an OperatorCondition. Not a field of spec: a revision records it when it begins."""
 
@@ -46,7 +48,7 @@ class InstallOptions:
         from olmkit.api.bundledeployments import (
             with_values,  # models of the API, which commands without a cluster do not have
         )
-        from olmkit.api.install_settings import MUST_EXIST
+        from olmkit.api.install_settings import MUST_EXIST, STRICT
         from olmkit.api.meta import without_nulls
 
         given = spec.config.dump() if spec.config is not None else {}
@@ -57,6 +59,7 @@ class InstallOptions:
             orjson.dumps(config, option=orjson.OPT_SORT_KEYS),
             CertificateMode(spec.certificates or CertificateMode.SELF),
             must_exist=spec.namespace_policy == MUST_EXIST,
+            is_strict=spec.install_mode_policy == STRICT,
         )
 
     @property

@@ -71,6 +71,8 @@ class RenderOptions:
     """Changes of the Deployments, as the user has written them."""
     operator_condition: str = ""
     """The version in which the bundle gets an OperatorCondition; empty: it gets none."""
+    is_strict: bool = False
+    """True if the default of target_namespaces is AllNamespaces alone."""
 
     @property
     def certificate_mode(self) -> CertificateMode:
@@ -93,7 +95,7 @@ def render(bundle: Bundle, options: RenderOptions) -> list[BundleObject]:
         raise BadBundle.of(BUNDLE_LOAD_FAILED, errors, separator="\n")
     targets = options.target_namespaces
     if targets is None:
-        targets = default_targets(bundle, options.install_namespace)
+        targets = default_targets(bundle, options.install_namespace, is_strict=options.is_strict)
     check_targets(bundle, options.install_namespace, targets, with_advice=not options.upstream)
     bodies = list(_generate(bundle, options, tuple(sorted(set(targets)))))
     if options.upstream:
@@ -286,6 +288,7 @@ def installation(
     wanted = RenderOptions(
         namespace,
         options.watch_namespaces or None,
+        is_strict=options.is_strict,
         certificates=options.certificates,
         scopes=scopes,
         config=options.config,

@@ -72,6 +72,9 @@ OLM = [
         id="a namespace of somebody else",
     ),
     pytest.param(
+        operator(install={"installModePolicy": "Strict"}), "olm install p --install-mode-policy Strict", id="a policy"
+    ),
+    pytest.param(
         operator(install={"objectLabels": {"example.com/team": "red", "a": ""}}),
         "olm install p --object-label example.com/team=red --object-label a=",
         id="labels of objects",

@@ -93,6 +93,8 @@ def test_each_field_has_an_option(desk: Desk) -> None:
         "default",
         "--namespace-policy",
         "MustExist",
+        "--install-mode-policy",
+        "Strict",
         "--object-label",
         "team=red",
         "--adoption-policy",
@@ -114,6 +116,7 @@ def test_each_field_has_an_option(desk: Desk) -> None:
             "install": {
                 "namespace": "default",
                 "namespacePolicy": "MustExist",
+                "installModePolicy": "Strict",
                 "objectLabels": {"team": "red"},
                 "adoptionPolicy": "IfUnowned",
                 "rollback": "OnFailure",

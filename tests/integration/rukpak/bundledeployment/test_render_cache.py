@@ -188,6 +188,7 @@ async def test_other_options_render_other_objects_of_one_bundle(tmp_path: Path) 
     assert isinstance(own, RenderedBundle)
     assert own.namespace == "port"
     assert own.external_namespaces == frozenset()
+    assert isinstance(await shelf.rendered(namespace="port", is_strict=True), BadBundle)
     both = await shelf.rendered(namespace="port", watch_namespaces=("a", "b"))
     assert isinstance(both, RenderedBundle)
     assert both.external_namespaces == {"a", "b"}

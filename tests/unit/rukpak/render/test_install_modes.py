@@ -21,6 +21,17 @@ def test_default_targets(modes: tuple[str, ...], targets: tuple[str, ...]) -> No
     assert default_targets(bundle(csv(modes=modes)), "here") == targets
 
 
+def test_a_strict_policy_watches_all_namespaces_by_default_and_nothing_else() -> None:
+    assert default_targets(bundle(csv(modes=(ALL, OWN))), "here", is_strict=True) == ("",)
+    with pytest.raises(BadBundle) as caught:
+        default_targets(bundle(csv(modes=(OWN, SINGLE))), "here", is_strict=True)
+    assert (caught.value.reason, caught.value.message) == (
+        "InvalidConfiguration",
+        'bundle "things.v1.0.0" supports only the install modes OwnNamespace, SingleNamespace, so it has to be said which '
+        'namespaces it watches: set watchNamespaces to ["here"] (the namespace it is installed into), or to one other namespace',
+    )
+
+
 @pytest.mark.parametrize(
     ("modes", "reason", "message"),
     [
