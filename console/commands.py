@@ -13,6 +13,7 @@ from typing import Any, Final
 import orjson
 
 from console.forms.yaml_text import dump
+from olmctl.questions.requested_fields import followed_channels
 from olmkit.api import catalogs, operators
 from olmkit.api.catalogs import NAME_LABEL, REFRESH_ANNOTATION
 from olmkit.api.meta import Kind
@@ -66,7 +67,8 @@ def olm_install(operator: Mapping[str, Any]) -> str:
     spec = operator["spec"]
     labels = (spec.get("catalogSelector") or {}).get("matchLabels") or {}
     install = spec.get("install") or {}
-    known = {"packageName", "channel", "version", "catalogSelector", "approval", "upgradeConstraintPolicy", "install"}
+    selecting = {"packageName", "channel", "channels", "version", "catalogSelector"}
+    known = {*selecting, "approval", "upgradeConstraintPolicy", "install"}
     settings = {"namespace", "namespacePolicy", "installModePolicy", "objectLabels", "adoptionPolicy"}
     if set(spec) - known or set(labels) - {NAME_LABEL} or set(install) - settings:
         return ""
@@ -75,7 +77,7 @@ def olm_install(operator: Mapping[str, Any]) -> str:
         words += ["--name", name]
     for option, value in (
         ("--catalog", labels.get(NAME_LABEL)),
-        ("--channel", spec.get("channel")),
+        *(("--channel", each) for each in followed_channels(spec)),
         ("--version", spec.get("version")),
         ("--approval", spec.get("approval")),
         ("--upgrade-constraint-policy", spec.get("upgradeConstraintPolicy")),

@@ -48,6 +48,8 @@ _PLACES: Final[Mapping[str, Place]] = {
 """Fields of the form that are one field of the Operator."""
 _CATALOG: Final[Place] = ("spec", "catalogSelector", "matchLabels", NAME_LABEL)
 _VERSION: Final[Place] = ("spec", "version")
+_CHANNELS: Final[Place] = ("spec", "channels")
+"""No field of the form: one channel that is chosen takes its place."""
 _WATCHED: Final[Place] = ("spec", "install", "watchNamespaces")
 _POLICY: Final[Place] = ("spec", "install", "namespacePolicy")
 _ENV: Final[Place] = ("spec", "install", "config", "env")
@@ -147,6 +149,8 @@ def read(texts: Texts, before: Mapping[str, Any], modes: Iterable[Mode] = ()) ->
         if given[name] != known[name]:
             is_default = given[name] == _DEFAULTS.get(name, "")
             result = with_value(result, place, MISSING if is_default else given[name])
+    if given["channel"] != known["channel"]:
+        result = with_value(result, _CHANNELS, MISSING)
     if given["catalog"] != known["catalog"]:
         result = with_value(result, _CATALOG if given["catalog"] else _CATALOG[:2], given["catalog"] or MISSING)
     result = _with_version(result, given, known)

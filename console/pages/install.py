@@ -26,8 +26,9 @@ from console.routes import Route, Watch
 from console.views.changes import Button, ChangeView, Notice, Section
 from console.views.install import BasisView, InstallPreview, OperatorFormView
 from olmctl.questions.install import operator_name
-from olmctl.questions.operator_state import is_terminating, text_at
+from olmctl.questions.operator_state import is_terminating, part, text_at
 from olmctl.questions.packages import installed_packages
+from olmctl.questions.requested_fields import channels_text
 from olmkit.api import catalogs, operators
 from olmkit.api.meta import Object, apply_precondition
 from olmkit.errors import ApiError, Conflict, Forbidden, Invalid
@@ -367,6 +368,7 @@ async def _edit_page(
         Button("Review", verdict.reason, verdict.command),
         (Notice("info", "Some of this is not known.", offer.problem),) if offer.problem else (),
         hidden=(("sent", "1"), ("generation", _generation(found))),
+        followed=channels_text(found["spec"]) if part(found, "spec", "channels") else "",
     )
     return Page("install.html", view, f"Change {name}", OPERATORS, status=status, scripts=("form.js",))
 

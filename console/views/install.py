@@ -115,6 +115,8 @@ class OperatorFormView:
     hidden: tuple[tuple[str, str], ...] = ()
     preview: InstallPreview | None = None
     preview_path: str = ""
+    followed: str = ""
+    """The channels that spec.channels names: they stay unless one channel is chosen."""
 
     @property
     def deletions(self) -> tuple[tuple[str, str], ...]:

@@ -26,6 +26,7 @@ from olmctl.questions.operator_state import (
     part,
     text_at,
 )
+from olmctl.questions.requested_fields import channels_text
 from olmkit.api.meta import Kind, Object
 from olmkit.api.ownership import is_dependency
 from olmkit.errors import OlmError
@@ -363,8 +364,9 @@ def _facts(given: OperatorInput) -> Iterable[Fact]:
 
 
 def _asked(spec: Object) -> str:
-    texts = [f"{key} {text_at(spec, key)}" for key in ("version", "channel") if text_at(spec, key)]
-    return ", ".join(texts) or "the newest version of the default channel"
+    version = text_at(spec, "version")
+    texts = [f"version {version}" if version else "", channels_text(spec)]
+    return ", ".join(filter(None, texts)) or "the newest version of the default channel"
 
 
 def _explained(operator: Object) -> tuple[str, ...]:

@@ -71,7 +71,13 @@ def show(**given: Any) -> int:
 
 @click.command("install", cls=CompletingCommand)
 @click.argument("package", type=PACKAGE)
-@click.option("--channel", type=CHANNEL, metavar="CHANNEL", help="The channel to follow.  [default: the package's]")
+@click.option(
+    "--channel",
+    type=CHANNEL,
+    metavar="CHANNEL",
+    multiple=True,
+    help="The channel to follow, each if repeated; '*': every one.  [default: the package's]",
+)
 @click.option("--version", type=VERSION, metavar="VERSION", help="The version, which is then pinned, or a range.")
 @click.option(
     "--catalog", type=ObjectName(), metavar="CATALOG", help="The only catalog that counts.  [default: all, by priority]"
@@ -142,7 +148,11 @@ def install(**given: Any) -> int:
     "--version", type=VERSION, metavar="VERSION", help="The version to pin, or a range; '' follows the channel."
 )
 @click.option(
-    "--channel", type=CHANNEL, metavar="CHANNEL", help="The channel to follow; '' follows the package's default."
+    "--channel",
+    type=CHANNEL,
+    metavar="CHANNEL",
+    multiple=True,
+    help="The channel to follow, each if repeated; '*' follows every one, '' the package's default.",
 )
 @upgrade_constraint_policy_option(KEPT)
 @adoption_policy_option(KEPT)

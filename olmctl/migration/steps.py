@@ -25,8 +25,9 @@ from olmctl.operators.follow import follow, wait_for_operator
 from olmctl.operators.install import apply_operator
 from olmctl.questions.catalog_offers import offered_entries
 from olmctl.questions.offered_versions import check_version
-from olmctl.questions.operator_state import condition, is_observed, is_true, text_at
-from olmctl.questions.packages import check_channel
+from olmctl.questions.operator_state import condition, is_observed, is_true, part, text_at
+from olmctl.questions.packages import check_channels
+from olmctl.questions.requested_fields import followed_channels
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmctl.terminal_output import say
@@ -155,7 +156,7 @@ class Move:
                 say(f"Catalog {catalog.name} exists")
         await self._wait_for_catalog(catalog.name)
         entries = await offered_entries(self.session, self.plan.package, catalog.name)
-        check_channel(entries, text(self.plan.operator, "spec", "channel"))
+        check_channels(entries, followed_channels(part(self.plan.operator, "spec") or {}))
         await check_version(self.session, entries, text(self.plan.operator, "spec", "version"), None)
 
     async def _wait_for_catalog(self, name: str) -> None:

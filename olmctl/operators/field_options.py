@@ -26,7 +26,7 @@ def _is_exact(text: str) -> bool:
     return len(text) <= operators.MAX_VERSION_LENGTH and bool(re.fullmatch(operators.EXACT_VERSION_PATTERN, text))
 
 
-def check_fields(spec: Mapping[str, object]) -> None:
+def check_fields(spec: Mapping[str, Any]) -> None:
     """Raises UsageError for the first field of an Operator's spec that the API server would refuse."""
     for problem in field_problems(spec).values():
         raise click.UsageError(problem)

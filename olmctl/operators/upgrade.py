@@ -24,6 +24,7 @@ from olmctl.questions.operator_state import (
     text_at,
 )
 from olmctl.questions.own_fields import own_fields
+from olmctl.questions.requested_fields import channel_fields, followed_channels
 from olmctl.questions.session import Session
 from olmctl.questions.upgrade import changed, check_changes, has_no_upgrades, newer_version, nothing_to_do
 from olmctl.terminal import clean
@@ -32,7 +33,7 @@ from olmkit.api import operators
 from olmkit.api.meta import Object
 from olmkit.api.ownership import is_dependency
 
-_FIELDS = {"version": "version", "channel": "channel", "upgradeConstraintPolicy": "upgrade_constraint_policy"}
+_FIELDS = {"version": "version", "upgradeConstraintPolicy": "upgrade_constraint_policy"}
 """A field of spec -> the option that sets it."""
 _INSTALL_FIELDS = {
     "adoptionPolicy": "adoption_policy",
@@ -40,18 +41,17 @@ _INSTALL_FIELDS = {
     "progressDeadline": "progress_deadline",
 }
 """A field of spec.install -> the option that sets it."""
-_ASKED = (*_FIELDS.values(), *_INSTALL_FIELDS.values(), "crd_policy", "crd_rules")
+_ASKED = (*_FIELDS.values(), "channel", *_INSTALL_FIELDS.values(), "crd_policy", "crd_rules")
 
 
 @on_cluster
 async def upgrade(session: Session, operator: str, force: bool, **options: Any) -> int:
     """Upgrade OPERATOR: set the version, the channel, the policies or the rules that are asked for; without them, approve the
     version that waits. With `force` no OperatorCondition holds it."""
-    check_fields(options)
+    check_fields({**channel_fields(options["channel"]), "version": options["version"]})
     found = await kept_operator(session, operator)
     settings = _install_settings(found, options)
-    asked = {field: options[key] for field, key in _FIELDS.items() if options[key] is not None}
-    changes = {key: value for key, value in asked.items() if value != text_at(found, "spec", key)}
+    changes = _changes(found, options)
     check_not_excluded(found, options["version"] or "")
     if any(changes.values()) and not force:
         await check_changes(session, found, changes, settings)
@@ -75,6 +75,17 @@ async def upgrade(session: Session, operator: str, force: bool, **options: Any) 
         _report_unchanged(found, is_asked=is_asked, is_awaited=options["wait"])
     before = found if overridden else None
     return await wait_for_operator(session, operator, options["seconds"], version, before) if options["wait"] else 0
+
+
+def _changes(found: Object, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of spec that are asked for and differ; "" removes one. Of `channel` and `channels`, one removes the other."""
+    spec, asked = found["spec"], {field: options[key] for field, key in _FIELDS.items() if options[key] is not None}
+    if channels := options["channel"]:
+        removed = {key: "" for key in ("channel", "channels") if spec.get(key)}
+        asked |= removed | channel_fields(channels)
+    if followed_channels(asked) == followed_channels(spec):
+        asked = {key: value for key, value in asked.items() if key not in ("channel", "channels")}
+    return {key: value for key, value in asked.items() if value != (spec.get(key) or "")}
 
 
 def _install_settings(found: Object, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,11 +115,11 @@ def _settings_texts(found: Object, settings: Mapping[str, Any], *path: str) -> I
 
 
 def _shown(value: str | Sequence[str]) -> str:
-    return value if isinstance(value, str) else ", ".join(value) or "removed"
+    return (value if isinstance(value, str) else ", ".join(value)) or "removed"
 
 
 async def _change(
-    session: Session, found: Object, changes: dict[str, str], settings: dict[str, Any], *, is_forced: bool
+    session: Session, found: Object, changes: dict[str, Any], settings: dict[str, Any], *, is_forced: bool
 ) -> None:
     """Set these fields of the spec, and of spec.install; "" removes one.
 
@@ -126,9 +137,10 @@ async def _change(
     await apply_operator(session, changed(found, changes, settings), is_forced=is_forced)
 
 
-def _change_text(found: Object, field: str, value: str) -> str:
-    before = clean(text_at(found, "spec", field) or text_at(found, "status", "installed", field))
-    return f"{field} {clean(value) or 'removed'}" + (f" (before: {before})" if before not in ("", value) else "")
+def _change_text(found: Object, field: str, value: str | Sequence[str]) -> str:
+    known, runs = part(found, "spec", field), text_at(found, "status", "installed", field)
+    before = clean(_shown(known) if known else runs)
+    return f"{field} {clean(_shown(value))}" + (f" (before: {before})" if before not in ("", value) else "")
 
 
 def _report_unchanged(found: Object, *, is_asked: bool, is_awaited: bool) -> None:

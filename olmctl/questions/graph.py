@@ -14,7 +14,7 @@ from olmctl.questions.exclusions import excluded_versions
 from olmctl.questions.left_installations import left_installations, with_left
 from olmctl.questions.offered_versions import RunningOperator, running_operator
 from olmctl.questions.operator_state import part, text_at
-from olmctl.questions.packages import PackageEntry, check_channel, installed_packages
+from olmctl.questions.packages import PackageEntry, check_channels, installed_packages
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import catalogs
@@ -50,7 +50,7 @@ async def package_graph(
     by_package = with_left(await installed_packages(session), await left_installations(session))
     package, operators = _asked_for(name_or_package, by_package)
     entries = await offered_entries(session, package, catalog, operators)
-    check_channel(entries, channel)
+    check_channels(entries, [channel] if channel else [])
     warnings: list[str] = []
     with after(warnings):
         entry = await _chosen(session, entries, operators, warnings)

@@ -12,7 +12,8 @@ from olmctl.questions.errors import NothingFound, QuestionError, Refused, after
 from olmctl.questions.exclusions import FIELD, own_exclusions
 from olmctl.questions.offered_versions import check_version
 from olmctl.questions.operator_state import is_terminating, text_at
-from olmctl.questions.packages import check_channel, installed_packages
+from olmctl.questions.packages import check_channels, installed_packages
+from olmctl.questions.requested_fields import channel_fields, followed_channels
 from olmctl.questions.session import Session
 from olmkit.api import operators
 from olmkit.api.catalogs import NAME_LABEL
@@ -52,7 +53,7 @@ class InstallCheck:
 
 
 def install_request(package: str, name: str | None = None, **asked: Any) -> InstallRequest:
-    """The request for a package. `asked`: version, channel, catalog, upgrade_constraint_policy, approval, namespace,
+    """The request for a package. `asked`: version, channel (names), catalog, upgrade_constraint_policy, approval, namespace,
     namespace_policy, install_mode_policy, object_labels, adoption_policy, rollback and progress_deadline; what is empty is not
     in the spec."""
     catalog = asked.get("catalog")
@@ -67,7 +68,7 @@ def install_request(package: str, name: str | None = None, **asked: Any) -> Inst
     }
     fields = {
         "version": asked.get("version"),
-        "channel": asked.get("channel"),
+        **channel_fields(asked.get("channel") or ()),
         "catalogSelector": {"matchLabels": {NAME_LABEL: catalog}} if catalog else None,
         "upgradeConstraintPolicy": asked.get("upgrade_constraint_policy"),
         "approval": asked.get("approval"),
@@ -133,6 +134,5 @@ async def _check_offer(session: Session, request: InstallRequest, existing: Obje
         entries = await offered_entries(session, request.package, request.catalog)
     except NothingFound as error:
         raise NothingFound(f"{error.message}; --force installs it when a catalog has it") from error
-    channel, version = (request.spec.get(key, "") for key in ("channel", "version"))
-    check_channel(entries, channel)
-    await check_version(session, entries, version, existing)
+    check_channels(entries, followed_channels(request.spec))
+    await check_version(session, entries, request.spec.get("version", ""), existing)

@@ -11,6 +11,7 @@ from olmctl.questions.exclusions import excluded_entry, undo_hint
 from olmctl.questions.left_installations import pending_rollback, permitting_options
 from olmctl.questions.offered_versions import pinned_version
 from olmctl.questions.operator_state import condition, is_observed, is_terminating, is_true, part, text_at
+from olmctl.questions.requested_fields import followed_channels
 from olmkit.api.bundledeployment_status import RevisionOutcome
 from olmkit.api.install_settings import ON_FAILURE
 from olmkit.api.meta import Object
@@ -62,7 +63,7 @@ def _of_refusal(operator: Object) -> Iterator[str]:
         yield undo_hint(operator, entry)
     if version:
         yield f"`{_upgrade(operator)} --version ''` follows the channel"
-    elif text_at(operator, "spec", "channel"):
+    elif followed_channels(operator["spec"]):
         yield f"`{_upgrade(operator)} --channel ''` follows the default channel of the package"
 
 

@@ -22,7 +22,8 @@ from olmctl.questions.operator_state import (
     text_at,
 )
 from olmctl.questions.own_fields import merged, own_spec
-from olmctl.questions.packages import check_channel, package_objects
+from olmctl.questions.packages import check_channels, package_objects
+from olmctl.questions.requested_fields import followed_channels
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import operators
@@ -36,7 +37,7 @@ _OTHER_VERSION = "choose another version with --version, or '' to follow the cha
 
 
 async def check_changes(
-    session: Session, found: Object, changes: Mapping[str, str], settings: Mapping[str, Any] = MappingProxyType({})
+    session: Session, found: Object, changes: Mapping[str, Any], settings: Mapping[str, Any] = MappingProxyType({})
 ) -> None:
     """Raises NothingFound or Refused if it is certain that nothing would come of the version or the channel. `settings` are
     changes of spec.install: with others, other rules may count."""
@@ -46,7 +47,7 @@ async def check_changes(
     entries = await package_objects(session, text_at(found, "spec", "packageName"))
     if not entries and (lost := lost_catalog(found)):
         raise NothingFound(clean(lost))
-    check_channel(entries, changes.get("channel"))
+    check_channels(entries, followed_channels(changes))
     await check_version(session, entries, changes.get("version"), found)
     await check_upgrade(session, entries, {**found, "spec": {**found["spec"], **changes}})
 
@@ -64,7 +65,7 @@ async def version_refusal(session: Session, name: str, version: str) -> str:
     return ""
 
 
-def changed(found: Object, changes: dict[str, str], settings: Mapping[str, Any] = MappingProxyType({})) -> Object:
+def changed(found: Object, changes: Mapping[str, Any], settings: Mapping[str, Any] = MappingProxyType({})) -> Object:
     """The manifest to apply so that exactly these fields of the spec change, and these of spec.install: with the fields that
     `olm` manages already."""
     kept = own_spec(found)

@@ -25,6 +25,7 @@ from olmctl.questions.operator_state import (
     state,
     text_at,
 )
+from olmctl.questions.requested_fields import channels_text
 from olmctl.questions.required_operators import RequiredOperators
 from olmctl.questions.session import Session
 from olmkit.api import operators
@@ -34,7 +35,7 @@ from olmkit.api.operators import ConditionType
 from olmkit.api.ownership import is_dependency
 from olmkit.errors import ApiError, Forbidden, NotFound
 
-_ASKED = {"packageName": "package", "version": "version", "channel": "channel"}
+_ASKED = {"packageName": "package", "version": "version"}
 _EXPLAINING = ("resolution", "available", "conditions")
 
 
@@ -100,7 +101,8 @@ async def why(session: Session, name: str, *, with_requirements: bool = True) ->
         requires = tuple(_required(each, required.operators.get(each.operator or "")) for each in dependencies(found))
         required_by = tuple(required.requiring(name))
     status = found.get("status") or {}
-    asked = ", ".join(f"{shown} {value}" for key, shown in _ASKED.items() if (value := text_at(found, "spec", key)))
+    fields = [f"{shown} {value}" for key, shown in _ASKED.items() if (value := text_at(found, "spec", key))]
+    asked = ", ".join(filter(None, [*fields, channels_text(found["spec"])]))
     if excluded := part(found, "spec", "excludedVersions"):
         asked += f", without {', '.join(map(str, excluded))}"
     return Why(

@@ -236,9 +236,10 @@ Channels = Annotated[
     list[Annotated[str, Field(max_length=MAX_CHANNEL_LENGTH, pattern=rf"^(\*|{DNS_SUBDOMAIN})$")]],
     Field(
         max_length=MAX_CHANNELS,
-        json_schema_extra={"x-kubernetes-list-type": "set", "x-kubernetes-validations": [_EVERY_CHANNEL_RULE]},
+        json_schema_extra={"x-kubernetes-list-type": "atomic", "x-kubernetes-validations": [_EVERY_CHANNEL_RULE]},
     ),
 ]
+"""Atomic: a channel that another field manager adds would be followed beside those that are asked for."""
 
 
 class OperatorSpec(Model):
@@ -310,7 +311,7 @@ class OperatorSpec(Model):
     @property
     def followed_channels(self) -> tuple[str, ...]:
         """The channels of channel or channels, sorted; none if neither is set."""
-        return tuple(sorted(self.channels or ([self.channel] if self.channel else [])))
+        return tuple(sorted(set(self.channels or ([self.channel] if self.channel else []))))
 
 
 class Operator(Resource):

@@ -56,6 +56,10 @@ def test_the_ways_to_install() -> None:
 
 OLM = [
     pytest.param(operator(), "olm install p", id="a package"),
+    pytest.param(
+        operator(channels=["beta", "stable"]), "olm install p --channel beta --channel stable", id="two channels"
+    ),
+    pytest.param(operator(channels=["*"]), "olm install p --channel '*'", id="every channel"),
     pytest.param(operator("q", version="1.x"), "olm install p --name q --version 1.x", id="another name, a range"),
     pytest.param(
         operator(catalogSelector={"matchLabels": {LABEL: "c"}}), "olm install p --catalog c", id="one catalog"

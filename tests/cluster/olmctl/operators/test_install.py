@@ -30,6 +30,9 @@ def test_it_creates_changes_and_keeps_the_operator(desk: Desk) -> None:
         assert desk.olm("install", name, "--channel", "beta", "--version", "1.0.0")[1] == f"{resource} configured\n"
         assert installed(desk, name) == {"packageName": name, "channel": "beta", "version": "1.0.0"}
         assert desk.olm("install", name, "--channel", "beta", "--version", "1.0.0")[1] == f"{resource} unchanged\n"
+        both = ("--channel", "stable", "--channel", "beta")
+        assert desk.olm("install", name, *both)[1] == f"{resource} configured\n"
+        assert installed(desk, name) == {"packageName": name, "channels": ["stable", "beta"]}
         assert desk.olm("install", name, "-o", "name")[1] == f"{resource}\n"
         assert yaml.safe_load(desk.olm("install", name, "-o", "yaml")[1])["spec"] == {"packageName": name}
     finally:
@@ -168,6 +171,8 @@ def test_a_channel_that_the_package_lacks_is_refused(desk: Desk) -> None:
     name = desk.package("a", "stable", "beta")
     status, _, err = desk.olm("install", name, "--channel", "x")
     assert (status, err) == (3, f"package {name} has no channel x: it has beta, stable\n")
+    status, _, err = desk.olm("install", name, "--channel", "x", "--channel", "y")
+    assert (status, err) == (3, f"package {name} has no channel x or y: it has beta, stable\n")
 
 
 def test_a_version_that_no_catalog_offers_is_refused(desk: Desk) -> None:
@@ -449,6 +454,7 @@ def test_an_export_as_json(desk: Desk) -> None:
     [
         pytest.param(("--version", "abc"), "'abc' is no version and no range: a version is", id="no version"),
         pytest.param(("--version", "1." * 33), f"'{'1.' * 33}' is longer than the 64 characters", id="a long version"),
+        pytest.param(("--channel", "*", "--channel", "a"), "'*' means every channel", id="every channel and another"),
         pytest.param(("--channel", "Sta ble"), "'Sta ble' is no name of a channel: lower-case", id="no channel"),
     ],
 )

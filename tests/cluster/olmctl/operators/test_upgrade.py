@@ -29,6 +29,24 @@ def test_a_version_and_a_channel_are_set_and_removed(desk: Desk) -> None:
         desk.cluster.kubectl("delete", OPERATORS, name, "--ignore-not-found")
 
 
+def test_several_channels_take_the_place_of_one_and_one_that_of_several(desk: Desk) -> None:
+    name = f"{desk.prefix}-a"
+    both = ("--channel", "candidate", "--channel", "beta")
+    try:
+        assert desk.olm("install", name, "--channel", "beta", "--force")[0] == 0
+        out = desk.olm("upgrade", name, *both)[1]
+        assert out.endswith(" configured: channel removed (before: beta), channels candidate, beta\n")
+        assert spec(desk, name) == {"packageName": name, "channels": ["candidate", "beta"]}
+        assert "channels beta and candidate" in desk.olm("why", name)[1]
+        out = desk.olm("upgrade", name, "--channel", "*")[1]
+        assert out.endswith(" configured: channels * (before: candidate, beta)\n")
+        out = desk.olm("upgrade", name, "--channel", "beta")[1]
+        assert out.endswith(" configured: channels removed (before: *), channel beta\n")
+        assert spec(desk, name) == {"packageName": name, "channel": "beta"}
+    finally:
+        desk.cluster.kubectl("delete", OPERATORS, name, "--ignore-not-found")
+
+
 def test_a_field_that_others_manage_is_changed_only_by_force(desk: Desk) -> None:
     name = desk.operator("a", channel="beta")
     for value in ("stable", ""):

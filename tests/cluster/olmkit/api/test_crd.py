@@ -157,7 +157,6 @@ REFUSED = {
         operator("x", channels=["*", "a"]),
         '"*" means every channel: it has to be the only entry',
     ),
-    "a channel twice": (operator("x", channels=["a", "a"]), "Duplicate value"),
     "channels of which one has a blank": (operator("x", channels=["a", "not a channel"]), "spec.channels[1]"),
     "more than 256 channels": (operator("x", channels=[f"c{each}" for each in range(257)]), "at most 256 items"),
     "a version longer than 64": (operator("x", version="1" * 65), "may not be more than 64"),

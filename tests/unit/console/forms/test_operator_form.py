@@ -175,6 +175,18 @@ def test_errors_of_the_api_server_stand_at_their_field(error: str, field: str) -
     assert field_of(error) == field
 
 
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        pytest.param({"approval": "Manual"}, {"channels": ["a", "b"], "approval": "Manual"}, id="they stay"),
+        pytest.param({"channel": "a"}, {"channel": "a"}, id="one that is chosen takes their place"),
+    ],
+)
+def test_channels_are_no_field_of_the_form(texts: dict[str, str], expected: dict[str, Any]) -> None:
+    before = {"metadata": {"name": "p"}, "spec": {"packageName": "p", "channels": ["a", "b"]}}
+    assert read(texts, before).operator["spec"] == {"packageName": "p", **expected}
+
+
 def test_names_of_namespaces() -> None:
     assert (namespaces(" a,b\n a "), namespaces("  ")) == (["a", "b"], [])
 

@@ -179,6 +179,12 @@ HELD = deployment(upgradeHold={"operatorCondition": "n/a.v1", "message": "we hav
             id="a channel is refused",
         ),
         pytest.param(
+            operator("False NotResolved", STALLED, REFUSED, channels=["nope", "none"]),
+            None,
+            "`olm upgrade a --channel ''` follows the default channel of the package",
+            id="channels are refused",
+        ),
+        pytest.param(
             operator("False NotResolved", "Reconciling True WaitingForCatalog", REFUSED, version="2.0.0"),
             None,
             "",

@@ -63,7 +63,7 @@ def test_the_order_of_excluded_versions_changes_no_request() -> None:
         pytest.param({}, (), id="none"),
         pytest.param({"channel": "beta"}, ("beta",), id="one"),
         pytest.param({"channels": ["stable", "beta"]}, ("beta", "stable"), id="two, in any order"),
-        pytest.param({"channels": ["beta"]}, ("beta",), id="one in the list"),
+        pytest.param({"channels": ["beta", "beta"]}, ("beta",), id="one in the list, twice"),
         pytest.param({"channels": ["*"]}, ("*",), id="every channel"),
     ],
 )
