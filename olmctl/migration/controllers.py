@@ -230,12 +230,11 @@ async def packages_between(session: Session, stopped: Sequence[Object]) -> list[
         place = noted.get(each["metadata"]["uid"]) or f"{namespace_of(each)}/{labels.get(MARK, '')}"
         if each["metadata"]["uid"] in noted or (place in places and COPIED_FROM not in labels):
             package = place.partition("/")[2]
-            advice = (
-                f"`olm migrate v0 {package}` continues"
-                if is_past_undo(each)
-                else f"`olm migrate v0 {package} --undo` gives it back"
+            command = f"olm migrate v0 {package}"
+            back = "" if is_past_undo(each) else f", `{command} --undo` gives it back"
+            held.add(
+                f"{package} is not finished (ClusterServiceVersion {full_name(each)}): `{command}` continues{back}"
             )
-            held.add(f"{package} is not finished (ClusterServiceVersion {full_name(each)}): {advice}")
             found.add(place)
     missing = {*places, *noted.values()} - found - {""}
     for each in (await session.client.list(SUBSCRIPTIONS))[0] if missing else ():

@@ -9,27 +9,34 @@ from __future__ import annotations
 import asyncio
 import itertools
 import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+import aiohttp
+
 from olmkit.api.meta import Object
-from olmkit.errors import Unavailable
+from olmkit.errors import ApiError, Unavailable
 from olmkit.runtime.backoff import Backoff, retry_delay
-from olmkit.runtime.client import Client
+from olmkit.runtime.client import HANDSHAKE_FAILED, Client, Query
 
 MAX_WAIT_SECONDS = 60.0
 """The time that one request waits for in all. One that should be repeated only after a longer time fails at once."""
 BACKOFF = Backoff(first=0.1, cap=1.0)
 """The delay before a request is repeated, if Retry-After is shorter."""
+MAX_HANDSHAKES = 5
+"""The number of times that a websocket is asked for while the API server does not reach the kubelet."""
 JSON_PATCH = "application/json-patch+json"
 _TOO_MANY_REQUESTS = 429
 """Sent before the request is carried out, also for a kind of which the CRD has just been created."""
+_SERVER_ERROR = 500
 _NOT_IDEMPOTENT = frozenset({("POST", None), ("PATCH", JSON_PATCH)})
 _PROXIED = re.compile(r"/(?:services|pods)/[^/]+/proxy(?:/|$)")
 
 
 class RetryingClient(Client):
     """A Client that repeats requests which the API server refuses with Retry-After: all that it has not carried out (429), and
-    idempotent ones also after a 5xx."""
+    idempotent ones also after a 5xx. A websocket is asked for again after a 5xx: nothing has been sent over it."""
 
     unanswered = 0
     """The number of requests that have no answer, also after they were cancelled."""
@@ -47,6 +54,25 @@ class RetryingClient(Client):
                     raise
             await asyncio.sleep(delay)
         raise AssertionError("a request is repeated without end")
+
+    @asynccontextmanager
+    async def websocket(self, path: str, protocol: str, query: Query) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+        """As Client.websocket. Raises ApiError when MAX_HANDSHAKES of them have failed."""
+        async with AsyncExitStack() as stack:
+            yield await self._opened(stack, path, protocol, query)
+
+    async def _opened(
+        self, stack: AsyncExitStack, path: str, protocol: str, query: Query
+    ) -> aiohttp.ClientWebSocketResponse:
+        for failures in itertools.count(1):
+            try:
+                return await stack.enter_async_context(super().websocket(path, protocol, query))
+            except ApiError as error:
+                is_final = error.reason != HANDSHAKE_FAILED or error.status < _SERVER_ERROR
+                if is_final or failures == MAX_HANDSHAKES:
+                    raise
+            await asyncio.sleep(BACKOFF.delay(failures))
+        raise AssertionError("a handshake is repeated without end")
 
     async def _request_once(self, method: str, path: str, options: dict[str, Any]) -> Object:
         self.unanswered += 1

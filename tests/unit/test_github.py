@@ -77,9 +77,12 @@ def test_each_tier_that_make_test_leaves_out_has_a_target_that_runs_at_night() -
 def test_make_test_runs_all_tests_but_those_of_these_tiers() -> None:
     """What is neither in a directory of its own nor marked is run by `make test`, wherever it is."""
     busy = re.findall(r"pytest .* \$\(SHORT\) (.*)$", recipe("busy-tiers"), re.MULTILINE)
-    assert busy == ["$(foreach tier,audit $(PURE_TIERS) $(OWN_TIERS),--ignore=tests/$(tier)) tests"]
+    ignored = "$(foreach tier,audit $(PURE_TIERS) $(OWN_TIERS),--ignore=tests/$(tier))"
+    assert busy == [f"{ignored} $(addprefix --ignore=,$(COLLECTED_ONCE)) tests"]
     pure = re.findall(r"pytest \$\(SHORT\) (.*?) >", recipe("pure-tiers"))
-    assert pure == ["$(addprefix tests/,$(PURE_TIERS))"]
+    assert pure == ["$(addprefix tests/,$(PURE_TIERS)) $(COLLECTED_ONCE)"], (
+        "the other process runs what these leave out"
+    )
     assert "busy-tiers pure-tiers" in recipe("test")
     assert "$(MAKE) --no-print-directory audit" in recipe("test"), "the audit reads what the other tests have logged"
     left_out = re.findall(r"\w+", *re.findall(r"^SHORT := -m \"not \((.*)\)\"$", MAKEFILE, re.MULTILINE))

@@ -12,8 +12,9 @@ import pytest
 from devcluster.cluster import Cluster
 from olmctl.main import main
 from olmctl.operators import retrying_client
-from olmctl.operators.retrying_client import JSON_PATCH, RetryingClient
+from olmctl.operators.retrying_client import JSON_PATCH, MAX_HANDSHAKES, RetryingClient
 from olmctl.questions.catalogd import MAX_REPLICAS_ASKED, proxy_path
+from olmctl.questions.port_forward import PROTOCOL
 from olmkit.errors import ApiError, Unavailable
 from olmkit.tls.service import CATALOG_SERVICE
 from tests.cluster import proxy
@@ -134,6 +135,31 @@ async def test_only_what_does_no_harm_twice_is_repeated(
         except ApiError as error:
             message = error.message
     assert (busy.replaced, message != "Too many requests...") == (1, is_repeated)
+
+
+@pytest.mark.parametrize(
+    ("times", "status", "expected_replaced", "expected"),
+    [
+        pytest.param(
+            2, b"500 Internal Server Error", 2, 404, id="a kubelet that is not reached for a moment is waited for"
+        ),
+        pytest.param(99, b"500 Internal Server Error", MAX_HANDSHAKES, 500, id="one that is never reached is reported"),
+        pytest.param(1, b"403 Forbidden", 1, 403, id="a refusal is final"),
+    ],
+)
+async def test_a_websocket_is_asked_for_again_while_nothing_has_been_sent_over_it(
+    times: int, status: bytes, expected_replaced: int, expected: int, definitions: Cluster, tmp_path: Path
+) -> None:
+    busy = BusyServer(times, b"", status)
+    async with (
+        proxy.run(definitions.kubeconfig, tmp_path) as before,
+        RetryingClient(str(before.kubeconfig)) as client,
+    ):
+        before.touch(busy)
+        with pytest.raises(ApiError) as found:
+            async with client.websocket("/api/v1/namespaces/default/pods/absent/portforward", PROTOCOL, {"ports": 1}):
+                pass
+    assert (busy.replaced, found.value.status) == (expected_replaced, expected)
 
 
 async def test_a_catalog_that_no_replica_serves_does_not_stop_the_command(

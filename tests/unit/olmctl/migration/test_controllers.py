@@ -113,7 +113,8 @@ def operator(label: str = "lamp", namespace: str = "lamps") -> Object:
     return {"metadata": {"name": "lamp", "labels": {MARK: label}}, "spec": {"install": {"namespace": namespace}}}
 
 
-CONTINUES, UNDONE = "`olm migrate v0 lamp` continues", "`olm migrate v0 lamp --undo` gives it back"
+CONTINUES = "`olm migrate v0 lamp` continues"
+UNDONE = f"{CONTINUES}, `olm migrate v0 lamp --undo` gives it back"
 GONE = f"lamp is not finished (the ClusterServiceVersion of Subscription lamps/lamp is gone): {CONTINUES}"
 THERE = f"lamp is not finished (ClusterServiceVersion lamps/lamp.v1.0.0): {UNDONE}"
 LATE = f"lamp is not finished (ClusterServiceVersion lamps/lamp.v1.0.0): {CONTINUES}"
