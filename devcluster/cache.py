@@ -4,6 +4,7 @@ The directory may be deleted whenever no cluster is running.
 """
 
 import fcntl
+import glob
 import os
 import shutil
 import tempfile
@@ -26,18 +27,19 @@ def cache_directory(environment: Mapping[str, str] = os.environ) -> Path:
 def publish_once(target: Path, fill: Callable[[Path], None], waiting: Callable[[], None] = lambda: None) -> Path:
     """Return `target`. If it does not exist, create it: `fill` writes to an empty directory next to it, which is then renamed.
 
-    Of several callers, in any process, one fills; the others call `waiting` and wait. Incomplete directories of killed
-    processes are removed by the next caller. Errors of `fill` are raised and leave no target.
+    Of several callers, in any process, one fills; the others call `waiting` and wait. Those of other targets do not wait. What
+    a killed process has left of the target is removed by the next caller. Errors of `fill` are raised and leave no target.
     """
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    with exclusive(target.parent / ".lock", waiting):
+    prefix = f"{STAGING_PREFIX}{target.name}-"
+    with exclusive(target.parent / f".lock-{target.name}", waiting):
         if target.is_dir():
             return target
-        for leftover in target.parent.glob(f"{STAGING_PREFIX}*"):
+        for leftover in target.parent.glob(f"{glob.escape(prefix)}*"):
             shutil.rmtree(leftover, ignore_errors=True)
-        staging = Path(tempfile.mkdtemp(prefix=STAGING_PREFIX, dir=target.parent))
+        staging = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
         try:
             staging.chmod(0o755)
             fill(staging)

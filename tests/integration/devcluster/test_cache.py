@@ -31,10 +31,16 @@ def test_one_of_several_processes_fills_an_entry_and_all_see_it_complete(tmp_pat
 
 
 def test_the_incomplete_entry_of_a_killed_process_is_removed(tmp_path: Path) -> None:
-    left = tmp_path / f"{STAGING_PREFIX}left"
+    left = tmp_path / f"{STAGING_PREFIX}target-left"
     left.mkdir()
     publish_once(tmp_path / "target", lambda directory: (directory / "file").touch())
     assert not left.exists()
+
+
+def test_an_entry_is_filled_while_another_one_is_being_filled(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    publish_once(first, lambda _: publish_once(second, lambda directory: (directory / "file").touch()) and None)
+    assert (first.is_dir(), (second / "file").exists()) == (True, True)
 
 
 def test_a_failed_fill_leaves_nothing_and_can_be_retried(tmp_path: Path) -> None:
@@ -44,7 +50,7 @@ def test_a_failed_fill_leaves_nothing_and_can_be_retried(tmp_path: Path) -> None
 
     with pytest.raises(OSError, match="disk full"):
         publish_once(tmp_path / "target", fail)
-    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+    assert [path.name for path in tmp_path.iterdir()] == [".lock-target"]
     assert list(publish_once(tmp_path / "target", lambda directory: (directory / "file").touch()).iterdir()) == [
         tmp_path / "target" / "file"
     ]
