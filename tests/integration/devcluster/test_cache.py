@@ -39,7 +39,11 @@ def test_the_incomplete_entry_of_a_killed_process_is_removed(tmp_path: Path) -> 
 
 def test_an_entry_is_filled_while_another_one_is_being_filled(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
-    publish_once(first, lambda _: publish_once(second, lambda directory: (directory / "file").touch()) and None)
+
+    def fill(directory: Path) -> None:
+        (directory / "file").touch()
+
+    publish_once(first, lambda _: fill(publish_once(second, fill)))
     assert (first.is_dir(), (second / "file").exists()) == (True, True)
 
 
