@@ -15,7 +15,8 @@ from console.forms.field import text_of
 from console.forms.places import MISSING, Place, value_at, with_value
 from olmkit.api import operators
 from olmkit.api.catalogs import NAME_LABEL
-from olmkit.api.install_settings import MAX_WATCHED_NAMESPACES, MUST_EXIST
+from olmkit.api.install_policies import MUST_EXIST
+from olmkit.api.install_settings import MAX_WATCHED_NAMESPACES
 from olmkit.api.names import MAX_LABEL_LENGTH
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
 from olmkit.api.patterns import DNS_LABEL, OBJECT_NAME

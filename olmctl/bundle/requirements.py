@@ -21,7 +21,7 @@ from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import BundleDeployment, BundleDeploymentSpec
-from olmkit.api.install_settings import MUST_EXIST
+from olmkit.api.install_policies import MUST_EXIST
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import Blocked, Forbidden, NotFound
 from olmkit.gocompat.versions import BadVersion, Version, parse_bundle_version

@@ -21,7 +21,7 @@ from olmkit.api import bundledeployments, operators
 from olmkit.api.bundle_annotations import PACKAGE_ANNOTATION
 from olmkit.api.bundledeployment_status import RevisionOutcome
 from olmkit.api.bundledeployments import ConditionType, Reason
-from olmkit.api.install_settings import ON_FAILURE
+from olmkit.api.install_policies import ON_FAILURE
 from olmkit.api.meta import Object
 from olmkit.api.ownership import OPERATOR_CONTROLLER, has_applied
 from olmkit.errors import ApiError, NotFound

@@ -13,7 +13,7 @@ from olmctl.questions.offered_versions import pinned_version
 from olmctl.questions.operator_state import condition, is_observed, is_terminating, is_true, part, text_at
 from olmctl.questions.requested_fields import followed_channels
 from olmkit.api.bundledeployment_status import RevisionOutcome
-from olmkit.api.install_settings import ON_FAILURE
+from olmkit.api.install_policies import ON_FAILURE
 from olmkit.api.meta import Object
 from olmkit.api.operators import MIGRATION_LABEL, ConditionType, Reason
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from olmctl.terminal import clean
 from olmkit.api import operators
-from olmkit.api.install_settings import MAX_OBJECT_LABELS, MUST_EXIST, label_problem
+from olmkit.api.install_policies import MUST_EXIST
+from olmkit.api.install_settings import MAX_OBJECT_LABELS, label_problem
 from operator_controller.resolve.formatting import name_channels
 from operator_controller.resolve.snapshot.package_snapshot import EVERY_CHANNEL
 from rukpak.render.namespaces import namespace_error

@@ -7,13 +7,14 @@ rukpak acts on them. Pure.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic.config import JsonDict
 
 from olmkit.api.crd_upgrade_safety import CrdUpgradeSafety
 from olmkit.api.deployment_config import DeploymentConfig
+from olmkit.api.install_policies import MUST_EXIST
 from olmkit.api.meta import Model
 from olmkit.api.names import MAX_LABEL_LENGTH, MAX_SUBDOMAIN_LENGTH
 from olmkit.api.patterns import DNS_LABEL, OBJECT_NAME
@@ -67,16 +68,10 @@ AdoptionPolicy = Literal["Never", "IfUnowned"]
 """The objects that exist already and that a BundleDeployment takes over."""
 NamespacePolicy = Literal["Create", "MustExist"]
 """The one that the namespace to install into belongs to: rukpak, which creates it, or somebody else."""
-MUST_EXIST: Final = "MustExist"
-"""The policy for a namespace that somebody else creates, and that is not changed."""
 InstallModePolicy = Literal["Lenient", "Strict"]
 """The bundles for which the namespaces to watch have to be named."""
-STRICT: Final = "Strict"
-"""The policy with which only a bundle that supports all namespaces needs no namespaces to watch."""
 RollbackPolicy = Literal["Never", "OnFailure"]
 """The cases in which the last revision that succeeded is brought back."""
-ON_FAILURE: Final = "OnFailure"
-"""The rollback policy that brings the last revision back that had succeeded."""
 _POSITIVE_RULE: JsonDict = {
     "rule": "self.matches(r'^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s')",
     "message": "must be a duration of at least 1s, such as 90s, 10m or 1h30m",

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from olmkit.api.bundledeployment_status import RevisionOutcome
-from olmkit.api.install_settings import MUST_EXIST
+from olmkit.api.install_policies import MUST_EXIST
 
 
 def required_namespaces(raw: Mapping[str, Any]) -> tuple[str, ...]:

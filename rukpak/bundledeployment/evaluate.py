@@ -6,7 +6,7 @@ The facts that are read later depend on the evaluation. decide and report get it
 from __future__ import annotations
 
 from olmkit.api.bundledeployments import FINALIZER, MAX_DELETION_HOLD_LENGTH, Reason
-from olmkit.api.install_settings import MUST_EXIST
+from olmkit.api.install_policies import MUST_EXIST
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.text import list_names
 from rukpak.bundledeployment import upgrade_hold

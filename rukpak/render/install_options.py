@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from olmkit.api.install_policies import MUST_EXIST, STRICT
 from rukpak.render.endpoints import CertificateMode
 
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ class InstallOptions:
         from olmkit.api.bundledeployments import (
             with_values,  # models of the API, which commands without a cluster do not have
         )
-        from olmkit.api.install_settings import MUST_EXIST, STRICT
         from olmkit.api.meta import without_nulls
 
         given = spec.config.dump() if spec.config is not None else {}

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from olmkit.api.install_settings import MUST_EXIST
+from olmkit.api.install_policies import MUST_EXIST
 from olmkit.gocompat.go_encoding import Mismatch, round_trip
 from rukpak.format.bundle import Body, Bundle, PlainBundle, RegistryBundle
 from rukpak.format.errors import BUNDLE_LOAD_FAILED, INVALID_CONFIGURATION, BadBundle

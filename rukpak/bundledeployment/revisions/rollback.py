@@ -21,7 +21,7 @@ from dataclasses import replace
 from olmkit.api.bundledeployment_status import Revision, RevisionOutcome
 from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.conditions import Cause, DesiredCondition
-from olmkit.api.install_settings import ON_FAILURE
+from olmkit.api.install_policies import ON_FAILURE
 from olmkit.gocompat.text import list_names
 from rukpak.bundledeployment.plan import Done, RollBack
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle

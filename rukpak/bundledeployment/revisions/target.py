@@ -30,7 +30,8 @@ import orjson
 
 from olmkit.api.bundledeployment_status import MAX_REVISIONS, Revision, RevisionOutcome
 from olmkit.api.bundledeployments import BundleDeployment, BundleDeploymentSpec, install_fields, template_spec
-from olmkit.api.install_settings import ON_FAILURE, UNREVISIONED
+from olmkit.api.install_policies import ON_FAILURE
+from olmkit.api.install_settings import UNREVISIONED
 from olmkit.api.provisioner_classes import PLAIN, REGISTRY
 from rukpak.render.install_options import InstallOptions
 
