@@ -17,7 +17,7 @@ from olmkit.api import operators
 from olmkit.api.catalogs import NAME_LABEL
 from olmkit.api.install_policies import MUST_EXIST
 from olmkit.api.install_settings import MAX_WATCHED_NAMESPACES
-from olmkit.api.names import MAX_LABEL_LENGTH
+from olmkit.api.names import MAX_LABEL_LENGTH, is_kubernetes_namespace
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
 from olmkit.api.patterns import DNS_LABEL, OBJECT_NAME
 from rukpak.render.namespaces import SUITE_NAMESPACES, suggested_namespace
@@ -167,7 +167,7 @@ def _namespace_problem(namespace: str, *, must_exist: bool) -> str:
     """Explain what is wrong with the namespace under this policy, which is no field of the form; empty if nothing is."""
     if must_exist:
         return "" if namespace else f"is required: namespacePolicy is {MUST_EXIST}"
-    return _RESERVED if namespace == "default" or namespace.startswith("kube-") else ""
+    return _RESERVED if is_kubernetes_namespace(namespace) else ""
 
 
 def _with_version(result: Any, given: Texts, known: Texts) -> Any:

@@ -35,6 +35,7 @@ from olmkit.api.bundledeployments import KEEP_ADOPTED_ANNOTATION
 from olmkit.api.meta import Object
 from olmkit.api.operators import unprotect_command
 from olmkit.api.ownership import is_adopted
+from olmkit.api.required_namespaces import all_required_namespaces
 from olmkit.errors import ApiError
 from olmkit.fbc.schemas import GVK_REQUIRED, PACKAGE_REQUIRED
 from operator_controller.resolve.package.package_content import kind_of
@@ -59,7 +60,8 @@ async def cleanup(
             raise CommandError(NOT_FOUND, problem) from error
         say(problem, err=True)
         return 0
-    everything = await installed_objects(session, found.deployment)
+    deployments, _ = await session.client.list(bundledeployments.KIND)
+    everything = await installed_objects(session, found.deployment, all_required_namespaces(deployments))
     objects, adopted = without_adopted(everything)
     counts = await custom_resources(session, objects.objects, [found.deployment])
     policy = str(part(found.deployment, "spec", "deletionPolicy") or CASCADE)

@@ -29,7 +29,7 @@ from olmkit.api import operators
 from olmkit.api.catalogs import NAME_LABEL
 from olmkit.api.install_settings import MAX_WATCHED_NAMESPACES
 from olmkit.api.meta import Object
-from olmkit.api.names import pluralize
+from olmkit.api.names import is_kubernetes_namespace, pluralize
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
 from olmkit.gocompat.versions import BadVersion, parse_tolerant_version, parse_version
 
@@ -306,7 +306,7 @@ def _name_problems(subscription: Object) -> Iterator[str]:
     if channel and (len(channel) > operators.MAX_CHANNEL_LENGTH or not re.search(operators.CHANNEL_PATTERN, channel)):
         yield f'its channel "{channel}" is none that the spec of an Operator can have'
     namespace = namespace_of(subscription)
-    if namespace == "default" or namespace.startswith("kube-"):
+    if is_kubernetes_namespace(namespace):
         yield f"it is installed into namespace {namespace}, which belongs to Kubernetes"
 
 

@@ -7,7 +7,7 @@ What the caller may not list is reported, never left out in silence.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from olmctl.questions.custom_resources import MAX_COUNTED_CUSTOM_RESOURCES, MAX_NAMED, CustomResources
@@ -18,7 +18,6 @@ from olmkit.api.bundledeployment_status import KEEP_ANNOTATION
 from olmkit.api.bundledeployments import INVENTORY_ANNOTATION, MEMBER_LABEL_PREFIX, OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object
 from olmkit.api.ownership import apply_entries, is_applied_by, manager_name
-from olmkit.api.required_namespaces import required_namespaces
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.discovery import Discovery
 from rukpak.bundledeployment.health.health import has_health, health
@@ -69,8 +68,13 @@ async def bundle_deployment_of(session: Session, operator: Object) -> Object | N
     return found if any(each.get("uid") == operator["metadata"]["uid"] for each in owners) else None
 
 
-async def installed_objects(session: Session, deployment: Object) -> InstalledObjects:
-    """The objects of a BundleDeployment, as the API server has them now."""
+async def installed_objects(
+    session: Session, deployment: Object, required: Collection[str] = frozenset()
+) -> InstalledObjects:
+    """The objects of a BundleDeployment, as the API server has them now.
+
+    `required`: the Namespaces that BundleDeployments require, which are not among `deleted_namespaces`.
+    """
     uid, owner = deployment["metadata"]["uid"], deployment["metadata"]["name"]
     discovery = await session.client.discover()
     names = text_at(deployment, "metadata", "annotations", INVENTORY_ANNOTATION).split(",")
@@ -88,22 +92,15 @@ async def installed_objects(session: Session, deployment: Object) -> InstalledOb
         if (_is_joined_by(each.obj, owner) if each.kind == NAMESPACE else is_applied_by(each.obj, uid, owner))
     ]
     problems = [problem for _, problem in answers if problem]
-    own = frozenset(each.name for each in found if each.kind == NAMESPACE and _is_deleted_with(each, deployment))
     return InstalledObjects(
         tuple(sorted(found, key=lambda each: (each.kind.kind, each.namespace, each.name))),
         tuple(problems),
-        own - await _required_namespaces(session) if own else own,
+        frozenset(
+            each.name
+            for each in found
+            if each.kind == NAMESPACE and each.name not in required and _is_deleted_with(each, deployment)
+        ),
     )
-
-
-async def _required_namespaces(session: Session) -> frozenset[str]:
-    """The Namespaces that BundleDeployments require, and that therefore stay. None if the user may not list BundleDeployments: a
-    preview then names what might be deleted."""
-    try:
-        listed, _ = await session.client.list(bundledeployments.KIND)
-    except ApiError:
-        return frozenset()
-    return frozenset(name for each in listed for name in required_namespaces(each))
 
 
 async def custom_resources(

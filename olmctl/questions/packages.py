@@ -21,7 +21,6 @@ from olmkit.api.meta import Object
 from olmkit.api.names import is_label_value
 from olmkit.api.package_annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION
 from operator_controller.resolve.formatting import join_names
-from operator_controller.resolve.snapshot.package_snapshot import EVERY_CHANNEL
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ async def installed_packages(session: Session) -> dict[str, list[Object]]:
 def check_channels(entries: Sequence[PackageEntry], requested: Sequence[str]) -> None:
     """Raises NothingFound if the package has channels and none of the requested ones, in none of its catalogs."""
     channels = channel_names(entries)
-    if requested and channels and not {*channels, *EVERY_CHANNEL} & {*requested}:
+    if requested and channels and not {*channels, operators.EVERY_CHANNEL} & {*requested}:
         text = f"package {entries[0].name} has no channel {join_names(requested, 'or')}: it has {', '.join(channels)}"
         raise NothingFound(text)
 

@@ -23,6 +23,7 @@ from olmkit.api.meta import Object
 from olmkit.api.names import pluralize
 from olmkit.api.operators import ConditionType
 from olmkit.api.ownership import is_dependency
+from olmkit.api.required_namespaces import all_required_namespaces
 
 CASCADE = "Cascade"
 """The deletionPolicy that deletes everything, which is the default."""
@@ -84,14 +85,15 @@ async def removal_of(session: Session, found: Object) -> Removal:
     """The consequences of the deletion of an Operator. Raises ApiError."""
     name = found["metadata"]["name"]
     listed, _ = await session.client.list(operators.KIND)
-    deployments, _ = await session.client.list(bundledeployments.KIND, metadata_only=True)
+    deployments, _ = await session.client.list(bundledeployments.KIND)
+    kept_namespaces = all_required_namespaces(deployments)
     required = RequiredOperators([*listed, found], deployments)
-    contents = {name: await _contents(session, found)}
+    contents = {name: await _contents(session, found, kept_namespaces)}
     candidates = required.deleted_with(name)
     removed = {each for each in (name, *candidates) if _policy(required.operators[each]) != ORPHAN}
     leaving = [each for each in deployments if each["metadata"]["name"] in removed]
     for each in candidates:
-        contents[each] = await _contents(session, required.operators[each], leaving)
+        contents[each] = await _contents(session, required.operators[each], kept_namespaces, leaving)
     in_use = {each: found.in_use for each, found in contents.items() if each != name and found.in_use}
     deleted = required.deleted_with(name, in_use)
     is_refused = is_protected(found) and bool(contents[name].in_use) and contents[name].policy == CASCADE
@@ -180,12 +182,15 @@ def _policy(found: Object) -> str:
     return policy
 
 
-async def _contents(session: Session, found: Object, leaving: Sequence[Object] = ()) -> Contents:
-    """Read what is deleted with an Operator, without custom resources that the BundleDeployments `leaving` take along before."""
+async def _contents(
+    session: Session, found: Object, kept_namespaces: Collection[str], leaving: Sequence[Object] = ()
+) -> Contents:
+    """Read what is deleted with an Operator, without `kept_namespaces`, and without custom resources that the BundleDeployments
+    `leaving` take along before."""
     deployment = await bundle_deployment_of(session, found)
     if deployment is None:
         return Contents(InstalledObjects((), ()), ())
-    objects = await installed_objects(session, deployment)
+    objects = await installed_objects(session, deployment, kept_namespaces)
     counts = await custom_resources(session, objects.objects, [deployment, *leaving])
     return Contents(objects, tuple(counts), _policy(found))
 

@@ -14,7 +14,7 @@ from olmkit.api import operators
 from olmkit.api.install_policies import MUST_EXIST
 from olmkit.api.install_settings import MAX_OBJECT_LABELS, label_problem
 from operator_controller.resolve.formatting import name_channels
-from operator_controller.resolve.snapshot.package_snapshot import EVERY_CHANNEL
+from operator_controller.resolve.snapshot.package_snapshot import ALL_CHANNELS
 from rukpak.render.namespaces import namespace_error
 
 _RULES = {
@@ -38,13 +38,13 @@ _RULES = {
 
 def followed_channels(spec: Mapping[str, Any]) -> tuple[str, ...]:
     """The channels that the spec of an Operator as read names: `channel`, or the items of `channels`, sorted."""
-    return tuple(sorted(set(spec.get("channels") or filter(None, [spec.get("channel")]))))
+    return operators.followed_channels(spec.get("channel"), spec.get("channels"))
 
 
 def channels_text(spec: Mapping[str, Any]) -> str:
     """`channel a`, `channels a and b` or `every channel`; "" if the spec names none."""
     followed = followed_channels(spec)
-    if followed == EVERY_CHANNEL:
+    if followed == ALL_CHANNELS:
         return "every channel"
     return name_channels(followed) if followed else ""
 
@@ -52,7 +52,7 @@ def channels_text(spec: Mapping[str, Any]) -> str:
 def channel_fields(channels: Iterable[str]) -> dict[str, Any]:
     """The field of spec for these channels: `channel` for one name, `channels` for several and for every channel."""
     named = [each for each in dict.fromkeys(channels) if each]
-    if len(named) == 1 and tuple(named) != EVERY_CHANNEL:
+    if len(named) == 1 and tuple(named) != ALL_CHANNELS:
         return {"channel": named[0]}
     return {"channels": named} if named else {}
 
@@ -88,7 +88,7 @@ def _problem(field: str, value: str) -> str:
 
 def _channels_problem(channels: Sequence[str]) -> str:
     """The same for the channels of spec.channels."""
-    if tuple(channels) == EVERY_CHANNEL:
+    if tuple(channels) == ALL_CHANNELS:
         return ""
     if operators.EVERY_CHANNEL in channels:
         return f"{operators.EVERY_CHANNEL!r} means every channel: it has to be the only one"

@@ -23,6 +23,7 @@ from olmctl.suite.objects import DEPLOYMENT, KINDS, find_all, is_own, kind_of, n
 from olmctl.terminal import clean
 from olmctl.terminal_output import say
 from olmkit.api.meta import Object
+from olmkit.api.names import is_kubernetes_namespace
 from olmkit.api.ownership import has_applied
 from olmkit.errors import NotFound
 from olmkit.gocompat.versions import is_newer
@@ -79,7 +80,7 @@ async def _check_namespaces(client: Client, manifests: Manifests, *, is_forced: 
         if each is None or is_own(each) or each["metadata"]["name"] in _DEFAULT_NAMESPACES:
             continue
         name = each["metadata"]["name"]
-        is_cluster_namespace = name == "default" or name.startswith("kube-")
+        is_cluster_namespace = is_kubernetes_namespace(name)
         if is_cluster_namespace or not is_forced:
             text = f"namespace/{name} exists and is not olm-suite's: choose another one with --system-namespace"
             more = "" if is_cluster_namespace else ", or use --force"

@@ -41,6 +41,11 @@ def dns1123_subdomain_errors(name: str) -> list[str]:
     return errors
 
 
+def is_kubernetes_namespace(name: str) -> bool:
+    """Report whether the namespace of this name belongs to Kubernetes, so that nothing may own it."""
+    return name == "default" or name.startswith("kube-")
+
+
 def is_label_value(text: str) -> bool:
     """Report whether it is a valid, non-empty value of a label."""
     return 0 < len(text) <= MAX_LABEL_LENGTH and _LABEL_VALUE.fullmatch(text) is not None

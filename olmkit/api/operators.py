@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -242,6 +242,11 @@ Channels = Annotated[
 """Atomic: a channel that another field manager adds would be followed beside those that are asked for."""
 
 
+def followed_channels(channel: str | None, channels: Iterable[str] | None) -> tuple[str, ...]:
+    """The channels that the fields channel and channels of a spec name, sorted; none if neither is set."""
+    return tuple(sorted(set(channels or filter(None, [channel]))))
+
+
 class OperatorSpec(Model):
     """Desired state."""
 
@@ -311,7 +316,7 @@ class OperatorSpec(Model):
     @property
     def followed_channels(self) -> tuple[str, ...]:
         """The channels of channel or channels, sorted; none if neither is set."""
-        return tuple(sorted(set(self.channels or ([self.channel] if self.channel else []))))
+        return followed_channels(self.channel, self.channels)
 
 
 class Operator(Resource):

@@ -7,7 +7,7 @@ created for another BundleDeployment, and `olm` says so. Reads BundleDeployments
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from olmkit.api.bundledeployment_status import RevisionOutcome
@@ -21,6 +21,11 @@ def required_namespaces(raw: Mapping[str, Any]) -> tuple[str, ...]:
     """
     settings = (raw["spec"], *map(_settings, _kept_revisions(raw.get("status") or {})))
     return tuple(sorted({name for each in settings for name in named_namespaces(each) if _must_exist(each)}))
+
+
+def all_required_namespaces(deployments: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """The names of the namespaces that any of these BundleDeployments requires."""
+    return frozenset(name for each in deployments for name in required_namespaces(each))
 
 
 def named_namespaces(settings: Mapping[str, Any]) -> Iterator[str]:

@@ -138,9 +138,8 @@ def namespace_blocker(world: World, content: Content) -> Waiting | None:
         return None
     policy = f"because namespacePolicy is {MUST_EXIST}"
     texts = [f"waiting until somebody creates it, {policy}: {list_names(absent)}"] if absent else []
-    texts += [f"waiting until it is deleted and somebody creates it again, {policy}: {list_names(deleting)}"] * bool(
-        deleting
-    )
+    if deleting:
+        texts.append(f"waiting until it is deleted and somebody creates it again, {policy}: {list_names(deleting)}")
     since = [world.namespaces[key.name].deletion_timestamp for key in keys if world.is_deleting(key)]
     delay = poll_delay(world.now, since) if since else WATCHED_RETRY_DELAY
     return Waiting(Reason.WAITING_FOR_NAMESPACE, "; ".join(texts), delay, map(str, keys))

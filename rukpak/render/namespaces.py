@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from olmkit.api.crd_upgrade_rules import OPT_OUT_ANNOTATION
-from olmkit.api.names import MAX_LABEL_LENGTH, is_dns1123_label
+from olmkit.api.names import MAX_LABEL_LENGTH, is_dns1123_label, is_kubernetes_namespace
 from rukpak.format.bundle import RegistryBundle
 from rukpak.format.objects import BundleObject
 
@@ -68,7 +68,7 @@ def namespace_error(
     installed into if it is required to exist, and so is neither created nor changed."""
     if not isinstance(name, str) or not is_dns1123_label(name):
         return "is not a valid namespace name (lower-case letters, digits and `-`, at most 63)"
-    if not must_exist and (name == "default" or name.startswith("kube-")):
+    if not must_exist and is_kubernetes_namespace(name):
         return "belongs to Kubernetes"
     return "is the suite's own" if name in suite_namespaces else ""
 

@@ -13,7 +13,7 @@ from olmkit.gocompat.versions import Precedence, Version
 from operator_controller.resolve.package.package_content import PackageContent
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
 
-EVERY_CHANNEL = ("*",)
+ALL_CHANNELS = ("*",)
 """The channels of a request that follows all channels of the package."""
 
 
@@ -23,7 +23,7 @@ class PackageRequest:
 
     package: str
     channels: tuple[str, ...] = ()
-    """The channels that are followed; EVERY_CHANNEL for all. Without any, the default channel, or all channels for `versions`."""
+    """The channels that are followed; ALL_CHANNELS for all. Without any, the default channel, or all channels for `versions`."""
     versions: MastermindsRange | None = None
     enforces_edges: bool = True
     """True if the running bundle is replaced along upgrade edges only (spec.upgradeConstraintPolicy)."""
@@ -37,7 +37,7 @@ class PackageRequest:
     @property
     def follows_every_channel(self) -> bool:
         """True if every channel is requested, whatever their names are."""
-        return self.channels == EVERY_CHANNEL
+        return self.channels == ALL_CHANNELS
 
     @property
     def named_channels(self) -> tuple[str, ...]:

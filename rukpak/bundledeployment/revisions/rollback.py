@@ -88,9 +88,8 @@ def before_rollback(
     by_type = {condition.type: condition for condition in conditions}
     number = world.target.revision.revision if world.target.revision is not None else None
     failed = next((one for one in revisions if one.revision == number), None)
-    if obstacle or failed is None or world.fallback is None or ConditionType.STALLED not in by_type:
-        return list(conditions)
-    if failed.outcome != RevisionOutcome.FAILED:
+    has_failed = failed is not None and failed.outcome == RevisionOutcome.FAILED and ConditionType.STALLED in by_type
+    if obstacle or failed is None or not has_failed or world.fallback is None:
         return list(conditions)
     return _in_progress(by_type, _sentence("rolling", world.fallback, failed))
 

@@ -15,7 +15,7 @@ from operator_controller.resolve.answers.deprecations import (
 )
 from operator_controller.resolve.documents.document_reader import read_package
 from operator_controller.resolve.snapshot.package_snapshot import (
-    EVERY_CHANNEL,
+    ALL_CHANNELS,
     CatalogOffer,
     CatalogState,
     PackageRequest,
@@ -86,7 +86,7 @@ UNKNOWN = CatalogOffer("community", state=CatalogState.UNREACHABLE)
             id="of several channels of the spec each counts that is deprecated",
         ),
         pytest.param(
-            PackageRequest("p", EVERY_CHANNEL),
+            PackageRequest("p", ALL_CHANNELS),
             (offer(STABLE, ("channel", "beta", "use gamma")),),
             RUNNING,
             Deprecations(channels=(("stable", "use beta"),)),

@@ -15,7 +15,7 @@ from operator_controller.resolve.selection.catalog_and_bundle_choice import is_s
 from operator_controller.resolve.selection.package_resolution import Candidate, Chosen, Kept, PackageResolution
 from operator_controller.resolve.snapshot.cluster_snapshot import excluded_precedences
 from operator_controller.resolve.snapshot.package_snapshot import (
-    EVERY_CHANNEL,
+    ALL_CHANNELS,
     CatalogOffer,
     CatalogState,
     PackageRequest,
@@ -79,7 +79,7 @@ def offers(draw: st.DrawFn) -> tuple[CatalogOffer, ...]:
 requests = st.builds(
     PackageRequest,
     st.just("p"),
-    st.sampled_from([(), (), ("a",), ("d",), ("a", "b"), ("b", "d"), EVERY_CHANNEL]),
+    st.sampled_from([(), (), ("a",), ("d",), ("a", "b"), ("b", "d"), ALL_CHANNELS]),
     st.sampled_from([None, None, "1.0.0", ">=1.1.0", "2.0.0", "9.9.9", ">1.0.0-0"]).map(
         lambda text: MastermindsRange.parse(text) if text else None
     ),
