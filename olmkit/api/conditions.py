@@ -5,14 +5,14 @@ Only this module sets lastTransitionTime. Pure: the caller passes the time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 from olmkit.api.meta import MAX_MESSAGE_BYTES, Condition, ConditionedStatus
 from olmkit.errors import ApiError, OlmError
-from olmkit.gocompat.text import one_line, truncate
+from olmkit.gocompat.text import ELLIPSIS, one_line, truncate
 
 ConditionValue = Literal["True", "False", "Unknown"]
 MAX_SUMMARY_BYTES = 1024
@@ -125,12 +125,19 @@ def causes_of(desired: Iterable[DesiredCondition]) -> dict[str, Cause]:
 
 
 def merge_conditions(
-    old: Sequence[Condition], desired: Sequence[DesiredCondition], generation: int, now: datetime
+    old: Sequence[Condition],
+    desired: Sequence[DesiredCondition | Condition],
+    generation: int,
+    now: datetime,
+    *,
+    text: Callable[[str], str] = one_line,
+    limit_suffix: str = ELLIPSIS,
 ) -> tuple[list[Condition], tuple[Transition, ...]]:
-    """The conditions, sorted by type, and the transitions, in the order of `desired`.
+    """The conditions, sorted by type, and the transitions, in the order of `desired`. A Condition among them is one of `old`, and
+    stays as it is, with its generation.
 
-    Sets observedGeneration, makes messages one line of printable characters, because they contain texts of catalogs, bundles and
-    servers, and truncates them to their limits; changes lastTransitionTime only when the status changes, and
+    Sets observedGeneration, makes messages printable by `text`, because they contain texts of catalogs, bundles and servers, and
+    truncates them to their limits, with `limit_suffix` at the end; changes lastTransitionTime only when the status changes, and
     removes types that are not desired. Idempotent. Raises ValueError when a type is desired twice.
     """
     old_by_type = {condition.type: condition for condition in old}
@@ -139,8 +146,12 @@ def merge_conditions(
     for each in desired:
         if each.type in result:
             raise ValueError(f"condition {each.type} is desired twice")
+        if isinstance(each, Condition):
+            result[each.type] = each
+            continue
         previous = old_by_type.get(each.type)
-        message = truncate(one_line(each.message), MAX_MESSAGE_BYTES_BY_TYPE.get(each.type, MAX_MESSAGE_BYTES))
+        limit = MAX_MESSAGE_BYTES_BY_TYPE.get(each.type, MAX_MESSAGE_BYTES)
+        message = truncate(text(each.message), limit, limit_suffix)
         status_changed = previous is None or previous.status != each.status
         result[each.type] = Condition(
             type=each.type,

@@ -17,7 +17,7 @@ _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|ms|s|m|h)")
 
 
-_ELLIPSIS = "…"
+ELLIPSIS = "…"
 _VERB = re.compile("%[qsd]")
 _UNPRINTABLE = re.compile(r"[^ !#-\[\]-~]")
 _ESCAPES = {
@@ -74,8 +74,13 @@ def one_line(text: str) -> str:
     return text if text.isprintable() else printable(" ".join(text.split()))
 
 
-def truncate(text: str, limit: int) -> str:
-    """The text cut to at most `limit` bytes of UTF-8, without a partial character; an ellipsis marks a truncated text.
+def printable_lines(text: str) -> str:
+    """Untrusted text whose lines are kept, with all other characters that are not printable escaped."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def truncate(text: str, limit: int, suffix: str = ELLIPSIS) -> str:
+    """The text cut to at most `limit` bytes of UTF-8, without a partial character; the suffix marks a truncated text.
 
     Lone surrogates, as an OSError has for a file name that is no UTF-8, become escapes.
     """
@@ -83,8 +88,8 @@ def truncate(text: str, limit: int) -> str:
     data = text.encode()
     if len(data) <= limit:
         return text
-    dots = _ELLIPSIS if limit >= len(_ELLIPSIS.encode()) else ""
-    return data[: limit - len(dots.encode())].decode(errors="ignore") + dots
+    mark = suffix if limit >= len(suffix.encode()) else ""
+    return data[: limit - len(mark.encode())].decode(errors="ignore") + mark
 
 
 def list_names(

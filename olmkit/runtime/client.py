@@ -51,7 +51,7 @@ _METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=
 _DISCOVERY = ",".join(
     f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList" for version in ("v2", "v2beta1")
 )
-_APPLY = "application/apply-patch+yaml"
+_APPLY, _MERGE_PATCH = "application/apply-patch+yaml", "application/merge-patch+json"
 _EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 _NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _MAX_QUOTED_CHARACTERS = 200
@@ -300,11 +300,8 @@ class Client:
 
         Returns the object after it. Raises Conflict if the precondition fails or, without force, another manager owns a field.
         """
-        query: Query = {
-            "fieldManager": manager,
-            "force": "true" if force else None,
-            "dryRun": "All" if dry_run else None,
-        }
+        forced, dry = "true" if force else None, "All" if dry_run else None
+        query: Query = {"fieldManager": manager, "force": forced, "dryRun": dry}
         metadata = obj["metadata"]
         path = kind.path(metadata.get("namespace"), metadata["name"])
         return await self.request("PATCH", path, query=query, body=apply_body(obj), content_type=_APPLY)
@@ -326,10 +323,12 @@ class Client:
         body: Any,
         namespace: str | None = None,
         *,
-        content_type: str = "application/merge-patch+json",
+        content_type: str = _MERGE_PATCH,
+        subresource: str = "",
     ) -> Object:
-        """A merge patch, or with `content_type` another kind of patch (application/json-patch+json)."""
-        return await self.request("PATCH", kind.path(namespace, name), body=body, content_type=content_type)
+        """A merge patch, or another kind of patch (application/json-patch+json), of an object or of its `subresource`."""
+        path = kind.path(namespace, name) + (f"/{subresource}" if subresource else "")
+        return await self.request("PATCH", path, body=body, content_type=content_type)
 
     async def delete(
         self,

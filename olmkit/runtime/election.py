@@ -1,7 +1,7 @@
 """Leader election: a coordination.k8s.io/v1 Lease, held by one process and observed by the others.
 
 Run by olmkit.runtime.manager. The work is a coroutine that is started when the lease is acquired and cancelled when it is lost.
-Clocks of other processes are never trusted: a lease has expired when this process has not seen it change for its duration.
+When the lease of another process has expired, olmkit.runtime.lease_holder decides.
 
     candidate --(lease free, or unchanged for its duration)--> leader --(the work ends)--> lease released, run() returns
         ^                                                        |
@@ -22,7 +22,7 @@ from olmkit.api.meta import Object
 from olmkit.errors import ApiError, Conflict, NotFound
 from olmkit.runtime import metrics
 from olmkit.runtime.client import Client
-from olmkit.runtime.lease_holder import LEASE, holder_identity
+from olmkit.runtime.lease_holder import LEASE, LeaseObservation, holder_identity
 from olmkit.runtime.watchdog import Watchdog
 
 RELEASED_LEASE_SECONDS = 1
@@ -95,8 +95,7 @@ class Election:
         self.term: Term | None = None
         """The current term as far as known: the own one from the moment the lease is acquired, another's as last read."""
         self._annotations = annotations or {}
-        self._observed: tuple[Any, ...] | None = None
-        self._observed_at = 0.0
+        self._observed = LeaseObservation(durations.duration)
         self._holding = False
         self._lease: Object | None = None
         """The lease as last written by this process; None: it has to be read again."""
@@ -161,13 +160,9 @@ class Election:
 
     def _is_free(self, lease: Object) -> bool:
         """Report whether it has no holder, this process holds it, or it has not changed for its duration."""
-        spec = lease.get("spec") or {}
-        observed = (spec.get("holderIdentity"), spec.get("renewTime"), spec.get("leaseTransitions"))
         now = time.monotonic()
-        if observed != self._observed:
-            self._observed, self._observed_at = observed, now
-        duration = spec.get("leaseDurationSeconds") or self._durations.duration
-        return observed[0] in (None, "", self.holder) or now - self._observed_at >= duration
+        self._observed.observe(lease, now)
+        return self._observed.holder == self.holder or not self._observed.remaining(now)
 
     def _spec(self, before: Object) -> Object:
         now = _micro_time()

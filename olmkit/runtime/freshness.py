@@ -24,7 +24,7 @@ class Freshness:
         self._handlers: list[Callable[[], None]] = []
         for informer in informers:
             self.add(informer)
-        metrics.STALE_INFORMERS.labels(reader).set_function(lambda: sum(each.stale for each in self._informers))
+        metrics.STALE_INFORMERS.labels(reader).set_function(self._count_stale)
 
     @property
     def informers(self) -> list[Informer]:
@@ -51,6 +51,10 @@ class Freshness:
         """Wait until no informer is stale. What is read of them before the next `await` is up to date."""
         while not self._fresh.is_set():
             await self._fresh.wait()
+
+    def _count_stale(self) -> int:
+        """The informers that others wait for; one that does not run has nobody who waits."""
+        return sum(each.stale and each.is_running for each in self._informers)
 
     def _on_change(self) -> None:
         is_fresh = not any(informer.stale for informer in self._informers)

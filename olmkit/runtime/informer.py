@@ -102,6 +102,8 @@ class Informer:
         """The newest version that was listed or watched, kept when a list is due."""
         self._failures = 0
         self._is_failing = False
+        self.is_running = False
+        """True while run() runs."""
 
     @property
     def stale(self) -> bool:
@@ -155,7 +157,14 @@ class Informer:
         self._notify(self._store.record_deletion((namespace, name), uid))
 
     async def run(self) -> None:
-        """List and watch until cancelled."""
+        """List and watch until cancelled. May be called again after it has ended."""
+        self.is_running = True
+        try:
+            await self._run()
+        finally:
+            self.is_running = False
+
+    async def _run(self) -> None:
         while True:
             work = self._work = asyncio.create_task(self._list_and_watch(), name=f"list and watch {self.kind.plural}")
             try:

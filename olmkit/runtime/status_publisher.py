@@ -19,11 +19,12 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from olmkit.api.conditions import MAX_SUMMARY_BYTES, StatusReport, Transition
-from olmkit.api.meta import Kind, Object
+from olmkit.api.merge_patch import merge_patch
+from olmkit.api.meta import Kind, Object, unchanged_precondition
 from olmkit.errors import NotFound
 from olmkit.gocompat.text import truncate
 from olmkit.runtime.client import Client
-from olmkit.runtime.event_choice import NOTHING, Conditions, Reported, choose_events, removed_conditions
+from olmkit.runtime.event_choice import NOTHING, Conditions, EventChoice, Reported, choose_events, removed_conditions
 from olmkit.runtime.event_recorder import EventRecorder, Reporter
 from olmkit.runtime.held_progress import HeldProgress, is_progress
 
@@ -80,6 +81,8 @@ class Publisher:
     manager: str
     informer: WriteRecorder
     progress: ProgressRules | None = None
+    chooses_events: bool = True
+    """False for a kind without the conditions of the suite: it has the Events of its reports only."""
     _held: HeldProgress = field(default_factory=HeldProgress)
     _reported: OrderedDict[str, Reported] = field(default_factory=OrderedDict)
     """uid -> the last failure from which the object has not recovered, and why its conditions are as they are."""
@@ -105,17 +108,13 @@ class Publisher:
         if self._holds_back(raw, report, known, wanted):
             return False
         if wanted != known:
-            body = {"metadata": raw["metadata"], "status": wanted}
             try:
-                self.informer.record_write(await self.client.apply_status(self.kind, body, self.manager))
+                await self._write({"metadata": raw["metadata"], "status": wanted})
             except NotFound:
                 self._reported.pop(uid, None)
                 raise
         before, after = _conditions(raw.get("status") or {}), _conditions(status)
-        is_owned = any(owner.get("controller") for owner in raw["metadata"].get("ownerReferences") or ())
-        last = self._reported.pop(uid, NOTHING)
-        choice = choose_events(before, after, report.transitions, report.causes, last, is_owned=is_owned)
-        self._remember(uid, choice.reported)
+        choice = self._choose_events(raw["metadata"], before, after, report)
         for transition in (*report.transitions, *choice.blockers):
             self._log(transition, transition.status, f"is {transition.status} ({transition.reason})")
         for old in removed_conditions(before, after):
@@ -123,6 +122,28 @@ class Publisher:
         about = {"apiVersion": self.kind.api_version, "kind": self.kind.kind, "metadata": raw["metadata"]}
         await asyncio.gather(*(self._recorder.record(about, pending) for pending in (*report.events, *choice.events)))
         return True
+
+    async def _write(self, body: Object) -> None:
+        """Apply the status, and remove what others have written into it, which an apply keeps."""
+        applied = await self.client.apply_status(self.kind, body, self.manager)
+        self.informer.record_write(applied)
+        if foreign := merge_patch(without_empties(applied.get("status") or {}), body["status"]):
+            change = {"metadata": unchanged_precondition(applied), "status": foreign}
+            name, namespace = applied["metadata"]["name"], applied["metadata"].get("namespace")
+            patched = await self.client.patch(self.kind, name, change, namespace, subresource="status")
+            self.informer.record_write(patched)
+
+    def _choose_events(
+        self, metadata: Mapping[str, Any], before: Conditions, after: Conditions, report: StatusReport[Any]
+    ) -> EventChoice:
+        if not self.chooses_events:
+            return EventChoice()
+        uid = metadata.get("uid", "")
+        is_owned = any(owner.get("controller") for owner in metadata.get("ownerReferences") or ())
+        last = self._reported.pop(uid, NOTHING)
+        choice = choose_events(before, after, report.transitions, report.causes, last, is_owned=is_owned)
+        self._remember(uid, choice.reported)
+        return choice
 
     def _remember(self, uid: str, reported: Reported) -> None:
         if reported != NOTHING:

@@ -19,6 +19,7 @@ from olmkit.api.bundle_annotations import (
     VERSION_ANNOTATION,
 )
 from olmkit.api.bundledeployments import install_fields, template_spec
+from olmkit.api.merge_patch import merge_patch
 from olmkit.api.meta import controller_reference
 from olmkit.api.operators import Install, Operator
 from olmkit.api.provisioner_classes import PLAIN, REGISTRY
@@ -108,7 +109,7 @@ def foreign_fields(applied: ObservedBundleDeployment, desired: Mapping[str, Any]
 
     An apply removes only the fields of its own field manager.
     """
-    patch = _merge_patch(install_fields(dict(applied.raw)), install_fields(dict(desired)))
+    patch = merge_patch(install_fields(dict(applied.raw)), install_fields(dict(desired)))
     template = _foreign_fields_of_template(applied, desired)
     return patch | ({"template": template} if template else {})
 
@@ -119,22 +120,10 @@ def replaced_fields(existing: Mapping[str, Any], desired: Mapping[str, Any]) -> 
     installed as an account that was written for another one. Empty if neither differs."""
     before, after = existing["spec"], desired["spec"]
     if any(before.get(name) != after.get(name) for name in _ACCOUNT_FIELDS) and _ACCOUNT_FIELDS[0] in {*before, *after}:
-        return _merge_patch(before, after)
+        return merge_patch(before, after)
     old, new = (each["template"]["spec"]["source"] for each in (before, after))
     others = old.keys() - new.keys()
     return {"template": {"spec": {"source": {**dict.fromkeys(sorted(others)), **new}}}} if others else {}
-
-
-def _merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON merge patch that turns `before` into `after`; empty if they are equal."""
-    patch: dict[str, Any] = {}
-    for name in sorted(before.keys() | after.keys()):
-        old, new = before.get(name), after.get(name)
-        if isinstance(old, Mapping) and isinstance(new, Mapping):
-            patch |= {name: inner} if (inner := _merge_patch(old, new)) else {}
-        elif old != new:
-            patch[name] = new
-    return patch
 
 
 def _foreign_fields_of_template(applied: ObservedBundleDeployment, desired: Mapping[str, Any]) -> dict[str, Any]:

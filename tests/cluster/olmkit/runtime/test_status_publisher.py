@@ -108,6 +108,30 @@ async def test_the_same_status_is_not_written_again(
     assert await client.get(catalogs.KIND, catalog["metadata"]["name"]) == first
 
 
+async def test_what_others_have_written_into_the_status_is_removed(
+    client: Client, catalog: Object, publish: Publisher, written: Written
+) -> None:
+    name = catalog["metadata"]["name"]
+    status = {"observedGeneration": 1, "conditions": [condition()]}
+    await publish(catalog, report(status))
+    foreign = {"phase": "Edited", "conditions": [condition(), condition(type="Available")]}
+    edited = await client.patch(catalogs.KIND, name, {"status": foreign}, subresource="status")
+    await publish(edited, report(status))
+    assert written.last["status"] == status
+    written.last = {}
+    await publish(await client.get(catalogs.KIND, name), report(status))
+    assert written.last == {}, "nothing is written again"
+
+
+async def test_a_kind_that_chooses_its_events_has_those_of_its_reports_only(
+    client: Client, catalog: Object, written: Written
+) -> None:
+    publish = Publisher(client, catalogs.KIND, "catalogd", written, chooses_events=False)
+    own = PendingEvent("Normal", "Served", "served", "Serve")
+    await publish(catalog, report({"observedGeneration": 1, "conditions": [broken()]}, [BROKEN], [own]))
+    assert [event["reason"] for event in await events(client, catalog)] == ["Served"]
+
+
 async def test_progress_is_written_if_it_lasts_and_an_outcome_at_once(
     client: Client, catalog: Object, written: Written, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from olmkit.api.conditions import DesiredCondition, Transition, format_timestamp, merge_conditions
 from olmkit.api.meta import MAX_MESSAGE_BYTES, Condition
-from olmkit.gocompat.text import truncate
+from olmkit.gocompat.text import printable_lines, truncate
 
 THEN = "2026-01-01T00:00:00Z"
 NOON = datetime(2026, 1, 1, 12, 0, 0, 900_000, tzinfo=UTC)
@@ -124,6 +124,22 @@ def test_a_message_is_one_line_of_printable_characters() -> None:
     (condition,), (reported,) = merge_conditions([], [DesiredCondition("Ready", "True", "Fine", text)], 1, NOON)
     assert condition.message == r"first line second part \x1b]0;title\x07 \x9b31m \u202e é 🙂"
     assert reported.message == condition.message
+
+
+def test_a_kind_may_keep_the_lines_of_its_messages_and_mark_the_end_of_a_long_one() -> None:
+    text = f"first\x1b\n  - second\n{'x' * MAX_MESSAGE_BYTES}"
+    wanted = [DesiredCondition("Progressing", "True", "Retrying", text)]
+    (condition,), _ = merge_conditions([], wanted, 1, NOON, text=printable_lines, limit_suffix="\n\n... [cut]")
+    assert condition.message.startswith("first\\x1b\n  - second\nxxx")
+    assert condition.message.endswith("xxx\n\n... [cut]")
+    assert len(condition.message) == MAX_MESSAGE_BYTES
+
+
+def test_a_condition_of_the_status_may_stay_as_it_is() -> None:
+    old, wanted = had(type="Progressing"), DesiredCondition("Serving", "True", "A", "a")
+    conditions, transitions = merge_conditions([old], [old, wanted], 7, NOON)
+    assert [(each.type, each.observed_generation) for each in conditions] == [("Progressing", 1), ("Serving", 7)]
+    assert [each.type for each in transitions] == ["Serving"]
 
 
 WANTED = st.lists(
