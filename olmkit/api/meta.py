@@ -104,6 +104,16 @@ def controller_reference(kind: Kind, name: str, uid: str) -> Object:
     }
 
 
+def with_owner(raw: Mapping[str, Any], reference: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """The owner references of the object with this one at the end."""
+    return *without_owner(raw, reference["uid"]), reference
+
+
+def without_owner(raw: Mapping[str, Any], uid: str) -> tuple[Mapping[str, Any], ...]:
+    """The owner references of the object without those to the owner with this uid."""
+    return tuple(each for each in raw["metadata"].get("ownerReferences") or () if each["uid"] != uid)
+
+
 def apply_precondition(uid: str | None) -> dict[str, str]:
     """Metadata for a server-side apply that changes only the object with that uid; without a uid it is create-only.
 

@@ -1,35 +1,23 @@
-"""Observes the Leases of upstream's controllers: while one of them leads, the kinds of upstream's API are left to it.
+"""Observes the Leases of upstream's controllers, in all namespaces.
 
-Two controllers of one kind would write against each other. A Lease that is seen for the first time counts as held until it has
-been silent for its duration, because its holder may be alive. Never writes, and never reads a Lease of the suite.
+A Lease that is seen for the first time counts as held until it has been silent for its duration, because its holder may be alive.
+Never writes, and never reads a Lease of the suite.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 
+from olmkit.api.foreign_leader import UPSTREAM_LEASES, ForeignLeader
 from olmkit.api.meta import Object
 from olmkit.runtime.informer import Change, Informer
 from olmkit.runtime.lease_holder import LEASE, LeaseObservation
 from olmkit.runtime.optional_controller import MakeInformer
 
-UPSTREAM_LEASES = ("9c4404e7.operatorframework.io", "catalogd-operator-lock")
-"""The names of the Leases of upstream's operator-controller and catalogd, in whichever namespace they are installed."""
 _DEFAULT_SECONDS = 137.0
 """The duration of a Lease that names none: that of upstream's."""
-
-
-@dataclass(frozen=True)
-class ForeignLeader:
-    """A controller of upstream that leads; `expires_in` is the time for which its Lease is valid if it is not renewed."""
-
-    namespace: str
-    lease: str
-    holder: str
-    expires_in: timedelta
 
 
 class ForeignLeaders:

@@ -23,6 +23,7 @@ from olmkit.api.operators import ADOPT_ANNOTATION, DELETION_PROTECTION_ANNOTATIO
 from olmkit.api.ownership import OPERATOR_CONTROLLER
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
+from olmkit.runtime.owned_objects import OwnedObjects
 from operator_controller.operator.bundle_deployment import foreign_fields, replaced_fields
 from operator_controller.operator.dependencies import count_request
 from operator_controller.operator.events import Informers
@@ -61,11 +62,17 @@ class OperatorActions:
     client: Client
     informers: Informers
 
+    @property
+    def _deployments(self) -> OwnedObjects:
+        return OwnedObjects(self.client, self.informers.deployments)
+
     async def act(self, world: World, plan: Plan) -> Done:
         """Carry out the Plan. Raises ApiError."""
         match plan:
             case AddFinalizer(finalizers) | RemoveFinalizer(finalizers):
-                await self._set_finalizers(world, finalizers)
+                await OwnedObjects(self.client, self.informers.operators).set_finalizers(
+                    world.operator.metadata, finalizers
+                )
                 return Done(plan)
             case ApplyBundleDeployment(deployment, after):
                 await self._replace(world, deployment)
@@ -84,7 +91,8 @@ class OperatorActions:
                 log.info("left BundleDeployment %s (the Operator is deleted without its dependents)", plan.name)
                 return Done(plan)
             case DeleteBundleDeployment():
-                await self._delete(plan)
+                if await self._deployments.delete(plan.name, plan.uid, plan.resource_version):
+                    log.info("deleted BundleDeployment %s (the Operator is being deleted)", plan.name)
                 return Done(plan)
             case Keep(after):
                 return Done(plan, after)
@@ -154,31 +162,11 @@ class OperatorActions:
         body = {"metadata": {"uid": metadata["uid"], **version}, "spec": dict(change)}
         return await self.client.patch(bundledeployments.KIND, metadata["name"], body)
 
-    async def _set_finalizers(self, world: World, finalizers: tuple[str, ...]) -> None:
-        metadata = world.operator.metadata
-        change = {"resourceVersion": metadata.resource_version, "finalizers": list(finalizers)}
-        try:
-            patched = await self.client.patch(operators.KIND, metadata.name, {"metadata": change})
-        except NotFound:
-            return
-        if finalizers or not metadata.deleting:  # without its last finalizer it is deleted already
-            self.informers.operators.record_write(patched)
-
     async def _set_owners(
         self, plan: AdoptBundleDeployment | ReleaseBundleDeployment, change: Mapping[str, object]
     ) -> None:
         identity = {"uid": plan.uid, "resourceVersion": plan.resource_version}
-        body = {"metadata": {**identity, "ownerReferences": list(plan.owners), **change}}
-        with suppress(NotFound):
-            self.informers.deployments.record_write(await self.client.patch(bundledeployments.KIND, plan.name, body))
-
-    async def _delete(self, plan: DeleteBundleDeployment) -> None:
-        conditions = {"uid": plan.uid, "resource_version": plan.resource_version}
-        try:
-            await self.client.delete(bundledeployments.KIND, plan.name, **conditions)
-        except NotFound:
-            return
-        log.info("deleted BundleDeployment %s (the Operator is being deleted)", plan.name)
+        await self._deployments.set_owners(plan.name, identity, plan.owners, change)
 
 
 def _log_applied(world: World, applied: Object) -> None:

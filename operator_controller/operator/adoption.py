@@ -15,7 +15,7 @@ from typing import Any
 
 from olmkit.api import bundledeployments, operators
 from olmkit.api.bundle_annotations import PACKAGE_ANNOTATION
-from olmkit.api.meta import controller_reference
+from olmkit.api.meta import controller_reference, with_owner
 from olmkit.api.operators import ADOPT, ADOPT_ANNOTATION
 from olmkit.api.ownership import OPERATOR_CONTROLLER, has_applied
 from operator_controller.operator.claims import other_operator_has_package
@@ -34,8 +34,8 @@ def adoption_plan(world: World) -> AdoptBundleDeployment | None:
         return None
     metadata: Mapping[str, Any] = deployment.raw["metadata"]
     owner = controller_reference(operators.KIND, world.operator.metadata.name, world.operator.metadata.uid)
-    others = tuple(metadata.get("ownerReferences") or ())
-    return AdoptBundleDeployment(metadata["name"], metadata["uid"], metadata["resourceVersion"], (*others, owner))
+    owners = with_owner(deployment.raw, owner)
+    return AdoptBundleDeployment(metadata["name"], metadata["uid"], metadata["resourceVersion"], owners)
 
 
 def is_of_package(world: World, deployment: ObservedBundleDeployment) -> bool:

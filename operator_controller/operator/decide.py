@@ -20,7 +20,7 @@ from typing import Any, assert_never
 
 from olmkit.api.bundle_annotations import PACKAGE_ANNOTATION
 from olmkit.api.conditions import Cause, ConditionValue, DesiredCondition
-from olmkit.api.meta import apply_precondition
+from olmkit.api.meta import apply_precondition, without_owner
 from olmkit.api.operators import FINALIZER, ConditionType, Reason, has_protection
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.version_range import EXAMPLES, MastermindsRange
@@ -181,8 +181,7 @@ def _decide_deletion(world: World, evaluation: DeletionEvaluation) -> Plan:
 def _release(world: World, existing: ObservedBundleDeployment) -> ReleaseBundleDeployment:
     """Remove the owner reference of the BundleDeployment. The garbage collector does the same, but it may not know the
     BundleDeployment yet, so this controller does not wait for it."""
-    metadata, owners = existing.model.metadata, existing.raw["metadata"]["ownerReferences"]
-    others = tuple(each for each in owners if each["uid"] != world.operator.metadata.uid)
+    metadata, others = existing.model.metadata, without_owner(existing.raw, world.operator.metadata.uid)
     return ReleaseBundleDeployment(metadata.name, metadata.uid, metadata.resource_version, others)
 
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from olmkit.api.conditions import StatusReport, find_condition, is_condition_true
-from olmkit.api.meta import ORPHAN_FINALIZER, Object
+from olmkit.api.meta import Object
 from olmkit.api.operator_status import OperatorStatus
 from olmkit.api.operators import ConditionType, Operator
 from olmkit.api.ownership import is_dependency
 from olmkit.runtime.informer import Change
+from olmkit.runtime.orphaning import OrphaningObjects
 from olmkit.runtime.reconciler import Reconciler
 from olmkit.runtime.status_publisher import Publisher
 from operator_controller.crd_checks.checker import CrdChecker
@@ -83,29 +84,6 @@ class MissingBundles:
         self._since.clear()
 
 
-class OrphaningOperators:
-    """Remembers the Operators that are deleted without their dependents, by uid.
-
-    The finalizer `orphan` requests this deletion. The garbage collector removes the finalizer within milliseconds, perhaps before
-    a pass sees it. It also removes the finalizer if it did not find the BundleDeployment because it does not follow that kind
-    yet.
-    """
-
-    def __init__(self) -> None:
-        self._uids: set[str] = set()
-
-    def __contains__(self, uid: str) -> bool:
-        return uid in self._uids
-
-    def record(self, change: Change) -> None:
-        """Remember the Operator, or forget it when it is gone."""
-        metadata = (change.new or change.old or {})["metadata"]
-        if change.new is None:
-            self._uids.discard(metadata["uid"])
-        elif "deletionTimestamp" in metadata and ORPHAN_FINALIZER in (metadata.get("finalizers") or ()):
-            self._uids.add(metadata["uid"])
-
-
 @dataclass(frozen=True)
 class OperatorReconciler:
     """Observes and publishes; `actions` carries out Plans."""
@@ -116,7 +94,7 @@ class OperatorReconciler:
     resolver: Resolver
     rejected_images: RejectedImages = field(default_factory=RejectedImages)
     missing_bundles: MissingBundles = field(default_factory=MissingBundles)
-    orphaning: OrphaningOperators = field(default_factory=OrphaningOperators)
+    orphaning: OrphaningObjects = field(default_factory=OrphaningObjects)
     crd_checker: CrdChecker | None = None
 
     def steps(

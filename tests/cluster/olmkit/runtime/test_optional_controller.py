@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import Cluster
+from olmkit.api.foreign_leader import UPSTREAM_LEASES
 from olmkit.api.meta import Kind, Object
 from olmkit.runtime.client import Client
 from olmkit.runtime.controller import Controller
-from olmkit.runtime.foreign_leaders import UPSTREAM_LEASES, ForeignLeaders
+from olmkit.runtime.foreign_leaders import ForeignLeaders
 from olmkit.runtime.lease_holder import LEASE
 from olmkit.runtime.manager import Manager, Settings
 from olmkit.runtime.optional_controller import MakeInformer, OptionalController

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from olmkit.api.foreign_leader import UPSTREAM_LEASES, ForeignLeader
 from olmkit.api.meta import Object
 from olmkit.runtime.client import Client
-from olmkit.runtime.foreign_leaders import UPSTREAM_LEASES, ForeignLeader, ForeignLeaders
+from olmkit.runtime.foreign_leaders import ForeignLeaders
 from olmkit.runtime.informer import Change, Informer
 from olmkit.runtime.lease_holder import LEASE
 

@@ -6,11 +6,9 @@ from typing import Any
 import pytest
 
 from olmkit.api.operators import ADOPT_ANNOTATION
-from olmkit.runtime.informer import Change
 from operator_controller.operator.adoption import adoption_plan
 from operator_controller.operator.blockers import bundle_deployment_blocker
 from operator_controller.operator.decide import decide
-from operator_controller.operator.reconciler import OrphaningOperators
 from operator_controller.operator.world import (
     AddFinalizer,
     AdoptBundleDeployment,
@@ -60,7 +58,9 @@ def found(managed: list[dict[str, Any]], annotations: dict[str, str] | None = No
         pytest.param(found([], annotations=ASKED), True, id="a copy that a person asks for"),
         pytest.param(found([], annotations={ADOPT_ANNOTATION: "no"}), False, id="another value of the annotation"),
         pytest.param(found([APPLIED], owners=[owner(uid="before")]), False, id="one of an earlier Operator"),
-        pytest.param(found([APPLIED], owners=[owner(controller=False)]), True, id="an owner that controls nothing"),
+        pytest.param(
+            found([APPLIED], owners=[owner(uid="other", controller=False)]), True, id="an owner that controls nothing"
+        ),
         pytest.param(found([APPLIED], deleting=True), False, id="one that is being deleted"),
     ],
 )
@@ -123,18 +123,3 @@ def test_a_deletion_without_dependents_leaves_the_bundle_deployment_without_the_
     assert plan == (released if is_kept else DeleteBundleDeployment("alpha", "uid-deployment", "7"))
     left = deployment("1.0.0", owners=[other])
     assert decide(world(deleted, bundle_deployment=left)).plan == RemoveFinalizer(tuple(finalizers))
-
-
-def test_an_operator_that_is_deleted_without_its_dependents_is_remembered_until_it_is_gone() -> None:
-    remembered, uid = OrphaningOperators(), operator()["metadata"]["uid"]
-    alive, plain = operator(finalizers=["orphan"]), operator(deleting=True)
-    orphaning = operator(deleting=True, finalizers=["orphan"])
-    for change, is_remembered in (
-        (Change(None, alive), False),
-        (Change(alive, plain), False),
-        (Change(alive, orphaning), True),
-        (Change(orphaning, plain), True),
-        (Change(plain, None), False),
-    ):
-        remembered.record(change)
-        assert (uid in remembered) is is_remembered
