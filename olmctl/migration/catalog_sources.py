@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from olmctl.migration.v0 import OlmV0, at, full_name, name_of, namespace_of, text, texts
+from olmctl.migration.v0 import OlmV0
+from olmctl.migration.values import at, full_name, name_of, namespace_of, text, texts
 from olmkit.api import catalogs
 from olmkit.api.meta import Object
 from olmkit.api.names import is_dns1123_subdomain

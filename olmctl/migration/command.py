@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import click
 
 from olmctl.commands import NOT_FOUND, REFUSED, CommandError
-from olmctl.migration.controllers import is_noted, require_stopped, start, stop
+from olmctl.migration.controllers import CONTROLLERS, is_noted, start
 from olmctl.migration.marks import is_being_removed
 from olmctl.migration.packages import MigrationPlan, PackagePlan, make_plan
 from olmctl.migration.plan_output import objects_of, print_documents, print_plan
@@ -17,7 +17,8 @@ from olmctl.migration.read import read_olm_v0
 from olmctl.migration.removal import Removal, unfinished
 from olmctl.migration.steps import Move
 from olmctl.migration.undo import Undo, too_late
-from olmctl.migration.v0 import OlmV0, text
+from olmctl.migration.v0 import OlmV0
+from olmctl.migration.values import text
 from olmctl.operators.session import on_cluster
 from olmctl.questions.session import Session
 from olmctl.terminal_output import say
@@ -146,8 +147,8 @@ async def _move(
         return
     try:
         if request.stops:
-            await stop(session, request.seconds)
-        await require_stopped(session)
+            await CONTROLLERS.stop(session, request.seconds)
+        await CONTROLLERS.require_stopped(session)
         for each in moved:
             session.time.begin()
             if not is_being_removed(each.version):
@@ -180,7 +181,7 @@ async def _undo(session: Session, found: OlmV0, plan: MigrationPlan, request: Re
                 text_ = f"no migration of package {name} has begun that is not finished: there is nothing to undo"
                 raise CommandError(NOT_FOUND, text_)
             if request.stops:
-                await stop(session, request.seconds)
+                await CONTROLLERS.stop(session, request.seconds)
             session.time.begin()
             await Undo(session, found, plans[0], request.seconds).run()
     finally:

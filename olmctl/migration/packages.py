@@ -9,21 +9,8 @@ from typing import Any
 
 from olmctl.migration.catalog_sources import CatalogPlan, plan_catalogs
 from olmctl.migration.marks import MARK, REMOVING
-from olmctl.migration.v0 import (
-    ALL_NAMESPACES,
-    SUCCEEDED,
-    TARGETS_ANNOTATION,
-    OlmV0,
-    at,
-    full_name,
-    is_copy,
-    items,
-    name_of,
-    namespace_of,
-    properties,
-    text,
-    texts,
-)
+from olmctl.migration.v0 import ALL_NAMESPACES, SUCCEEDED, TARGETS_ANNOTATION, OlmV0, is_copy, properties
+from olmctl.migration.values import at, full_name, items, name_of, namespace_of, text, texts
 from olmctl.questions.install import operator_name
 from olmkit.api import operators
 from olmkit.api.catalogs import NAME_LABEL

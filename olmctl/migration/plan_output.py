@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from olmctl.migration.catalog_sources import CatalogPlan
 from olmctl.migration.marks import is_past_undo
 from olmctl.migration.packages import MigrationPlan, PackagePlan, version_of
-from olmctl.migration.v0 import at, full_name, name_of, text, texts
+from olmctl.migration.values import at, full_name, name_of, text, texts
 from olmctl.object_text import as_yaml, object_list
 from olmctl.operators.output import Column, print_object, print_table
 from olmctl.terminal import clean

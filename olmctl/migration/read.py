@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from olmctl.commands import FAILED, NOT_FOUND, CommandError
-from olmctl.migration.marks import DEPLOYMENT, MARK, OWNER, Installation
+from olmctl.commands import NOT_FOUND, CommandError
+from olmctl.migration.listing import Found, discovered, listed, stored_kinds
+from olmctl.migration.marks import MARK, OWNER, Installation
 from olmctl.migration.v0 import (
     CATALOG_SOURCES,
     COMPONENTS,
@@ -20,43 +21,16 @@ from olmctl.migration.v0 import (
     OlmV0,
     component_label,
     is_copy,
-    items,
-    name_of,
-    namespace_of,
-    text,
 )
+from olmctl.migration.values import items, name_of, namespace_of, text
 from olmctl.questions.session import Session
 from olmkit.api import catalogs, customresourcedefinitions, operators
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, Forbidden, NotFound
 from olmkit.runtime.discovery import Discovery
 
-MAX_CONCURRENT_LISTS = 8
 _ROLES = (("rbac.authorization.k8s.io", "Role"), ("rbac.authorization.k8s.io", "RoleBinding"))
 """Kinds of which OLM v0 writes objects into the namespaces that an operator watches, and into kube-system."""
-_NEVER_OWNED = frozenset({
-    ("", "Event"), ("events.k8s.io", "Event"), ("", "Pod"), ("apps", "ReplicaSet"), ("", "Endpoints"),
-    ("discovery.k8s.io", "EndpointSlice"), ("coordination.k8s.io", "Lease"), ("apps", "ControllerRevision"),
-})  # fmt: skip
-"""Kinds whose objects are made by controllers of Kubernetes, or in great number."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """One object of an installation."""
-
-    kind: Kind
-    obj: Object
-
-    def __str__(self) -> str:
-        """Such as `Deployment ns/lamp`."""
-        namespace = namespace_of(self.obj)
-        return f"{self.kind.kind} {f'{namespace}/' if namespace else ''}{name_of(self.obj)}"
-
-    @property
-    def key(self) -> tuple[str, str, str, str]:
-        """Group, kind, namespace and name."""
-        return *self.kind.group_kind, namespace_of(self.obj), name_of(self.obj)
 
 
 async def read_olm_v0(session: Session) -> OlmV0:
@@ -99,10 +73,7 @@ def _is_copy_of(copy: Object, namespace: str) -> bool:
 async def owned_objects(session: Session, found: OlmV0, installation: Installation) -> tuple[Installation, list[Found]]:
     """The objects of an installation, also those that have been taken from it already; and the installation with the uid of its
     OperatorCondition. Raises CommandError if a kind cannot be listed: what is not seen could be deleted."""
-    discovery = await session.client.discover()
-    if discovery.failed_groups:
-        names = ", ".join(sorted(discovery.failed_groups))
-        raise CommandError(FAILED, f"what is served of {names} is not known: its API server does not answer")
+    discovery = await discovered(session)
     condition = await _condition(session, installation)
     if condition is not None:
         uid = condition["metadata"]["uid"]
@@ -142,28 +113,21 @@ async def _definition(session: Session, name: str) -> Object | None:
 
 async def _listed(session: Session, discovery: Discovery, installation: Installation) -> list[Found]:
     """Each object of the installation once."""
-    limit = asyncio.Semaphore(MAX_CONCURRENT_LISTS)
+
+    def is_wanted(obj: Object) -> bool:
+        return installation.owns(obj) or text(obj, "metadata", "labels", MARK) == installation.package
+
     lists = [
-        _objects_of(session, limit, kind, namespace, selector)
-        for kind in _kinds(discovery)
-        for namespace, selector in _lists(kind, installation)
+        (kind, namespace, selector) for kind in _kinds(discovery) for namespace, selector in _lists(kind, installation)
     ]
-    answers = await asyncio.gather(*lists)
-    found: dict[tuple[str, str, str, str], Found] = {}
-    for each in (each for objects in answers for each in objects):
-        if installation.owns(each.obj) or text(each.obj, "metadata", "labels", MARK) == installation.package:
-            found[each.key] = each
-    return list(found.values())
+    return await listed(session, lists, is_wanted)
 
 
 def _kinds(discovery: Discovery) -> Iterator[Kind]:
-    """The kinds whose objects may be owned, each in one version."""
-    for group_kind, kind in sorted(discovery.kinds.items()):
-        is_v0 = kind.group == GROUP and group_kind != OPERATOR_CONDITIONS.group_kind
-        is_suite = kind in (catalogs.KIND, operators.KIND)
-        can_be_read = (kind.group, kind.version, kind.kind) in discovery.listable
-        is_stored = (kind.group, kind.version, kind.kind) in discovery.deletable
-        if can_be_read and is_stored and not (is_v0 or is_suite or group_kind in _NEVER_OWNED):
+    """The kinds whose objects OLM v0 may own."""
+    for kind in stored_kinds(discovery):
+        is_v0 = kind.group == GROUP and kind.group_kind != OPERATOR_CONDITIONS.group_kind
+        if not (is_v0 or kind in (catalogs.KIND, operators.KIND)):
             yield kind
 
 
@@ -176,22 +140,6 @@ def _lists(kind: Kind, installation: Installation) -> Iterator[tuple[str, str]]:
     if not kind.namespaced or kind.group_kind in _ROLES:
         yield "", f"{MARK}={installation.package}"
         yield "", f"{OWNER}={installation.version}"
-
-
-async def _objects_of(
-    session: Session, limit: asyncio.Semaphore, kind: Kind, namespace: str, selector: str
-) -> list[Found]:
-    is_whole = kind.group_kind == DEPLOYMENT
-    try:
-        async with limit:
-            listed, _ = await session.client.list(kind, namespace or None, selector or None, metadata_only=not is_whole)
-    except NotFound:  # its CustomResourceDefinition has been deleted
-        return []
-    except ApiError as error:
-        name = f"{kind.plural}{f'.{kind.group}' if kind.group else ''}"
-        where = f" in namespace {namespace}" if namespace else ""
-        raise CommandError(FAILED, f"{name} cannot be listed{where}: {error.message}") from error
-    return [Found(kind, {**each, "apiVersion": kind.api_version, "kind": kind.kind}) for each in listed]
 
 
 async def component_list(session: Session, installation: Installation) -> Object | None:

@@ -18,21 +18,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
-from olmctl.migration.controllers import DEPLOYMENTS, is_noted, note_begun, note_ended, require_stopped
+from olmctl.migration.changes import change
+from olmctl.migration.controller_set import DEPLOYMENTS
+from olmctl.migration.controllers import CONTROLLERS, is_noted, note_begun, note_ended
+from olmctl.migration.listing import Found
 from olmctl.migration.marks import (
     MARK,
+    MARKS,
     OWNER,
     OWNER_KIND,
     OWNER_NAMESPACE,
     REMOVING,
     Installation,
     is_being_removed,
-    record_of,
-    unmarked,
 )
 from olmctl.migration.packages import gone_version, is_later_version, migrated_operators, version_of
-from olmctl.migration.read import Found, component_list, installation_of, owned_objects
-from olmctl.migration.steps import change, take
+from olmctl.migration.read import component_list, installation_of, owned_objects
+from olmctl.migration.steps import take
 from olmctl.migration.v0 import (
     CATALOG_SOURCES,
     COMPONENTS,
@@ -42,15 +44,9 @@ from olmctl.migration.v0 import (
     SERVICE_VERSIONS,
     SUBSCRIPTIONS,
     OlmV0,
-    at,
-    full_name,
     is_copy,
-    items,
-    name_of,
-    namespace_of,
-    text,
-    texts,
 )
+from olmctl.migration.values import at, full_name, items, name_of, namespace_of, text, texts
 from olmctl.operators.follow import wait_for_operator
 from olmctl.questions.install import operator_name
 from olmctl.questions.installed_objects import bundle_deployment_of
@@ -118,7 +114,7 @@ class Removal:
 
     async def run(self) -> None:
         """Delete everything. Raises CommandError."""
-        await require_stopped(self.session)
+        await CONTROLLERS.require_stopped(self.session)
         namespace = namespace_of(self.version)
         subscriptions = self._subscriptions()
         await self.require_ready(await self._require_operator(namespace))
@@ -249,7 +245,7 @@ class Removal:
         left: list[Found] = []
         for each in objects:
             labels = at(each.obj, "metadata", "labels") or {}
-            record = record_of(each.obj)
+            record = MARKS.record_of(each.obj)
             if OWNER_UID_LABEL in labels or record is None:
                 continue
             if each.kind.group_kind in GENERATED and (OWNER in record.labels or record.references):
@@ -290,9 +286,9 @@ class Removal:
     async def _unmark(self, installation: Installation) -> None:
         _, objects = await owned_objects(self.session, self.found, installation)
         for each in objects:
-            await change(self.session, each.kind, each.obj, _unmarked)
+            await change(self.session, each.kind, each.obj, MARKS.unmarked)
         operator = await self._require_operator(installation.namespace)
-        await change(self.session, operators.KIND, operator, _unmarked)
+        await change(self.session, operators.KIND, operator, MARKS.unmarked)
 
     async def _require_operator(self, namespace: str) -> Object:
         """The Operator that has taken over. Raises CommandError if there is none: the mark of a ClusterServiceVersion proves
@@ -347,11 +343,6 @@ class Removal:
             if not uid or text(live, "metadata", "labels", OWNER_UID_LABEL) != uid:
                 left.append(full_name(live))
         return left
-
-
-def _unmarked(obj: Object) -> Object | None:
-    is_marked = MARK in {**(at(obj, "metadata", "labels") or {}), **(at(obj, "metadata", "annotations") or {})}
-    return unmarked(obj) if is_marked else None
 
 
 def _source_of(subscription: Object) -> str:

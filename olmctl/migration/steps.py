@@ -12,15 +12,19 @@ CustomResourceDefinition is deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from olmctl.commands import FAILED, REFUSED, CommandError
-from olmctl.migration.controllers import DEPLOYMENTS, MAX_PATCHES, note_begun, note_ended, require_stopped
-from olmctl.migration.marks import DEPLOYMENT, MARK, Installation, detached, record_of, template_digest
+from olmctl.migration.changes import change
+from olmctl.migration.controller_set import DEPLOYMENTS
+from olmctl.migration.controllers import CONTROLLERS, note_begun, note_ended
+from olmctl.migration.listing import Found
+from olmctl.migration.marks import MARK, MARKS, Installation
 from olmctl.migration.packages import PackagePlan, changes_since, is_later_version, version_of
-from olmctl.migration.read import Found, installation_of, owned_objects, read_olm_v0
-from olmctl.migration.v0 import SERVICE_VERSIONS, OlmV0, at, full_name, name_of, namespace_of, text
+from olmctl.migration.read import installation_of, owned_objects, read_olm_v0
+from olmctl.migration.records import DEPLOYMENT, template_digest
+from olmctl.migration.v0 import SERVICE_VERSIONS, OlmV0
+from olmctl.migration.values import at, full_name, name_of, namespace_of, text
 from olmctl.operators.follow import follow, wait_for_operator
 from olmctl.operators.install import apply_operator
 from olmctl.questions.catalog_offers import offered_entries
@@ -32,11 +36,8 @@ from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmctl.terminal_output import say
 from olmkit.api import catalogs, operators
-from olmkit.api.meta import Kind, Object, unchanged_precondition
+from olmkit.api.meta import Object, unchanged_precondition
 from olmkit.errors import Conflict, NotFound
-
-PatchOf = Callable[[Object], Object | None]
-"""The patch for an object as it is; None if there is nothing to change."""
 
 
 @dataclass
@@ -100,7 +101,7 @@ class Move:
             await note_begun(self.session, version, self.plan.package, written.set_note)
             await change(self.session, SERVICE_VERSIONS, version, marked)
             await self._provide_catalog()
-            await require_stopped(self.session)
+            await CONTROLLERS.require_stopped(self.session)
             found = await read_olm_v0(self.session)
             changes = list(changes_since(self.plan, found))
             if changes:
@@ -189,7 +190,7 @@ class Move:
             if each.kind.group_kind == DEPLOYMENT:
                 name = full_name(each.obj)
                 live = await self.session.client.get(DEPLOYMENTS, name_of(each.obj), namespace_of(each.obj))
-                record = record_of(live)
+                record = MARKS.record_of(live)
                 if record is not None and record.template == template_digest(live):
                     say(f"Deployment {name}: its pods have not been restarted")
                 elif record is not None:
@@ -205,32 +206,6 @@ async def take(session: Session, found: Found, installation: Installation) -> No
     """Take one object from OLM v0. One that is gone meanwhile is left out."""
 
     def patch(obj: Object) -> Object | None:
-        return detached(obj, installation)
+        return installation.detached(obj)
 
     await change(session, found.kind, found.obj, patch)
-
-
-async def change(session: Session, kind: Kind, obj: Object, patch_of: PatchOf, manager: str = "") -> None:
-    """Patch an object as it is, and again if others have changed it meanwhile; nothing if it is gone, or another one by now. With
-    a field manager, what `patch_of` returns is applied as that one's."""
-    name, namespace, uid = name_of(obj), namespace_of(obj) or None, obj["metadata"]["uid"]
-    for _ in range(MAX_PATCHES):
-        patch = patch_of(obj)
-        if patch is None:
-            return
-        try:
-            if manager:
-                await session.client.apply(kind, patch, manager)
-            else:
-                await session.client.patch(kind, name, patch, namespace)
-            return
-        except NotFound:
-            return
-        except Conflict:
-            try:
-                obj = await session.client.get(kind, name, namespace)
-            except NotFound:
-                return
-            if obj["metadata"]["uid"] != uid:
-                return
-    raise CommandError(FAILED, f"{kind.kind} {namespace or ''}/{name} is changed by others again and again")

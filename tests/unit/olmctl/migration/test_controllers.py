@@ -9,15 +9,14 @@ from typing import Any, cast
 import pytest
 
 from olmctl.commands import CommandError
+from olmctl.migration.controller_set import DEPLOYMENTS
 from olmctl.migration.controllers import (
-    DEPLOYMENTS,
+    CONTROLLERS,
     is_noted,
     note_begun,
     note_ended,
     packages_between,
-    require_stopped,
     start,
-    stop,
 )
 from olmctl.migration.marks import MARK, REMOVING
 from olmctl.migration.v0 import SERVICE_VERSIONS, SUBSCRIPTIONS
@@ -48,8 +47,9 @@ class Cluster:
     def deadline(self, seconds: float) -> float:
         return asyncio.get_running_loop().time() + seconds
 
-    async def list(self, kind: Kind, *_: Any, **__: Any) -> tuple[list[Object], str]:
-        return self._objects.get(kind, []), ""
+    async def list(self, kind: Kind, *_: Any, field_selector: str = "", **__: Any) -> tuple[list[Object], str]:
+        name = field_selector.removeprefix("metadata.name=")
+        return [each for each in self._objects.get(kind, []) if name in ("", each["metadata"]["name"])], ""
 
     async def create(self, kind: Kind, body: Object) -> Object:
         assert kind.kind == "SubjectAccessReview"
@@ -100,7 +100,7 @@ def test_a_mark_that_anybody_has_written_does_not_keep_the_controllers_stopped(
 def test_what_has_begun_and_ended_is_noted_on_the_controllers_that_were_stopped() -> None:
     own, by_hand = deployment("olm"), deployment("olm", "catalog-operator", 0)
     session = cast(Session, Cluster({DEPLOYMENTS: [own, by_hand]}))
-    asyncio.run(stop(session, 1))
+    asyncio.run(CONTROLLERS.stop(session, 1))
     asyncio.run(note_begun(session, MARKED, "lamp"))
     assert own["metadata"]["annotations"] == {REPLICAS_ANNOTATION: "1", MIGRATIONS_ANNOTATION: "uid-lamp=lamps/lamp"}
     assert asyncio.run(is_noted(session, MARKED))
@@ -158,7 +158,7 @@ def test_what_is_between_both(objects: Mapping[Kind, list[Object]], begun: str, 
 
 def test_controllers_that_others_have_started_again_keep_their_notes() -> None:
     own = deployment("olm", replicas=2, **{REPLICAS_ANNOTATION: "1", MIGRATIONS_ANNOTATION: "uid-lamp=lamps/lamp"})
-    asyncio.run(stop(cast(Session, Cluster({DEPLOYMENTS: [own]})), 1))
+    asyncio.run(CONTROLLERS.stop(cast(Session, Cluster({DEPLOYMENTS: [own]})), 1))
     assert own["spec"]["replicas"] == 0
     assert own["metadata"]["annotations"] == {REPLICAS_ANNOTATION: "2", MIGRATIONS_ANNOTATION: "uid-lamp=lamps/lamp"}
 
@@ -181,12 +181,12 @@ class Changed(Cluster):
 
 def test_controllers_are_stopped_and_started_while_others_write_to_them() -> None:
     own = deployment("olm")
-    asyncio.run(stop(cast(Session, Changed({DEPLOYMENTS: [own]})), 1))
+    asyncio.run(CONTROLLERS.stop(cast(Session, Changed({DEPLOYMENTS: [own]})), 1))
     assert own["spec"]["replicas"] == 0
     asyncio.run(start(cast(Session, Changed({DEPLOYMENTS: [own]}))))
     assert own["spec"]["replicas"] == 1
     with pytest.raises(CommandError, match="are changed by others again and again"):
-        asyncio.run(stop(cast(Session, Changed({DEPLOYMENTS: [own]}, conflicts=1000)), 1))
+        asyncio.run(CONTROLLERS.stop(cast(Session, Changed({DEPLOYMENTS: [own]}, conflicts=1000)), 1))
 
 
 def test_controllers_are_not_started_when_another_migration_has_begun_meanwhile() -> None:
@@ -202,10 +202,10 @@ def test_a_deployment_of_a_tenant_that_has_the_name_of_a_controller_is_left_as_i
     own, foreign = deployment("olm"), deployment("tenant", replicas=3)
     session = cast(Session, Cluster({DEPLOYMENTS: [own, foreign]}))
     with pytest.raises(CommandError, match=r"the controllers of OLM v0 run \(olm/olm-operator\)"):
-        asyncio.run(require_stopped(session))
-    asyncio.run(stop(session, 1))
+        asyncio.run(CONTROLLERS.require_stopped(session))
+    asyncio.run(CONTROLLERS.stop(session, 1))
     assert (own["spec"]["replicas"], foreign["spec"]["replicas"]) == (0, 3)
-    asyncio.run(require_stopped(session))
+    asyncio.run(CONTROLLERS.require_stopped(session))
     assert "not of OLM v0, and left as it is: Deployment tenant/olm-operator" in capsys.readouterr().err
 
 
@@ -233,7 +233,7 @@ def test_a_controller_whose_permissions_are_missing_is_not_taken_for_one_of_a_te
         for each in own:
             each["spec"]["replicas"] = 0
     if not words:
-        return asyncio.run(require_stopped(session))
+        return asyncio.run(CONTROLLERS.require_stopped(session))
     with pytest.raises(CommandError, match=words):
-        asyncio.run(require_stopped(session))
+        asyncio.run(CONTROLLERS.require_stopped(session))
     return None

@@ -7,19 +7,8 @@ from typing import Any
 
 import pytest
 
-from olmctl.migration.marks import (
-    KEEP,
-    MARK,
-    MARK_FIELD,
-    MARK_MANAGER,
-    Installation,
-    detached,
-    is_created_by,
-    marked_new,
-    marked_since,
-    record_of,
-    restored,
-)
+from olmctl.migration.marks import MARK, MARKS, Installation
+from olmctl.migration.records import KEEP, is_created_by
 from olmkit.api.bundledeployment_status import KEEP_TEMPLATE_ANNOTATION
 from olmkit.api.meta import Kind
 
@@ -96,46 +85,46 @@ def test_what_is_taken_is_given_back() -> None:
         annotations={"operatorframework.io/installed-alongside-1": "lamps/lamp.v1.0.0", "note": "x"},
         ownerReferences=[reference(), OTHERS],
     )
-    patch = detached(found, LAMP)
+    patch = LAMP.detached(found)
     assert patch is not None
     assert (patch["metadata"]["uid"], patch["metadata"]["resourceVersion"]) == ("1", "7")
     taken = applied(found, patch)
     assert taken["metadata"]["labels"] == {"app": "lamp", MARK: "lamp"}
     assert taken["metadata"]["annotations"].keys() == {"note", MARK}
     assert taken["metadata"]["ownerReferences"] == [OTHERS]
-    assert detached(taken, LAMP) is None
-    back = applied(taken, restored(taken, {"uid-csv"}))
+    assert LAMP.detached(taken) is None
+    back = applied(taken, MARKS.restored(taken, {"uid-csv"}))
     for name in ("labels", "annotations"):
         assert back["metadata"][name] == found["metadata"][name]
     assert back["metadata"]["ownerReferences"] == [OTHERS, reference()]
 
 
 def test_what_olm_v0_writes_again_is_taken_again() -> None:
-    taken = applied(obj(labels=OWNER), detached(obj(labels=OWNER), LAMP) or {})
+    taken = applied(obj(labels=OWNER), LAMP.detached(obj(labels=OWNER)) or {})
     again = applied(taken, {"metadata": {"labels": {"olm.managed": "true"}, "ownerReferences": [reference()]}})
-    patch = detached(again, LAMP)
+    patch = LAMP.detached(again)
     assert patch is not None
-    record = record_of(applied(again, patch))
+    record = MARKS.record_of(applied(again, patch))
     assert record is not None
     assert (dict(record.labels), record.references) == ({**OWNER, "olm.managed": "true"}, (reference(),))
 
 
 def test_the_template_of_a_deployment_is_noted_and_kept() -> None:
     found = {**obj("Deployment", "apps/v1", labels=OWNER), "spec": {"template": {"spec": {"containers": []}}}}
-    patch = detached(found, LAMP)
+    patch = LAMP.detached(found)
     assert patch is not None
     assert patch["metadata"]["annotations"][KEEP_TEMPLATE_ANNOTATION] == KEEP
     taken = applied(found, patch)
-    record = record_of(taken)
+    record = MARKS.record_of(taken)
     assert record is not None
     assert len(record.template) == 32
-    assert KEEP_TEMPLATE_ANNOTATION not in applied(taken, restored(taken, set()))["metadata"]["annotations"]
+    assert KEEP_TEMPLATE_ANNOTATION not in applied(taken, MARKS.restored(taken, set()))["metadata"]["annotations"]
 
 
 def test_a_reference_to_a_version_that_is_gone_is_not_given_back() -> None:
     """The garbage collector would delete the object."""
-    taken = applied(obj(ownerReferences=[reference()]), detached(obj(ownerReferences=[reference()]), LAMP) or {})
-    assert restored(taken, {"another"})["metadata"]["ownerReferences"] == []
+    taken = applied(obj(ownerReferences=[reference()]), LAMP.detached(obj(ownerReferences=[reference()])) or {})
+    assert MARKS.restored(taken, {"another"})["metadata"]["ownerReferences"] == []
 
 
 @pytest.mark.parametrize(
@@ -150,8 +139,8 @@ def test_a_reference_to_a_version_that_is_gone_is_not_given_back() -> None:
 )
 def test_an_annotation_that_cannot_be_read_gives_nothing_back(written: str) -> None:
     found = obj(annotations={MARK: written})
-    assert record_of(found) is None
-    assert restored(found, {"uid-csv"})["metadata"]["ownerReferences"] == []
+    assert MARKS.record_of(found) is None
+    assert MARKS.restored(found, {"uid-csv"})["metadata"]["ownerReferences"] == []
 
 
 def test_an_annotation_gives_back_only_what_olm_v0_writes() -> None:
@@ -161,7 +150,7 @@ def test_an_annotation_gives_back_only_what_olm_v0_writes() -> None:
         "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "uid-csv"}, "x", reference()],
         "isNew": "yes",
     }
-    record = record_of(obj(annotations={MARK: json.dumps(forged)}))
+    record = MARKS.record_of(obj(annotations={MARK: json.dumps(forged)}))
     assert record is not None
     assert dict(record.labels) == {"olm.owner": "lamp.v1.0.0"}
     assert dict(record.annotations) == {"operatorframework.io/installed-alongside-1": "a/b"}
@@ -169,7 +158,7 @@ def test_an_annotation_gives_back_only_what_olm_v0_writes() -> None:
 
 
 def test_what_the_operator_has_created_is_marked_as_new() -> None:
-    record = record_of(applied(obj(), marked_new(ROLES, obj(), "lamp")))
+    record = MARKS.record_of(applied(obj(), MARKS.marked_new(ROLES, obj(), "lamp")))
     assert record is not None
     assert record.is_new
 
@@ -197,7 +186,7 @@ def entry(manager: str, time: str, operation: str = "Apply", **fields: Any) -> O
     ],
 )
 def test_the_time_of_a_mark(entries: list[Object], since: str) -> None:
-    assert marked_since(obj(managedFields=entries)) == since
+    assert MARKS.marked_since(obj(managedFields=entries)) == since
 
 
 @pytest.mark.parametrize(
@@ -224,6 +213,6 @@ def test_what_the_operator_has_created(created: str, entries: list[Object], sinc
     ],
 )
 def test_a_mark_of_what_is_new(fields: Object, is_new: bool) -> None:
-    written = {**entry(MARK_MANAGER, LATER), "fieldsV1": fields}
+    written = {**entry(MARKS.manager, LATER), "fieldsV1": fields}
     found = obj(creationTimestamp=LATER, managedFields=[written])
-    assert is_created_by(found, MARK_MANAGER, BEGUN, *MARK_FIELD) is is_new
+    assert is_created_by(found, MARKS.manager, BEGUN, *MARKS.field) is is_new

@@ -10,7 +10,8 @@ import pytest
 
 from olmctl.commands import CommandError
 from olmctl.migration import steps
-from olmctl.migration.controllers import DEPLOYMENTS, start, stop
+from olmctl.migration.controller_set import DEPLOYMENTS
+from olmctl.migration.controllers import CONTROLLERS, start
 from olmctl.migration.marks import MARK
 from olmctl.migration.packages import make_plan
 from olmctl.migration.v0 import SERVICE_VERSIONS, OlmV0
@@ -33,7 +34,7 @@ class Site(Cluster):
         self.found: OlmV0 = olm(versions=[self.version])
         super().__init__({DEPLOYMENTS: [self.controller], SERVICE_VERSIONS: [self.version]})
         self.session = cast(Session, self)
-        asyncio.run(stop(self.session, 1))
+        asyncio.run(CONTROLLERS.stop(self.session, 1))
 
     async def get(self, kind: Any, *_: Any) -> Object:
         if kind == SERVICE_VERSIONS:

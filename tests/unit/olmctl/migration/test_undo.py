@@ -8,9 +8,10 @@ from typing import Any, cast
 import pytest
 
 from olmctl.commands import CommandError
-from olmctl.migration.marks import MARK, MARK_MANAGER, Record
+from olmctl.migration.listing import Found
+from olmctl.migration.marks import MARK, MARKS
 from olmctl.migration.packages import make_plan
-from olmctl.migration.read import Found
+from olmctl.migration.records import Record
 from olmctl.migration.undo import Undo
 from olmctl.questions.session import Session
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
@@ -58,7 +59,7 @@ def undo(recorded: Recorded) -> Undo:
     return Undo(cast(Session, recorded), found, plan, 1)
 
 
-def new(kind: Kind, created: str = LATER, manager: str = MARK_MANAGER, **labels: str) -> Found:
+def new(kind: Kind, created: str = LATER, manager: str = MARKS.manager, **labels: str) -> Found:
     """An object whose record says that the migration has created it."""
     fields: Object = {"f:metadata": {"f:annotations": {f"f:{MARK}": {}}}}
     applied = {"manager": manager, "operation": "Apply", "time": LATER, "fieldsV1": fields}
@@ -86,7 +87,7 @@ def test_a_record_that_anybody_has_written_deletes_nothing(
     found: Found, write: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recorded = Recorded()
-    asyncio.run(undo(recorded).give_back(found, set()))
+    asyncio.run(undo(recorded).way.give_back(found, set()))
     assert recorded.writes == [write]
     words = f"warning: {found.kind.kind} lamps/any: its record says that the migration has created it, which it has not"
     assert (words in capsys.readouterr().err) == write.startswith("patched")
@@ -108,7 +109,7 @@ def test_a_bundle_deployment_that_goes_on_applying_is_named(
     metadata: Object, policy: str, uid: str, is_refused: bool
 ) -> None:
     deployment = {"metadata": {"name": "lamp", "uid": "uid-bd", **metadata}, "spec": {"deletionPolicy": policy}}
-    request = undo(Recorded(deployment)).require_released([new(ROLES, **{OWNER_UID_LABEL: uid})])
+    request = undo(Recorded(deployment)).way.require_released([new(ROLES, **{OWNER_UID_LABEL: uid})])
     if not is_refused:
         return asyncio.run(request)
     with pytest.raises(CommandError, match="BundleDeployment lamp has what was taken from OLM v0, and no Operator"):
@@ -129,10 +130,10 @@ def test_a_bundle_deployment_that_goes_on_applying_is_named(
 def test_nothing_is_given_back_of_another_version(installed: str, requested: str, is_refused: bool) -> None:
     operator = {"spec": {"version": requested}, "status": {"installed": {"version": installed}}}
     if not is_refused:
-        return undo(Recorded()).require_same_version(operator)
+        return undo(Recorded()).way.require_same_version(operator)
     words = r"has version 1\.1\.0, and OLM v0 has 1\.0\.0: it cannot be given back; `olm migrate v0 lamp` continues"
     with pytest.raises(CommandError, match=words):
-        undo(Recorded()).require_same_version(operator)
+        undo(Recorded()).way.require_same_version(operator)
     return None
 
 
