@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Generic, Literal, NamedTuple, TypeVar
 
-from olmkit.api.meta import MAX_MESSAGE_BYTES, Condition, ConditionedStatus
+from olmkit.api.meta import MAX_MESSAGE_BYTES, Condition, Conditioned
 from olmkit.errors import ApiError, OlmError
 from olmkit.gocompat.text import ELLIPSIS, one_line, truncate
 
@@ -86,7 +86,7 @@ class PendingEvent:
     action: str
 
 
-StatusModel = TypeVar("StatusModel", bound=ConditionedStatus, covariant=True)
+StatusModel = TypeVar("StatusModel", bound=Conditioned, covariant=True)
 
 
 @dataclass(frozen=True)

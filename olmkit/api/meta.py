@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+from pydantic.config import JsonDict
 
 from olmkit.errors import NotFound
 
@@ -179,8 +180,19 @@ class Resource(Model):
     metadata: ObjectMeta = Field(default_factory=ObjectMeta)
 
 
-class ConditionedStatus(Model):
-    """The part of the status that the four reconciled kinds share, as kstatus reads it."""
+_CONDITIONS: JsonDict = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
+
+
+class Conditioned(Model):
+    """The part of the status that all reconciled kinds share."""
+
+    conditions: list[Condition] = Field(
+        default_factory=list, description="The state as conditions.", json_schema_extra=_CONDITIONS
+    )
+
+
+class ConditionedStatus(Conditioned):
+    """The part of the status that the four reconciled kinds of the suite share, as kstatus reads it."""
 
     observed_generation: int = Field(
         default=-1,
@@ -189,5 +201,5 @@ class ConditionedStatus(Model):
     conditions: list[Condition] = Field(
         default_factory=list,
         description="The state as conditions. Ready is always present; Reconciling and Stalled only while True, and never both.",
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+        json_schema_extra=_CONDITIONS,
     )
