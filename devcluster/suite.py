@@ -72,15 +72,16 @@ class Suite(Services):
         self._forwards_ports = forwards_ports
 
     def install(self) -> None:
-        """Apply namespace, CRDs and RBAC from config/ and wait until the CRDs are served.
+        """Apply namespace, CRDs, RBAC and the kinds of OLM v1 from config/ and wait until the CRDs are served.
 
         On a cluster of devcluster catalogd and rukpak get their Services too, if this machine has another address than loopback.
         """
         self._cluster.api.apply(
             "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
         )
-        definitions = self._objects(REPOSITORY / "config" / "crd")
-        for each in (*definitions, *self._objects(REPOSITORY / "config" / "rbac")):
+        objects = [each for name in ("crd", "rbac", "v1") for each in self._objects(REPOSITORY / "config" / name)]
+        definitions = [each for each in objects if each["kind"] == "CustomResourceDefinition"]
+        for each in objects:
             self._cluster.api.apply(_collection_path(each), each)
         if not all(map(self._is_established, definitions)):
             crds = (f"crd/{each['metadata']['name']}" for each in definitions)
@@ -240,10 +241,11 @@ class Suite(Services):
 
 
 def _collection_path(object_: Mapping[str, Any]) -> str:
-    """The path of the objects of its kind, whose plural has a mere s."""
-    version, metadata = object_["apiVersion"], object_["metadata"]
+    """The path of the objects of its kind, whose plural has a mere s, or ies for y."""
+    version, metadata, kind = object_["apiVersion"], object_["metadata"], object_["kind"].lower()
+    plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
     within = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
-    return f"/{'apis' if '/' in version else 'api'}/{version}{within}/{object_['kind'].lower()}s"
+    return f"/{'apis' if '/' in version else 'api'}/{version}{within}/{plural}"
 
 
 def _addresses(name: str) -> Addresses:

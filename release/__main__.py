@@ -1,6 +1,6 @@
 """`python -m release`: writes the manifests, the Helm chart and their checksums, and on request a bundle for OLM v0.
 
-    <directory>/install.yaml, crds.yaml, console.yaml     release.manifests
+    <directory>/install.yaml, crds.yaml, console.yaml, v1.yaml     release.manifests
     <directory>/olm-suite-<version>.tgz                   release.chart
     <directory>/olm-v0/                                   release.bundle, with --bundle-image
     <directory>/SHA256SUMS                                release.checksums

@@ -28,6 +28,7 @@ from olmctl.suite.manifests import (
 from olmctl.suite.web_console import SESSION_KEY_SECRET
 from olmkit.api import operator_condition_names
 from olmkit.api.crd import operator_condition_definition
+from olmkit.api.label_policy import BINDINGS, POLICIES
 from olmkit.api.meta import Object
 from olmkit.api.package_manifests import package_manifest_objects
 from release import templates
@@ -41,6 +42,8 @@ BUDGET_KIND = "PodDisruptionBudget"
 LEAST_PRIVILEGE = ".Values.leastPrivilege"
 CONSOLE = ".Values.console.enabled"
 PACKAGE_MANIFESTS = ".Values.packageManifests.enabled"
+V1 = ".Values.v1.enabled"
+POLICIES_SERVED = f'.Capabilities.APIVersions.Has "{POLICIES.api_version}/{POLICIES.kind}"'
 KEEP = {"helm.sh/resource-policy": "keep"}
 """The annotation of objects that `helm uninstall` leaves on the cluster."""
 MINIMUM_KUBERNETES = ">=1.28.0-0"
@@ -103,9 +106,15 @@ def chart_files(manifests: Manifests, monitoring: Sequence[Object]) -> dict[str,
     files[f"templates/crds/{operator_condition_names.PLURAL}.yaml"] = _crd(
         operator_condition_definition(), ".Values.operatorConditions.enabled"
     )
+    for crd in manifests.v1_crds:
+        files[f"templates/crds/{crd['spec']['names']['plural']}.yaml"] = _crd(crd, V1)
     files["templates/console-session-key.yaml"] = _SESSION_KEY
     objects = (*manifests.objects, *_disruption_budgets(manifests), *manifests.console)
-    files.update(_documents(objects, monitoring, least_privilege(), package_manifest_objects(SYSTEM_NAMESPACE)))
+    optional = [
+        *((each, PACKAGE_MANIFESTS) for each in package_manifest_objects(SYSTEM_NAMESPACE)),
+        *((each, _v1_condition(each)) for each in manifests.v1),
+    ]
+    files.update(_documents(objects, monitoring, least_privilege(), optional))
     return files
 
 
@@ -131,14 +140,15 @@ def _documents(
     objects: Sequence[Object],
     monitoring: Sequence[Object],
     least: LeastPrivilege,
-    package_manifests: Sequence[Object],
+    optional: Sequence[tuple[Object, str]],
 ) -> dict[str, str]:
-    """The templates of all objects but CRDs, in one file for each controller, and one for what concerns all."""
+    """The templates of all objects but CRDs, in one file for each controller, and one for what concerns all. `optional` are
+    objects with the expression under which the chart renders them."""
     written: dict[str, list[str]] = {}
     conditions = [
         *((each, _condition(each)) for each in (*objects, *monitoring)),
         *((each, LEAST_PRIVILEGE) for each in least.objects),
-        *((each, PACKAGE_MANIFESTS) for each in package_manifests),
+        *optional,
     ]
     for each, condition in conditions:
         if (each["kind"], each["metadata"]["name"]) == ("Namespace", SYSTEM_NAMESPACE):
@@ -174,6 +184,11 @@ def _disruption_budgets(manifests: Manifests) -> list[Object]:
             budget["spec"]["selector"]["matchLabels"][NAME_LABEL] = name
             found.append(budget)
     return found
+
+
+def _v1_condition(obj: Object) -> str:
+    """The expression under which the chart renders an object of the kinds of OLM v1: not every cluster serves policies."""
+    return f"and {V1} ({POLICIES_SERVED})" if obj["kind"] in (POLICIES.kind, BINDINGS.kind) else V1
 
 
 def _file_name(obj: Object) -> str:

@@ -145,6 +145,12 @@ def _definition_values() -> list[Value]:
             "Whether PackageManifests, for consoles of OLM v0, are an API of the cluster.",
             SWITCH,
         ),
+        Value(
+            "v1.enabled",
+            False,
+            "Whether ClusterCatalogs and ClusterExtensions, the kinds of OLM v1, are served. Only on clusters without OLM v1.",
+            SWITCH,
+        ),
     ]
 
 

@@ -2,12 +2,14 @@
 
     config/crd/                      olmkit.api.crd, from the models
     config/operator-conditions/      the same
+    config/v1/crds.yaml              the same
     config/packagemanifests/         olmkit.api.package_manifests
     docs/api.md                      release.reference, from the models
     config/argocd/argocd-cm.yaml     release.argocd, from the Lua scripts next to it
     config/grafana/olm-suite.json    release.dashboard
     olmctl/suite/manifests.yaml      release.bundled_manifests, from config/default
     olmctl/suite/console.yaml        the same, from config/console
+    olmctl/suite/v1.yaml             the same, from config/v1
 
 Called by `make generate`, and by `make check`, which fails if one of them is not up to date. Never connects to a cluster.
 """
@@ -20,15 +22,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from devcluster.processes import REPOSITORY
-from olmctl.suite.manifests import CONSOLE_FILE_NAME, FILE_NAME, SYSTEM_NAMESPACE, documents
+from olmctl.suite.manifests import CONSOLE_FILE_NAME, FILE_NAME, SYSTEM_NAMESPACE, V1_FILE_NAME, documents
 from olmkit.api import crd
-from olmkit.api.crd import CRD_DEFINITIONS, custom_resource_definition, operator_condition_definition
+from olmkit.api.crd import (
+    CRD_DEFINITIONS,
+    V1_DEFINITIONS,
+    custom_resource_definition,
+    operator_condition_definition,
+)
 from olmkit.api.package_manifests import package_manifest_objects
 from release import argocd, bundled_manifests, dashboard, reference
 from release.suite import CONFIG, SUITE
 
 CRDS = CONFIG / "crd"
 OPERATOR_CONDITIONS = CONFIG / "operator-conditions"
+V1 = CONFIG / "v1"
 PACKAGE_MANIFESTS = CONFIG / "packagemanifests"
 
 
@@ -37,6 +45,7 @@ def generated() -> dict[Path, str]:
     return {
         **{CRDS / name: text for name, text in crd.render(map(custom_resource_definition, CRD_DEFINITIONS)).items()},
         **{OPERATOR_CONDITIONS / name: text for name, text in crd.render([operator_condition_definition()]).items()},
+        V1 / "crds.yaml": documents(map(custom_resource_definition, V1_DEFINITIONS)),
         PACKAGE_MANIFESTS / "packagemanifests.yaml": documents(package_manifest_objects(SYSTEM_NAMESPACE)),
         PACKAGE_MANIFESTS / "kustomization.yaml": crd.kustomization(["packagemanifests.yaml"]),
         REPOSITORY / "docs" / "api.md": reference.render(),
@@ -44,6 +53,7 @@ def generated() -> dict[Path, str]:
         CONFIG / "grafana" / f"{SUITE}.json": dashboard.dashboard_text(),
         REPOSITORY / "olmctl" / "suite" / FILE_NAME: bundled_manifests.bundled_text("default"),
         REPOSITORY / "olmctl" / "suite" / CONSOLE_FILE_NAME: bundled_manifests.bundled_text("console"),
+        REPOSITORY / "olmctl" / "suite" / V1_FILE_NAME: bundled_manifests.bundled_text("v1"),
     }
 
 

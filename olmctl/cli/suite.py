@@ -61,6 +61,13 @@ def suite() -> None:
     help="Have the API server list packages as PackageManifests too, for other consoles and kubectl.",
 )
 @click.option(
+    "--serve-v1",
+    type=click.Choice(("Auto", "Always", "Never")),
+    default="Auto",
+    show_default=True,
+    help="Serve ClusterCatalogs and ClusterExtensions, the kinds of OLM v1. Auto: unless OLM v1 has them.",
+)
+@click.option(
     "--force", "is_forced", is_flag=True, help="Take over fields that others manage, and replace a newer version."
 )
 @click.option(

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from olmctl.questions.session import Session
 from olmctl.suite.differences import compare
 from olmctl.suite.label_guard import LabelGuard, label_guard
-from olmctl.suite.manifests import load_manifests
+from olmctl.suite.manifests import Manifests, load_manifests
 from olmctl.suite.objects import ObjectState, name_of, states
 from olmctl.suite.operator_conditions import with_own_definition
 from olmctl.suite.package_manifests import with_own_package_manifests
 from olmctl.suite.running import with_image_differences, with_leaders
+from olmctl.suite.v1_kinds import find_renewal, own_objects, with_own_v1
 from olmctl.suite.web_console import with_own_console
 from olmctl.terminal import clean
 from olmkit.gocompat.versions import is_newer
@@ -32,6 +33,8 @@ class SuiteStatus:
     """The versions of the controllers."""
     unknown: str
     """The reason why objects could not be compared with the manifests; "" if all could be."""
+    v1: str = ""
+    """The reason why the kinds of OLM v1 are not served although the suite has them; "" if they are, or if it has them not."""
 
     @property
     def is_installed(self) -> bool:
@@ -47,7 +50,7 @@ class SuiteStatus:
         for each in self.objects:
             if each.is_good and each.differences:
                 found.append(f"{name_of(each.expected)} was changed on this cluster: {each.differences}")
-        return (*found, *filter(None, [self.guard.problem]))
+        return (*found, *filter(None, [self.v1, self.guard.problem]))
 
 
 def version_warning(versions: Sequence[str], version: str, program: str = "command") -> str:
@@ -66,6 +69,7 @@ async def suite_status(session: Session, show: Callable[[str], None]) -> SuiteSt
     manifests = await with_own_definition(session.client, manifests)
     manifests = await with_own_package_manifests(session.client, manifests, session.system_namespace)
     manifests = await with_own_console(session.client, manifests)
+    manifests = await with_own_v1(session.client, manifests)
     found = await states(session.client, manifests.all)
     found = await with_leaders(session.client, session.system_namespace, with_image_differences(found), show)
     versions, unknown = sorted({each.version for each in found if each.version}), ""
@@ -74,4 +78,11 @@ async def suite_status(session: Session, show: Callable[[str], None]) -> SuiteSt
         found, unknown = compared.states, compared.unknown
     is_installed = any(each.found for each in found)
     guard = await label_guard(session.client) if is_installed else LabelGuard()
-    return SuiteStatus(tuple(found), guard, manifests.version, tuple(versions), unknown)
+    v1 = await _v1_warning(session, manifests, show)
+    return SuiteStatus(tuple(found), guard, manifests.version, tuple(versions), unknown, v1)
+
+
+async def _v1_warning(session: Session, manifests: Manifests, show: Callable[[str], None]) -> str:
+    is_served = bool(await own_objects(session.client, manifests))
+    renewal = await find_renewal(session.client, show) if is_served else None
+    return f"ClusterCatalogs and ClusterExtensions are left to OLM v1: {renewal.text}" if renewal else ""

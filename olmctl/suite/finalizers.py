@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from olmctl.questions.operator_state import part, text_at
+from olmctl.questions.operator_state import condition, part, text_at
 from olmctl.suite.objects import resource_name
-from olmkit.api import bundledeployments, operators
+from olmkit.api import bundledeployments, clustercatalogs, clusterextensions, operators
 from olmkit.api.meta import Kind, Object
 from olmkit.runtime.client import Client
 
-CONTROLLER_OF = {operators.FINALIZER: "operator-controller", bundledeployments.FINALIZER: "rukpak"}
+CONTROLLER_OF = {
+    clusterextensions.FINALIZER: "operator-controller",
+    clustercatalogs.FINALIZER: "catalogd",
+    operators.FINALIZER: "operator-controller",
+    bundledeployments.FINALIZER: "rukpak",
+}
 """Finalizer -> the controller that removes it, which is also the name of its Lease."""
 
 
@@ -26,7 +31,10 @@ async def remove_own_finalizers(client: Client, kind: Kind, obj: Object) -> None
 
 def held_text(kind: Kind, obj: Object) -> str:
     """Say what holds an object that is being deleted, in one line."""
-    ready = next((each for each in part(obj, "status", "conditions") or () if each.get("type") == "Ready"), None)
+    shown = (condition(obj, name) for name in ("Ready", "Progressing"))  # those of OLM v1 have no Ready
     finalizers = ", ".join(part(obj, "metadata", "finalizers") or ())
-    texts = [text_at(ready, "message"), f"finalizers {finalizers}" if finalizers else ""]
+    texts = [
+        next(filter(None, (text_at(each, "message") for each in shown)), ""),
+        f"finalizers {finalizers}" if finalizers else "",
+    ]
     return f"{resource_name(kind, obj)}: {'; '.join(text for text in texts if text) or 'it is being deleted'}"

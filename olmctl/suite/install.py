@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -43,6 +43,7 @@ from olmctl.suite.package_manifests import (
 from olmctl.suite.preflight import check_permissions, check_version, install_permissions
 from olmctl.suite.running import with_leaders
 from olmctl.suite.status import exit_status, print_states
+from olmctl.suite.v1_kinds import ServeV1, forget_generator, with_chosen_v1, with_v1
 from olmctl.suite.watched import Watched
 from olmctl.suite.web_console import SESSION_KEY_SECRET, key_command, make_session_key, with_console, with_own_console
 from olmctl.terminal_output import ProgressLine, say, write_document
@@ -70,15 +71,16 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
     manifests = load_manifests(image, namespace, pull_secrets=pull_secrets)
     manifests = await _with_optional_parts(session, manifests, controllers, options)
     await _wait_for_deletions(client, manifests, deadline, seconds)
-    is_forced, is_dry_run, is_waiting = options["is_forced"], bool(options["dry_run"]), not options["no_wait"]
-    await check_installed(client, manifests, controllers, is_forced=is_forced)
+    is_dry_run, is_waiting = bool(options["dry_run"]), not options["no_wait"]
+    await check_installed(client, manifests, controllers, is_forced=options["is_forced"])
     await warn_of_helm_release(client, controllers)
-    await _apply_dry(client, manifests, is_forced=is_forced, is_shown=is_dry_run)
+    await _apply_dry(client, manifests, forces := _force_rule(manifests, options["is_forced"]), is_shown=is_dry_run)
     if is_dry_run:
         return 0
-    await _apply(client, manifests.crds, is_forced=is_forced)
+    await forget_generator(client, manifests)
+    await _apply(client, manifests.crds, forces)
     await _wait(client, manifests.crds, deadline, seconds)
-    await _apply_objects(client, manifests, is_forced=is_forced)
+    await _apply_objects(client, manifests, forces)
     leftovers = await find_leftovers(client, manifests)
     if is_waiting:
         await _wait(client, manifests.awaited, deadline, seconds)
@@ -96,11 +98,21 @@ def _exported(manifests: Manifests, namespace: str, options: Mapping[str, Any]) 
         manifests = with_console(manifests)
         text = f"the console needs the Secret {SESSION_KEY_SECRET}, which is not printed: {key_command(namespace)}"
         say(text, err=True)
+    manifests = with_v1(manifests) if options["serve_v1"] == ServeV1.ALWAYS else manifests
     return with_package_manifests(manifests, namespace) if options["package_manifests"] else manifests
 
 
-async def _apply_objects(client: Client, manifests: Manifests, *, is_forced: bool) -> None:
-    await _apply(client, manifests.objects, is_forced=is_forced)
+_ForceRule = Callable[[Object], bool]
+"""Reports whether the fields of an object that others manage are taken over."""
+
+
+def _force_rule(manifests: Manifests, is_forced: bool) -> _ForceRule:
+    return lambda obj: is_forced or (obj["kind"], obj["metadata"]["name"]) in manifests.taken_over
+
+
+async def _apply_objects(client: Client, manifests: Manifests, forces: _ForceRule) -> None:
+    await _apply(client, manifests.objects, forces)
+    await delete_leftovers(client, manifests.unwanted)
     if await make_session_key(client, manifests):
         say(f"secret/{SESSION_KEY_SECRET} created", flush=True)
 
@@ -120,10 +132,23 @@ async def _with_optional_parts(
     client, namespace = session.client, session.system_namespace
     manifests = await _with_conditions(client, manifests, is_wanted=options["operator_conditions"])
     manifests = await with_own_console(client, manifests, is_wanted=options["console"])
+    manifests = await _with_v1(client, manifests, ServeV1(options["serve_v1"]))
     if not options["package_manifests"]:
         return await with_own_package_manifests(client, manifests, namespace)
     await check_package_manifests(client, namespace, controllers)
     return with_package_manifests(manifests, namespace)
+
+
+async def _with_v1(client: Client, manifests: Manifests, mode: ServeV1) -> Manifests:
+    """The manifests with the kinds of OLM v1 or without them; says what a person should know about it. Raises Refused."""
+    line = ProgressLine(is_for_terminal=True)
+    try:
+        manifests, text = await with_chosen_v1(client, manifests, mode, line.show)
+    finally:
+        line.end()
+    if text:
+        say(text, err=True)
+    return manifests
 
 
 async def _finish(session: Session, manifests: Manifests, leftovers: Sequence[Object]) -> int:
@@ -167,7 +192,7 @@ async def _wait_for_deletions(client: Client, manifests: Manifests, deadline: fl
             line.end()
 
 
-async def _apply_dry(client: Client, manifests: Manifests, *, is_forced: bool, is_shown: bool) -> None:
+async def _apply_dry(client: Client, manifests: Manifests, forces: _ForceRule, *, is_shown: bool) -> None:
     """Have the API server check each object that exists, and each that can be checked before its namespace exists.
 
     Raises CommandError if others manage the same fields, before anything is changed.
@@ -178,17 +203,19 @@ async def _apply_dry(client: Client, manifests: Manifests, *, is_forced: bool, i
     for obj, before in zip(manifests.all, found, strict=True):
         after = None
         if obj["metadata"].get("namespace") not in missing:
-            after = await apply(client, obj, is_forced=is_forced, is_dry_run=True)
+            after = await apply(client, obj, is_forced=forces(obj), is_dry_run=True)
         if is_shown:
             say(f"{name_of(obj)} {_outcome(before, after)} (dry run)")
+    for obj in manifests.unwanted if is_shown else ():
+        say(f"{name_of(obj)} deleted (dry run)")
 
 
-async def _apply(client: Client, objects: Sequence[Object], *, is_forced: bool) -> None:
+async def _apply(client: Client, objects: Sequence[Object], forces: _ForceRule) -> None:
     """Raises CommandError if somebody deletes what is being installed."""
     for obj in objects:
         before = await find(client, obj)
         try:
-            after = await apply(client, obj, is_forced=is_forced)
+            after = await apply(client, obj, is_forced=forces(obj))
         except (Forbidden, NotFound) as error:
             found = await find_all(client, objects)
             if deleted := [name_of(each) for each in found if each is not None and is_terminating(each)]:

@@ -22,7 +22,7 @@ from olmctl.suite.manifests import (
 from olmctl.suite.objects import DEPLOYMENT, KINDS, find_all, is_own, kind_of, name_of
 from olmctl.terminal import clean
 from olmctl.terminal_output import say
-from olmkit.api.meta import Object
+from olmkit.api.meta import Kind, Object
 from olmkit.api.names import is_kubernetes_namespace
 from olmkit.api.ownership import has_applied
 from olmkit.errors import NotFound
@@ -101,15 +101,22 @@ async def find_leftovers(client: Client, manifests: Manifests) -> list[Object]:
 
     Not objects that others have applied, nor Namespaces and CRDs.
     """
-    present = {(name_of(each), each["metadata"].get("namespace")) for each in manifests.all}
+    known = (*manifests.all, *manifests.v1)  # what of OLM v1's kinds is not applied stays as it is
+    present = {(name_of(each), each["metadata"].get("namespace")) for each in known}
     selector = f"{PART_OF_LABEL}={PART_OF},{VERSION_LABEL},{VERSION_LABEL}!={manifests.version}"
     kinds = (kind for kind in KINDS if kind.kind not in KEPT_KINDS)
-    found = [each for kind in kinds for each in (await client.list(kind, label_selector=selector))[0]]
+    found = [each for kind in kinds for each in await _listed(client, kind, selector)]
     return [
         each
         for each in found
         if (name_of(each), each["metadata"].get("namespace")) not in present and _is_applied_by_olm(each)
     ]
+
+
+async def _listed(client: Client, kind: Kind, selector: str) -> list[Object]:
+    with suppress(NotFound):  # not every cluster has each kind
+        return (await client.list(kind, label_selector=selector))[0]
+    return []
 
 
 async def delete_leftovers(client: Client, leftovers: Iterable[Object]) -> None:

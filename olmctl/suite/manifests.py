@@ -1,7 +1,7 @@
 """The objects of the suite on a cluster: its CRDs and the objects of config/default, for one image and one pair of namespaces.
 
-Reads manifests.yaml and console.yaml, which `make generate` writes from config/default and config/console; never connects to a
-cluster.
+Reads manifests.yaml, console.yaml and v1.yaml, which `make generate` writes from config/default, config/console and config/v1;
+never connects to a cluster.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import yaml
 
 from olmctl.object_text import as_yaml
 from olmctl.questions.operator_state import part
-from olmkit.api.crd import CRD_DEFINITIONS, custom_resource_definition
+from olmkit.api.crd import CRD_DEFINITIONS, V1_DEFINITIONS, custom_resource_definition
 from olmkit.api.meta import Object
 from olmkit.api.package_manifests import API_SERVICE
 from olmkit.errors import OlmError
@@ -25,6 +25,7 @@ from olmkit.runtime.flags import Settings
 
 FILE_NAME = "manifests.yaml"
 CONSOLE_FILE_NAME = "console.yaml"
+V1_FILE_NAME = "v1.yaml"
 CONSOLE_NAME = "olm-console"
 """The name of the web console's objects."""
 PART_OF_LABEL = "app.kubernetes.io/part-of"
@@ -40,11 +41,17 @@ NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 @dataclass(frozen=True)
 class Manifests:
     """Everything that an installation applies, in the order in which it is applied. `console` are the objects of the web console,
-    which belong to `objects` if it is installed."""
+    which belong to `objects` if it is installed; `v1_crds` and `v1` are the same of the kinds of OLM v1."""
 
     crds: tuple[Object, ...]
     objects: tuple[Object, ...]
     console: tuple[Object, ...] = ()
+    v1_crds: tuple[Object, ...] = ()
+    v1: tuple[Object, ...] = ()
+    taken_over: frozenset[tuple[str, str]] = frozenset()
+    """Kind and name of objects that others manage, and that this installation takes over."""
+    unwanted: tuple[Object, ...] = ()
+    """Objects of the suite on the cluster that this installation deletes."""
 
     @property
     def all(self) -> tuple[Object, ...]:
@@ -91,13 +98,17 @@ def load_manifests(
     if system_namespace == keys_namespace:
         text = f"--system-namespace is {keys_namespace}, the namespace of the keys: choose another one"
         raise OlmError("SameNamespace", text)
-    read = [[copy.deepcopy(each) for each in _bundled(name)] for name in (FILE_NAME, CONSOLE_FILE_NAME)]
-    for objects in read:
+    names = FILE_NAME, CONSOLE_FILE_NAME, V1_FILE_NAME
+    objects, console, v1 = read = [[copy.deepcopy(each) for each in _bundled(name)] for name in names]
+    for each in read:
         if image:
-            set_image(objects, image)
-        set_pull_secrets(objects, pull_secrets)
-        relocate(objects, system_namespace, keys_namespace)
-    return Manifests(tuple(map(custom_resource_definition, CRD_DEFINITIONS)), *map(tuple, read))
+            set_image(each, image)
+        set_pull_secrets(each, pull_secrets)
+        relocate(each, system_namespace, keys_namespace)
+    crds, v1_crds = (
+        tuple(map(custom_resource_definition, definitions)) for definitions in (CRD_DEFINITIONS, V1_DEFINITIONS)
+    )
+    return Manifests(crds, tuple(objects), tuple(console), v1_crds, tuple(v1))
 
 
 @cache

@@ -15,6 +15,7 @@ from olmctl.suite.objects import MAX_CONCURRENT_REQUESTS, find, is_own, resource
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, NotFound
 from olmkit.runtime.client import Client
+from olmkit.tls.certificate_rotator import SECRET
 from olmkit.tls.service import TLS_SERVICES
 
 MAX_NAMES_SHOWN = 20
@@ -106,7 +107,8 @@ def _is_of_others(kind: Kind, obj: Object, manifests: Manifests) -> bool:
     place = kind.kind, metadata["name"]
     if metadata.get("ownerReferences") or place in _MADE_BY_KUBERNETES or place in _MADE_BY_CONTROLLERS:
         return False
-    if is_own(obj) and kind.kind in {each["kind"] for each in manifests.objects}:
+    own = {(each["kind"], each["metadata"]["name"]) for each in (*manifests.objects, *manifests.v1)}
+    if is_own(obj) and (place in own or kind.kind in {each for each, _ in own} - {SECRET.kind}):
         return False
     account = text_at(part(metadata, "annotations"), _ACCOUNT)
     return not (kind.kind == "Secret" and account and _is_account_of_suite(account, manifests.objects))

@@ -15,12 +15,14 @@ from olmctl.questions.port_forward import POD
 from olmctl.suite.manifests import NAME_LABEL, PART_OF, PART_OF_LABEL, VERSION_LABEL, image_of
 from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
 from olmkit.api import customresourcedefinitions
+from olmkit.api.label_policy import BINDINGS, POLICIES
 from olmkit.api.meta import Kind, Object
 from olmkit.api.package_manifests import API_SERVICE
 from olmkit.errors import NotFound, OlmError
 from olmkit.runtime.client import Client
 from olmkit.sources.errors import BadReference
 from olmkit.sources.oci.reference import parse
+from olmkit.tls.certificate_rotator import SECRET
 
 CRD = customresourcedefinitions.KIND
 DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments", namespaced=True)
@@ -39,6 +41,9 @@ KINDS = (
     WEBHOOK_CONFIGURATIONS,
     Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True),
     API_SERVICE,
+    POLICIES,
+    BINDINGS,
+    SECRET,
 )
 _KIND_OF = {(kind.api_version, kind.kind): kind for kind in KINDS}
 DIFFERS = "Differs"

@@ -21,7 +21,6 @@ from olmkit.api.package_manifests import API_SERVICE
 from olmkit.runtime.access_reviews import is_allowed
 from olmkit.runtime.client import Client
 from olmkit.runtime.lease_holder import LEASE
-from olmkit.tls.certificate_rotator import SECRET
 from olmkit.tls.service import CONFIG_MAP
 
 MINIMUM_KUBERNETES = (1, 28)
@@ -45,7 +44,7 @@ async def check_version(client: Client) -> None:
 def install_permissions(manifests: Manifests) -> list[Permission]:
     """The permissions for `olm suite install`: it applies objects, waits for them and for leaders, and deletes what the version
     before had."""
-    kinds = dict.fromkeys(map(kind_of, manifests.all))
+    kinds = dict.fromkeys(map(kind_of, (*manifests.all, *manifests.v1)))
     wanted = [(verb, kind) for kind in kinds for verb in ("get", "list", "watch", "create", "patch")]
     wanted += [(verb, kind) for kind in kinds for verb in ("escalate", "bind") if kind.kind in _ROLES]
     wanted += [("delete", kind) for kind in kinds if kind.kind not in KEPT_KINDS]
@@ -56,12 +55,12 @@ def install_permissions(manifests: Manifests) -> list[Permission]:
 def uninstall_permissions(manifests: Manifests) -> list[Permission]:
     """The permissions for `olm suite uninstall`: it deletes objects and waits for their end, removes finalizers of stopped
     controllers, and names what else is in the namespaces."""
-    kinds = dict.fromkeys(map(kind_of, manifests.all))
+    kinds = dict.fromkeys(map(kind_of, (*manifests.all, *manifests.v1)))
     wanted = [(verb, kind) for kind in kinds for verb in ("get", "list", "watch", "delete")]
     wanted += [(verb, kind) for kind in CUSTOM_KINDS for verb in ("list", "watch", "delete", "patch")]
     wanted += [*_of(POD, "list", "watch"), *_of(REPLICA_SET, "list", "watch"), *_of(LEASE, "list", "watch", "delete")]
     wanted += _of(API_SERVICE, "get", "list", "watch", "delete")
-    return [*wanted, *_of(SECRET, "delete"), *_of(CONFIG_MAP, "delete"), *_of(_EVERY_KIND, "list")]
+    return [*wanted, *_of(CONFIG_MAP, "delete"), *_of(_EVERY_KIND, "list")]
 
 
 def _of(kind: Kind, *verbs: str) -> list[Permission]:

@@ -32,7 +32,7 @@ from olmctl.suite.objects import (
 )
 from olmctl.suite.watched import Watched
 from olmctl.terminal_output import ProgressLine, say
-from olmkit.api import bundledeployments, bundles, catalogs, operators
+from olmkit.api import bundledeployments, bundles, catalogs, clustercatalogs, clusterextensions, operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition, custom_resource_definition
 from olmkit.api.meta import Kind, Object
@@ -43,7 +43,9 @@ from olmkit.runtime.lease_holder import LEASE
 from olmkit.tls.certificate_rotator import SECRET
 from olmkit.tls.service import CONFIG_MAP, TLS_SERVICES
 
-CUSTOM_KINDS = (operators.KIND, bundledeployments.KIND, bundles.KIND, catalogs.KIND)
+V1_KINDS = (clusterextensions.KIND, clustercatalogs.KIND)
+"""The kinds of OLM v1 that own Operators and Catalogs."""
+CUSTOM_KINDS = (*V1_KINDS, operators.KIND, bundledeployments.KIND, bundles.KIND, catalogs.KIND)
 """The kinds that users create, in the order in which they are deleted. Packages belong to Catalogs."""
 STOP_SECONDS = 60.0
 """The time to wait for the end of a controller when the time is over: its pods have 30 seconds, and its Lease expires."""
@@ -146,6 +148,14 @@ class Removal:
             await self._pause(held_text(kind, found[0]), len(found))
         self._line.end()
         _print_gone(shown, set())
+
+    async def release(self, kind: Kind) -> None:
+        """Remove the suite's finalizers from the objects of a kind: controllers of others may serve them. Those of the suite have
+        no permission any more to add them again."""
+        for each in self._of_kind(kind):
+            if controllers_of(each):
+                with suppress(NotFound):
+                    await remove_own_finalizers(self._client, kind, each)
 
     def _of_kind(self, kind: Kind) -> list[Object]:
         return list(self._custom[kind].objects.values()) if kind in self._custom else []

@@ -21,7 +21,8 @@ from olmctl.suite.objects import CRD, find_all, is_own
 from olmctl.suite.operator_conditions import with_own_definition
 from olmctl.suite.package_manifests import with_own_package_manifests
 from olmctl.suite.preflight import check_permissions, uninstall_permissions
-from olmctl.suite.removal import CUSTOM_KINDS, Removal, custom_resources
+from olmctl.suite.removal import CUSTOM_KINDS, V1_KINDS, Removal, custom_resources
+from olmctl.suite.v1_kinds import with_own_v1
 from olmctl.suite.watched import Watched
 from olmctl.suite.web_console import with_own_console
 from olmctl.terminal import clean
@@ -49,6 +50,7 @@ async def uninstall(session: Session, is_orphan: bool, is_removal: bool, **optio
     manifests = await with_own_definition(client, manifests)
     manifests = await with_own_package_manifests(client, manifests, session.system_namespace)
     manifests = await with_own_console(client, manifests)
+    manifests = await with_own_v1(client, manifests)
     found = {kind: await custom_resources(client, kind) for kind in CUSTOM_KINDS}
     kept = await kept_namespaces(client, manifests)
     if not await _is_installed(session, manifests.objects if is_orphan else manifests.all, kept):
@@ -92,6 +94,9 @@ async def _remove(session: Session, removal: Removal, manifests: Manifests, *, i
     if not is_orphan:
         await removal.delete_objects(manifests.crds)
     await removal.delete_objects([each for each in manifests.objects[::-1] if each["kind"] != "Namespace"])
+    if is_orphan:
+        for kind in V1_KINDS:
+            await removal.release(kind)
     kept = await kept_namespaces(session.client, manifests)
     names = [each.namespace for each in kept]
     for name in names:

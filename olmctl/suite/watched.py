@@ -31,11 +31,22 @@ class Watched:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def follow(self, kind: Kind, namespace: str | None = None, label_selector: str | None = None) -> Informer:
+    async def follow(
+        self,
+        kind: Kind,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+    ) -> Informer:
         """The objects of a kind, kept up to date; none while the cluster does not serve it. Raises Unavailable without an
         answer."""
         informer = Informer(
-            self._client, kind, namespace=namespace, label_selector=label_selector, absent_is_empty=True
+            self._client,
+            kind,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            absent_is_empty=True,
         )
         informer.subscribe(lambda _: self._changed.set())
         self._tasks.append(asyncio.create_task(informer.run()))

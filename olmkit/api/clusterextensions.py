@@ -172,7 +172,7 @@ class CatalogFilter(Model):
 
 
 class SourceConfig(Model):
-    """Where the bundle comes from."""
+    """The source of the bundle."""
 
     model_config = ConfigDict(json_schema_extra=v1_rules.CATALOG_UNION)
 
@@ -211,7 +211,7 @@ class Preflight(Model):
 
 
 class InstallConfig(Model):
-    """How the bundle is installed."""
+    """The settings of the installation."""
 
     model_config = ConfigDict(json_schema_extra=v1_rules.PREFLIGHT)
 
@@ -260,7 +260,7 @@ class BundleMetadata(Model):
 
 
 class InstallStatus(Model):
-    """What is installed."""
+    """The installation."""
 
     bundle: BundleMetadata = Field(description="The installed bundle.")
 

@@ -1,6 +1,6 @@
 """Makes structural CustomResourceDefinitions of the API models.
 
-Never connects to a cluster. CRD_DEFINITIONS has the names, columns and rules that are not in the models.
+Never connects to a cluster. CRD_DEFINITIONS and V1_DEFINITIONS have the names, columns and rules that are not in the models.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from olmkit.api import (
     bundledeployments,
     bundles,
     catalogs,
+    clustercatalogs,
+    clusterextensions,
     operator_condition_names,
     operator_conditions,
     operators,
@@ -26,6 +28,7 @@ from olmkit.api.bundle_annotations import PACKAGE_ANNOTATION, VERSION_ANNOTATION
 from olmkit.api.content import SourceType, source_rules
 from olmkit.api.meta import Kind, Resource
 from olmkit.api.package_annotations import CHANNELS_ANNOTATION, LATEST_VERSION_ANNOTATION, VERSIONS_ANNOTATION
+from olmkit.api.v1_rules import API_DEFAULT
 from olmkit.gocompat.yaml_dumper import TreeDumper
 
 
@@ -69,6 +72,9 @@ class CrdDefinition:
     """True if a webhook says what is wrong with the members of the source, with the directory of a repository, and with the paths
     of ConfigMaps."""
     reconciled: bool = True
+    status_default: bool = True
+    """False if the API server writes no status into a new object."""
+    required: tuple[str, ...] = ("spec",)
     categories: tuple[str, ...] = field(default=("olm",))
 
 
@@ -177,6 +183,39 @@ CRD_DEFINITIONS = (
     ),
 )
 
+V1_DEFINITIONS = (
+    CrdDefinition(
+        clustercatalogs.KIND,
+        clustercatalogs.ClusterCatalog,
+        (),
+        (
+            PrinterColumn("LastUnpacked", ".status.lastUnpacked", "date"),
+            _condition("Serving", "Serving"),
+            AGE,
+        ),
+        name_limit=clustercatalogs.MAX_NAME_LENGTH,
+        status_default=False,
+        required=("metadata", "spec"),
+        categories=(),
+    ),
+    CrdDefinition(
+        clusterextensions.KIND,
+        clusterextensions.ClusterExtension,
+        (),
+        (
+            PrinterColumn("Installed Bundle", ".status.install.bundle.name"),
+            PrinterColumn("Version", ".status.install.bundle.version"),
+            _condition("Installed", "Installed"),
+            _condition("Progressing", "Progressing"),
+            AGE,
+        ),
+        status_default=False,
+        required=("metadata", "spec"),
+        categories=(),
+    ),
+)
+"""The kinds of OLM v1, which are no part of every installation. Clients know their columns; they have no other names."""
+
 _OPERATOR_CONDITION_COLUMNS = (
     _condition("Upgradeable", operator_condition_names.UPGRADEABLE),
     PrinterColumn("Override", f'.spec.overrides[?(@.type=="{operator_condition_names.UPGRADEABLE}")].status'),
@@ -205,6 +244,8 @@ def structural_schema(schema: dict[str, Any], definitions: dict[str, Any]) -> di
     if "const" in result:
         result["enum"] = [result.pop("const")]
     result.pop("default", None)  # no defaults: a spec that the API server changes is a difference for GitOps tools
+    if API_DEFAULT in result:
+        result["default"] = result.pop(API_DEFAULT)
     if "properties" in result:
         result["properties"] = {
             name: structural_schema(value, definitions) for name, value in result["properties"].items()
@@ -227,9 +268,10 @@ def _encoded_schema(definition: CrdDefinition) -> bytes:
     parts = structural_schema(raw, raw.get("$defs", {}))["properties"]
     spec, status = parts["spec"], parts["status"]
     if definition.reconciled:
-        status["default"] = {"observedGeneration": -1}
-        status["properties"]["observedGeneration"]["format"] = "int64"
         status["properties"]["conditions"]["items"]["properties"]["observedGeneration"]["format"] = "int64"
+        if definition.status_default:
+            status["default"] = {"observedGeneration": -1}
+            status["properties"]["observedGeneration"]["format"] = "int64"
     else:
         status["default"] = {}
         # The API server drops what is empty: a client-side apply would send it again each time.
@@ -239,7 +281,7 @@ def _encoded_schema(definition: CrdDefinition) -> bytes:
         _leave_to_webhook(spec)
     limit = definition.name_limit
     metadata = {"type": "object", "properties": {"name": {"type": "string", "maxLength": limit}}}
-    return orjson.dumps(_object_schema(definition.model, metadata, spec, status, {"required": ["spec"]}))
+    return orjson.dumps(_object_schema(definition.model, metadata, spec, status, {"required": [*definition.required]}))
 
 
 def _object_schema(
@@ -302,7 +344,7 @@ def custom_resource_definition(definition: CrdDefinition) -> dict[str, Any]:
                 "plural": kind.plural,
                 "singular": kind.kind.lower(),
                 **({"shortNames": list(definition.short_names)} if definition.short_names else {}),
-                "categories": list(definition.categories),
+                **({"categories": list(definition.categories)} if definition.categories else {}),
             },
             "versions": [
                 {

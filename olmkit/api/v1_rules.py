@@ -50,7 +50,7 @@ CATALOG_UNION = _union("sourceType", "Catalog", "catalog", "sourceType")
 INLINE_UNION = _union("configType", "Inline", "inline", "configType")
 
 HAS_DIGEST = "@.*:"
-"""What makes a reference one by digest."""
+"""Matches a reference by digest."""
 _ENCODED = ":.*$"
 """The text from the first colon: the tag, or the hex digits of a digest, unless a port stands before it."""
 _ALGORITHM = "[A-Za-z][A-Za-z0-9]*([-_+.][A-Za-z][A-Za-z0-9]*)*"
@@ -148,5 +148,5 @@ VERSION = rules((rf"self.matches(r'^\s*{_BOUND}(\s*(\s|,|\|\|)\s*{_BOUND})*\s*$'
 
 BUNDLE_NAME = rules((f"self.matches(r'{OBJECT_NAME}')", f"name {_SUBDOMAIN_TEXT}"))
 BUNDLE_VERSION_PATTERN = rf"^\d+(\.\d+){{0,2}}(-{_IDENTIFIERS})?(\+{_IDENTIFIERS})?$"
-"""What status.install.bundle.version may be: a status with any other text is refused as a whole."""
+"""Matches the values of status.install.bundle.version: a status with any other text is refused as a whole."""
 BUNDLE_VERSION = rules((f"self.matches(r'{BUNDLE_VERSION_PATTERN}')", "version must be well-formed semver"))

@@ -21,6 +21,7 @@ from tests.audit.rules import Object, grants, roles_of_people, unused
 
 CONFIG = REPOSITORY / "config"
 OBJECTS = objects_of(CONFIG / "rbac")
+OF_V1 = objects_of(CONFIG / "v1")
 OVERLAY = CONFIG / "least-privilege"
 
 
@@ -32,7 +33,11 @@ def _least_privilege() -> list[Object]:
     return [*(each for each in OBJECTS if (each["kind"], each["metadata"]["name"]) not in replaced), *changed]
 
 
-ROLES: Mapping[str, list[Any]] = {"config/rbac": OBJECTS, "config/least-privilege": _least_privilege()}
+ROLES: Mapping[str, list[Any]] = {
+    "config/rbac": OBJECTS,
+    "config/least-privilege": _least_privilege(),
+    "config/v1": OF_V1,
+}
 REFUSED_ON_PURPOSE: Mapping[Request, str] = {}
 """Requests that RBAC refuses in a test, with the test and the reason."""
 SHOWN_ELSEWHERE: Mapping[str, str] = {
@@ -42,10 +47,41 @@ SHOWN_ELSEWHERE: Mapping[str, str] = {
     "test_who_owns_an_object_may_block_its_deletion",
     "rukpak: olm-suite-rukpak: update bundledeployments/finalizers": "tests/cluster/test_config.py::"
     "test_who_owns_an_object_may_block_its_deletion",
+    "catalogd: olm-suite-v1-catalogd: update clustercatalogs/finalizers": "tests/cluster/test_config.py::"
+    "test_who_owns_an_object_may_block_its_deletion",
+    "operator-controller: olm-suite-v1-operator-controller: update clusterextensions/finalizers": "tests/cluster/test_config.py::"
+    "test_who_owns_an_object_may_block_its_deletion",
 }
 """Verbs of rules that no request shows, and the tests that show them: the admission plugin asks for them."""
+_SERVING_V1 = "the controllers do not serve the kinds of OLM v1 yet"
+NOT_USED_YET: Mapping[str, str] = dict.fromkeys(
+    (
+        "catalogd: olm-suite-v1-catalogd: list clustercatalogs",
+        "catalogd: olm-suite-v1-catalogd: watch clustercatalogs",
+        "catalogd: olm-suite-v1-catalogd: patch clustercatalogs",
+        "catalogd: olm-suite-v1-catalogd: patch clustercatalogs/status",
+        "catalogd: olm-suite-v1-catalogd: create catalogs",
+        "catalogd: olm-suite-v1-catalogd: delete catalogs",
+        "catalogd: olm-suite-v1-catalogd: list leases catalogd-operator-lock, 9c4404e7.operatorframework.io",
+        "catalogd: olm-suite-v1-catalogd: watch leases catalogd-operator-lock, 9c4404e7.operatorframework.io",
+        "catalogd: olm-suite-v1-catalogd-ca: get secrets catalogd-service-ca",
+        "catalogd: olm-suite-v1-catalogd-ca: patch secrets catalogd-service-ca",
+        "operator-controller: olm-suite-v1-operator-controller: list clusterextensions",
+        "operator-controller: olm-suite-v1-operator-controller: watch clusterextensions",
+        "operator-controller: olm-suite-v1-operator-controller: patch clusterextensions",
+        "operator-controller: olm-suite-v1-operator-controller: patch clusterextensions/status",
+        "operator-controller: olm-suite-v1-operator-controller: list leases catalogd-operator-lock,"
+        " 9c4404e7.operatorframework.io",
+        "operator-controller: olm-suite-v1-operator-controller: watch leases catalogd-operator-lock,"
+        " 9c4404e7.operatorframework.io",
+    ),
+    _SERVING_V1,
+)
+"""Verbs of rules that no code uses yet, and why they are granted."""
 OF_PEOPLE: Mapping[str, str] = {
     "olm-suite-viewer": "tests/cluster/test_config.py::test_the_view_and_edit_roles_read_the_kinds_of_the_suite",
+    "operator-controller-clusterextension-viewer-role": "tests/cluster/test_config.py::"
+    "test_the_view_and_edit_roles_read_the_kinds_of_the_suite",
     "olm-suite-resolution-reader": "tests/cluster/operator_controller/debug/test_server.py",
     "olm-suite-bundle-reader": "tests/cluster/rukpak/bundle/test_content_routes.py",
 }
@@ -60,7 +96,7 @@ def test_no_request_was_refused(logs: AuditLogs) -> None:
 @pytest.mark.parametrize("directory", ROLES)
 def test_each_verb_of_each_rule_was_used(logs: AuditLogs, directory: str) -> None:
     granted = grants(ROLES[directory], COMPONENTS)
-    left = {str(grant) for grant in unused(granted, logs.allowed)} - SHOWN_ELSEWHERE.keys()
+    left = {str(grant) for grant in unused(granted, logs.allowed)} - SHOWN_ELSEWHERE.keys() - NOT_USED_YET.keys()
     if not os.environ.get("OLM_AUDIT_COMPLETE"):
         pytest.skip(f"only some tests ran; {len(left)} verbs of rules were not used: {', '.join(sorted(left))}")
     assert not left, "\n".join(["no test used:", *sorted(left)])
@@ -68,11 +104,13 @@ def test_each_verb_of_each_rule_was_used(logs: AuditLogs, directory: str) -> Non
 
 
 def test_what_is_shown_elsewhere_is_still_granted() -> None:
-    assert SHOWN_ELSEWHERE.keys() <= {str(grant) for roles in ROLES.values() for grant in grants(roles, COMPONENTS)}
+    assert SHOWN_ELSEWHERE.keys() | NOT_USED_YET.keys() <= {
+        str(grant) for roles in ROLES.values() for grant in grants(roles, COMPONENTS)
+    }
 
 
 def test_the_roles_of_people_are_these() -> None:
-    assert roles_of_people(OBJECTS, COMPONENTS) == OF_PEOPLE.keys()
+    assert roles_of_people([*OBJECTS, *OF_V1], COMPONENTS) == OF_PEOPLE.keys()
 
 
 @pytest.mark.parametrize("test", sorted({*SHOWN_ELSEWHERE.values(), *OF_PEOPLE.values(), *REFUSED_ON_PURPOSE.values()}))

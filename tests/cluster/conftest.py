@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from devcluster.cluster import Cluster
-from olmkit.api.crd import CRD_DEFINITIONS
+from olmkit.api.crd import CRD_DEFINITIONS, V1_DEFINITIONS
 from olmkit.runtime.client import Client
 from tests.cluster.olmkit.conftest import until_allowed
 from tests.conftest import running_cluster
@@ -25,7 +25,7 @@ __all__ = [
     "unforked_controllers",
 ]
 
-CRD_DIRECTORY = Path(__file__).parents[2] / "config" / "crd"
+CONFIG = Path(__file__).parents[2] / "config"
 
 
 @pytest.fixture(scope="package")
@@ -43,9 +43,10 @@ def definitions(cluster: Cluster) -> Cluster:
 
 
 def serve_definitions(cluster: Cluster) -> None:
-    """Apply the CRDs of the suite, and wait until they are established."""
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CRD_DIRECTORY))
-    names = [f"crd/{each.kind.plural}.{each.kind.group}" for each in CRD_DEFINITIONS]
+    """Apply the CRDs of the suite, with those of OLM v1, and wait until they are established."""
+    for place in (("-k", CONFIG / "crd"), ("-f", CONFIG / "v1" / "crds.yaml")):
+        cluster.kubectl("apply", "--server-side", "--force-conflicts", *map(str, place))
+    names = [f"crd/{each.kind.plural}.{each.kind.group}" for each in (*CRD_DEFINITIONS, *V1_DEFINITIONS)]
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
 
 

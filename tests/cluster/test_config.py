@@ -1,6 +1,7 @@
 """The manifests of config/ on the real API server, and what each ServiceAccount may and may not do."""
 
 import json
+import re
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,10 +16,11 @@ from catalogd.http.package_manifests import API_VERSION
 from catalogd.ingest.load_task import LOAD_LIMITS as LOADING
 from console.setup import make_parser as console_parser
 from devcluster.cluster import Cluster
+from devcluster.errors import DevclusterError
 from devcluster.processes import REPOSITORY
 from devcluster.suite import NAMESPACE, Suite
 from devcluster.watch import Watch
-from olmkit.api.crd import CRD_DEFINITIONS
+from olmkit.api.crd import CRD_DEFINITIONS, V1_DEFINITIONS
 from olmkit.jobs.job import Limits
 from olmkit.jobs.memory_budget import CONTROLLER_MEMORY_BYTES, MemoryBudget
 from olmkit.runtime.flags import Settings, make_parser, parse_settings, quantity
@@ -119,6 +121,17 @@ def test_the_content_url_reaches_catalogd() -> None:
     assert port["port"] == 443  # the default of https
     named = {each["name"]: each["containerPort"] for each in container["ports"]}
     assert f"--catalogs-server-addr=:{named[port['targetPort']]}" in container["args"]
+
+
+def test_the_service_that_clients_of_olm_v1_know_is_that_of_catalogd() -> None:
+    container = manifest("catalogd", "Deployment")["spec"]["template"]["spec"]["containers"][0]
+    (service,) = [each for each in objects_of(CONFIG / "v1") if each["kind"] == "Service"]
+    assert service["spec"]["selector"] == manifest("catalogd", "Service")["spec"]["selector"]
+    (port,) = service["spec"]["ports"]
+    assert (port["port"], [port["targetPort"]]) == (
+        443,
+        [each["containerPort"] for each in container["ports"] if each["name"] == "catalogs"],
+    )
 
 
 def test_the_service_of_operator_controller_is_its_debug_port() -> None:
@@ -233,6 +246,32 @@ def test_the_sample_objects_are_accepted(installed: Cluster) -> None:
     assert "catalog.catalogd.operatorframework.io/samples" in printed
 
 
+POLICY = "clusterextension-serviceaccount-deprecated"
+IGNORED_ACCOUNT = (
+    f"Warning: Validation failed for ValidatingAdmissionPolicy '{POLICY}' with binding '{POLICY}': spec.serviceAccount is"
+    " deprecated, ignored, and will be removed in a future release. The operator-controller's cluster-admin service account is"
+    " used for all cluster interactions."
+)
+
+
+def warnings(cluster: Cluster, **spec: Any) -> list[str]:
+    """The warnings of the API server about a new ClusterExtension."""
+    source = {"sourceType": "Catalog", "catalog": {"packageName": "p"}}
+    kind = {"apiVersion": f"{V1_GROUP}/v1", "kind": "ClusterExtension", "metadata": {"name": "x"}}
+    body = json.dumps({**kind, "spec": {"namespace": "n", "source": source, **spec}})
+    try:
+        cluster.kubectl("create", "--dry-run=server", "--warnings-as-errors", "-f", "-", input=body)
+    except DevclusterError as error:
+        return re.findall(r"Warning: .*", str(error))
+    return []
+
+
+def test_who_names_a_service_account_in_a_cluster_extension_is_warned(installed: Cluster) -> None:
+    eventually(lambda: bool(warnings(installed, serviceAccount={"name": "a"})))  # the API server has read the policy
+    assert warnings(installed, serviceAccount={"name": "a"}) == [IGNORED_ACCOUNT]
+    assert warnings(installed) == []
+
+
 CONSOLE_SAMPLES = CONFIG / "samples" / "console"
 CONSOLE_HOST, CONSOLE_SERVICE = "console.example.com", f"olm-console.{NAMESPACE}.svc"
 
@@ -302,6 +341,7 @@ SLICES = "endpointslices.discovery.k8s.io"
 TOKEN_REVIEWS = "tokenreviews.authentication.k8s.io"
 ACCESS_REVIEWS = "subjectaccessreviews.authorization.k8s.io"
 KEYS = Settings.keys_namespace
+V1_GROUP = "olm.operatorframework.io"
 
 
 @pytest.mark.parametrize(
@@ -413,6 +453,18 @@ KEYS = Settings.keys_namespace
             "operator-controller", "create", "clusterroles.rbac.authorization.k8s.io", (), False, id="it grants nothing"
         ),
         pytest.param("rukpak", "escalate", "clusterroles.rbac.authorization.k8s.io", (), True, id="rukpak may do all"),
+        pytest.param(
+            "catalogd", "patch", f"clustercatalogs.{V1_GROUP}", (), True, id="catalogd serves ClusterCatalogs"
+        ),
+        pytest.param("catalogd", "list", f"clusterextensions.{V1_GROUP}", (), False, id="and no ClusterExtensions"),
+        pytest.param("catalogd", "watch", LEASES, ("olm", "catalogd-operator-lock"), True, id="it looks for OLM v1"),
+        pytest.param("catalogd", "list", LEASES, ("olm", "another"), False, id="and reads no other Lease"),
+        pytest.param("catalogd", "patch", "secrets", (NAMESPACE, "catalogd-service-ca"), True, id="a CA for OLM v1"),
+        pytest.param("catalogd", "patch", "secrets", (NAMESPACE, "another"), False, id="it writes no other Secret"),
+        pytest.param(
+            "operator-controller", "patch", f"clusterextensions.{V1_GROUP}/status", (), True, id="it reports on them"
+        ),
+        pytest.param("operator-controller", "delete", f"clusterextensions.{V1_GROUP}", (), False, id="it deletes none"),
     ],
 )
 def test_permissions_of_each_account(
@@ -427,6 +479,8 @@ def test_permissions_of_each_account(
         ("catalogd", f"{CATALOGS}/finalizers"),
         ("operator-controller", f"{OPERATORS}/finalizers"),
         ("rukpak", f"{DEPLOYMENTS}/finalizers"),
+        ("catalogd", "clustercatalogs.olm.operatorframework.io/finalizers"),
+        ("operator-controller", "clusterextensions.olm.operatorframework.io/finalizers"),
     ],
 )
 def test_who_owns_an_object_may_block_its_deletion(installed: Cluster, account: str, resource: str) -> None:
@@ -459,13 +513,16 @@ def test_the_view_and_edit_roles_read_the_kinds_of_the_suite(
 ) -> None:
     with Watch(installed, "/apis/rbac.authorization.k8s.io/v1/clusterroles") as roles:
         roles.until(
-            "the role is aggregated", lambda objects: "core.rukpak.io" in str(objects.get(role, {}).get("rules"))
+            "the roles are aggregated",
+            lambda objects: all(
+                each in str(objects.get(role, {}).get("rules")) for each in ("core.rukpak.io", V1_GROUP)
+            ),
         )
     binding = f"config-test-{role}"
     installed.kubectl("create", "clusterrolebinding", binding, f"--clusterrole={role}", f"--user={binding}")
     try:
         eventually(lambda: _may(installed, binding, "get", "configmaps"))  # the authorizer knows of the binding
-        ours = [f"{each.kind.plural}.{each.kind.group}" for each in CRD_DEFINITIONS]
+        ours = [f"{each.kind.plural}.{each.kind.group}" for each in CRD_DEFINITIONS + V1_DEFINITIONS]
         eventually(lambda: {_may(installed, binding, verb, resource) for resource in ours} == {expected})
     finally:
         installed.kubectl("delete", "clusterrolebinding", binding)

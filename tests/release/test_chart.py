@@ -24,7 +24,7 @@ from release.chart import KEEP, chart_files, write_chart
 from release.chart_values import chart_values, component_key
 from release.checksums import FILE_NAME
 from release.kustomization import objects_of
-from release.manifests import CONSOLE_FILE, CRDS_FILE, INSTALL_FILE
+from release.manifests import CONSOLE_FILE, CRDS_FILE, INSTALL_FILE, V1_FILE
 from release.suite import CONFIG
 from tests.cluster.olmctl.suite.conftest import Olm, is_installed
 from tests.release.conftest import Helm, Key, Object, by_name, chart_in
@@ -41,13 +41,14 @@ def test_the_checksums_are_those_of_the_files(directory: Path) -> None:
     files = {path.relative_to(directory).as_posix(): path for path in directory.rglob("*") if path.is_file()}
     del files[FILE_NAME]
     assert listed == {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
-    assert {INSTALL_FILE, CRDS_FILE, CONSOLE_FILE} < listed.keys()
+    assert {INSTALL_FILE, CRDS_FILE, CONSOLE_FILE, V1_FILE} < listed.keys()
 
 
 def test_the_manifests_are_the_objects_and_the_crds_apart(directory: Path, manifests: Manifests) -> None:
     assert tuple(yaml.safe_load_all((directory / INSTALL_FILE).read_text())) == manifests.objects
     assert tuple(yaml.safe_load_all((directory / CRDS_FILE).read_text())) == manifests.crds
     assert tuple(yaml.safe_load_all((directory / CONSOLE_FILE).read_text())) == manifests.console
+    assert tuple(yaml.safe_load_all((directory / V1_FILE).read_text())) == manifests.v1_crds + manifests.v1
 
 
 def test_the_chart_is_the_same_for_the_same_sources(helm: Helm, manifests: Manifests, tmp_path: Path) -> None:

@@ -59,6 +59,14 @@ def test_the_crd_of_operator_conditions_is_rendered_on_request(helm_program: Pat
     assert found == [[], [{**definition, "metadata": kept}]]
 
 
+def test_the_kinds_of_olm_v1_are_rendered_on_request(helm_program: Path, chart: Path) -> None:
+    without = by_name(map(dict, _render(helm_program, chart)))
+    rendered = by_name(map(dict, _render(helm_program, chart, "v1.enabled=true")))
+    manifests = load_manifests()
+    kept = [{**each, "metadata": {**each["metadata"], "annotations": KEEP}} for each in manifests.v1_crds]
+    assert {key: each for key, each in rendered.items() if key not in without} == by_name([*kept, *manifests.v1])
+
+
 @pytest.mark.parametrize("count", [None, 1, 2, 3], ids=["the default", "one", "two", "three"])
 def test_pods_are_restricted_and_replicas_have_a_disruption_budget(
     helm_program: Path, chart: Path, count: int | None

@@ -7,8 +7,8 @@ from types import ModuleType
 
 import pytest
 
-from olmkit.api import bundledeployments, bundles, catalogs, operators
-from olmkit.api.crd import CRD_DEFINITIONS, openapi_schema
+from olmkit.api import bundledeployments, bundles, catalogs, clustercatalogs, clusterextensions, operators
+from olmkit.api.crd import CRD_DEFINITIONS, V1_DEFINITIONS, openapi_schema
 from olmkit.api.described_enum import DescribedEnum
 from release.reference import documented_keys, render
 
@@ -22,6 +22,9 @@ INTERNAL = {
     "core.rukpak.io/impersonated-by",  # the extra of a user, which nobody writes: docs/security.md
     "olm.operatorframework.io/scorecard-longest",  # of the same pods: a later run deletes those that a killed one has left
     "olm.operatorframework.io/scorecard",  # of the pods of one run of `olm bundle scorecard`, which deletes them
+    "olm.operatorframework.io/cleanup-contentmanager-cache",  # finalizers of OLM v1's controllers, which a deletion removes
+    "olm.operatorframework.io/cleanup-unpack-cache",
+    "olm.operatorframework.io/generator",  # of OLM v1's CRDs
     "operators.operatorframework.io/builder",  # of operator-sdk, in a ClusterServiceVersion: the program that generated it
     "operators.operatorframework.io/internal-objects",  # of authors, in a ClusterServiceVersion: kinds that people do not create
     "operators.operatorframework.io/display-names",  # within the annotation with the properties of a bundle
@@ -29,7 +32,9 @@ INTERNAL = {
 
 
 @pytest.mark.parametrize(
-    "module", [catalogs, operators, bundles, bundledeployments], ids=lambda module: module.__name__
+    "module",
+    [catalogs, operators, bundles, bundledeployments, clustercatalogs, clusterextensions],
+    ids=lambda module: module.__name__,
 )
 def test_every_condition_type_and_reason_has_a_description(module: ModuleType) -> None:
     words: list[DescribedEnum] = [*module.ConditionType, *module.Reason]
@@ -41,7 +46,7 @@ def test_every_condition_type_and_reason_has_a_description(module: ModuleType) -
 def test_every_field_of_every_kind_has_a_description() -> None:
     page = render()
     assert "|  |" not in page
-    for definition in CRD_DEFINITIONS:
+    for definition in (*CRD_DEFINITIONS, *V1_DEFINITIONS):
         parts = openapi_schema(definition)["properties"]
         for part in ("spec", "status"):
             assert all(f"| `{part}.{name}` | " in page for name in parts[part].get("properties", {}))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 import yaml
@@ -12,6 +14,7 @@ from devcluster.cluster import Cluster
 from olmctl.suite.manifests import SYSTEM_NAMESPACE, load_manifests
 from olmctl.suite.objects import name_of
 from olmctl.suite.running import NO_LEADER
+from olmctl.suite.v1_kinds import with_v1
 from olmkit.api.crd import operator_condition_definition
 from olmkit.api.package_manifests import package_manifest_objects
 from tests.cluster.olmctl.suite.conftest import INSTALL, UNGUARDED, Olm, is_installed
@@ -20,7 +23,7 @@ from tests.leaders import leaders
 CONTROLLERS = {"catalogd", "rukpak", "operator-controller"}
 IMAGE = "registry.example.com/olm-suite:v9"
 IMAGE_OF_VERSION = f"registry.example.com/olm-suite:{load_manifests().version}"
-NAMES = [name_of(each) for each in load_manifests().all]
+NAMES = [name_of(each) for each in with_v1(load_manifests()).all]
 
 
 def images(cluster: Cluster) -> set[str]:
@@ -48,6 +51,9 @@ def test_the_manifests_are_printed_without_a_cluster(olm: Olm) -> None:
     assert [each for each in yaml.safe_load_all(out) if each not in printed] == package_manifest_objects(
         SYSTEM_NAMESPACE
     )
+    _, out, _ = olm("suite", "install", "--export", "--image", IMAGE, "--serve-v1", "Always")
+    manifests = load_manifests(IMAGE)
+    assert [each for each in yaml.safe_load_all(out) if each not in printed] == [*manifests.v1_crds, *manifests.v1]
 
 
 @pytest.fixture
@@ -240,6 +246,79 @@ def test_the_api_of_package_manifests_is_installed_on_request_unless_others_have
         bare_cluster.kubectl("delete", "apiservice", name, "--ignore-not-found")
 
 
+def v1_names(output: str) -> set[str]:
+    """The lines of an installation about the kinds of OLM v1."""
+    names = {name_of(each) for each in (*load_manifests().v1_crds, *load_manifests().v1)}
+    return {line for line in output.splitlines() if line.split()[0] in names}
+
+
+def test_the_kinds_of_olm_v1_are_served_unless_olm_v1_has_them(olm: Olm, bare_cluster: Cluster) -> None:
+    manifests = load_manifests()
+    crds, objects = ([name_of(each) for each in some] for some in (manifests.v1_crds, manifests.v1))
+    again = ("suite", "install", "--force", "--no-wait")
+    status, out, err = olm(*again, "--serve-v1=Never")
+    assert (status, v1_names(out)) == (0, {f"{name} deleted" for name in objects}), err
+    assert "the CRDs of ClusterCatalog and ClusterExtension stay, because their objects would be" in err
+    shown = [each["name"] for each in json.loads(olm("suite", "status", "-o", "json")[1])["objects"]]
+    assert {each["metadata"]["name"] for each in manifests.v1_crds} < set(shown)
+    assert "catalogd-service" not in shown
+
+    theirs = {"app.kubernetes.io/part-of": None, "app.kubernetes.io/version": None}
+    patch = json.dumps(
+        {"metadata": {"labels": theirs, "annotations": {"olm.operatorframework.io/generator": "standard"}}}
+    )
+    for name in crds:
+        bare_cluster.kubectl("patch", name, "--type=merge", "-p", patch)
+    status, out, err = olm(*again)
+    assert (status, v1_names(out), "are OLM v1's: --serve-v1=Always takes them over" in err) == (0, set(), True), err
+    status, out, err = olm("suite", "install", "--no-wait", "--serve-v1=Always")
+    assert (status, {line.split()[0] for line in v1_names(out)}) == (0, {*crds, *objects}), err
+    for name in crds:
+        metadata = json.loads(bare_cluster.kubectl("get", name, "-o", "json"))["metadata"]
+        assert (metadata["labels"]["app.kubernetes.io/part-of"], metadata.get("annotations")) == ("olm-suite", None)
+    assert {line.split()[1] for line in v1_names(olm(*again)[1])} == {"unchanged"}
+
+
+@contextmanager
+def leading(cluster: Cluster) -> Iterator[None]:
+    """A controller of OLM v1 that renews its Lease twice a second."""
+    ended = threading.Event()
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    spec = {"holderIdentity": "catalogd-7c9_1", "leaseDurationSeconds": 137, "renewTime": "2026-01-01T00:00:00.000000Z"}
+    meta = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "catalogd-operator-lock"}}
+    cluster.api.apply(path, {**meta, "spec": spec})
+
+    def renew() -> None:
+        renewals = 0
+        while not ended.wait(0.5):
+            renewals += 1
+            cluster.api.apply(path, {**meta, "spec": {**spec, "renewTime": f"2026-01-01T00:00:00.{renewals:06}Z"}})
+
+    thread = threading.Thread(target=renew)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        cluster.api.call("DELETE", f"{path}/catalogd-operator-lock")
+
+
+def test_while_olm_v1_leads_its_kinds_are_left_to_it(olm: Olm, bare_cluster: Cluster) -> None:
+    again = ("suite", "install", "--force", "--no-wait")
+    renewed = "Lease default/catalogd-operator-lock is renewed by catalogd-7c9"
+    with leading(bare_cluster):
+        status, out, err = olm(*again, "--serve-v1=Always")
+        text = f"--serve-v1=Always: {renewed}: stop the controllers of OLM v1 first\n"
+        assert (status, out, err) == (5, "", text)
+        status, out, err = olm(*again)
+        text = f"ClusterCatalog and ClusterExtension are left to OLM v1: {renewed}\n"
+        assert (status, v1_names(out), text in err) == (0, set(), True), err
+        text = f"warning: ClusterCatalogs and ClusterExtensions are left to OLM v1: {renewed}\n"
+        assert text in olm("suite", "status")[2]
+    assert {line.split()[1] for line in v1_names(olm(*again)[1])} == {"unchanged"}
+
+
 FLAG = "--authenticate-requests"
 VERSION = load_manifests().version
 CRD = "packages.catalogd.operatorframework.io"
@@ -284,7 +363,14 @@ def test_an_older_suite_is_upgraded_and_what_it_had_is_deleted(olm: Olm, bare_cl
     services = bare_cluster.kubectl("get", "services", "-n", SYSTEM_NAMESPACE, "-o", "name").split()
     assert set(services) == {
         f"service/{name}"
-        for name in ("catalogd-catalogserver", "operator-controller", "rukpak", "of-a-person", "copied")
+        for name in (
+            "catalogd-catalogserver",
+            "catalogd-service",
+            "operator-controller",
+            "rukpak",
+            "of-a-person",
+            "copied",
+        )
     }
     bare_cluster.kubectl("delete", "service", "of-a-person", "copied", "-n", SYSTEM_NAMESPACE)
 

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
+from devcluster.api_client import MERGE
 from devcluster.cluster import Cluster
 from devcluster.demo.full_catalog import catalog_object, operator_object
 from devcluster.processes import REPOSITORY
 from olmctl.suite.objects import CRD
-from olmkit.api.crd import CRD_DEFINITIONS
+from olmkit.api import clusterextensions
+from olmkit.api.crd import CRD_DEFINITIONS, V1_DEFINITIONS
 from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION, KIND
 from olmkit.api.package_manifests import API_SERVICE_NAME
 from olmkit.runtime.client import Client
@@ -84,6 +86,25 @@ def test_the_suite_is_removed(olm: Olm, bare_cluster: Cluster) -> None:
 
 
 @pytest.mark.usefixtures("installed")
+def test_what_stays_of_olm_v1_has_no_finalizer_of_the_suite(olm: Olm, bare_cluster: Cluster) -> None:
+    source = {"sourceType": "Catalog", "catalog": {"packageName": "p"}}
+    metadata = {"name": "staying", "finalizers": [clusterextensions.FINALIZER, "example.com/theirs"]}
+    kind = {"apiVersion": clusterextensions.KIND.api_version, "kind": clusterextensions.KIND.kind}
+    body = {**kind, "metadata": metadata, "spec": {"namespace": "n", "source": source}}
+    path = clusterextensions.KIND.path()
+    bare_cluster.api.call("POST", path, body)
+    try:
+        status, out, err = olm("suite", "uninstall", "--orphan", "--yes")
+        assert (status, "service/catalogd-service deleted" in out.splitlines()) == (0, True), err
+        found = bare_cluster.api.call("GET", f"{path}/staying")
+        assert found["metadata"]["finalizers"] == ["example.com/theirs"]
+    finally:
+        free = {"metadata": {"finalizers": None}}
+        bare_cluster.api.call("PATCH", f"{path}/staying", free, MERGE)
+        bare_cluster.api.call("DELETE", f"{path}/staying")
+
+
+@pytest.mark.usefixtures("installed")
 def test_each_kind_is_read_before_its_crd_is_deleted(olm: Olm, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the API server may complete the deletion only when it looks at all CRDs again, minutes later."""
     sent: list[tuple[str, str, bool]] = []
@@ -96,7 +117,7 @@ def test_each_kind_is_read_before_its_crd_is_deleted(olm: Olm, monkeypatch: pyte
     monkeypatch.setattr(Client, "request", recorded)
     status, _, err = olm(*REMOVE)
     assert status == 0, err
-    for kind in (each.kind for each in CRD_DEFINITIONS):
+    for kind in (each.kind for each in CRD_DEFINITIONS + V1_DEFINITIONS):
         read = sent.index(("GET", kind.path(), True))
         assert read < sent.index(("DELETE", CRD.path(name=f"{kind.plural}.{kind.group}"), False)), kind
 
@@ -153,9 +174,10 @@ def test_crds_of_another_program_stay_with_their_objects(olm: Olm, bare_cluster:
         assert "olm-suite is not installed" in err
         bare_cluster.kubectl("get", "catalogs", "theirs")
     finally:
-        for each in CRD_DEFINITIONS:
+        for each in CRD_DEFINITIONS + V1_DEFINITIONS:
             read_kind(bare_cluster, each.kind.path())
-        bare_cluster.kubectl("delete", "-k", str(REPOSITORY / "config" / "crd"), "--ignore-not-found")
+        for flag, name in (("-k", "crd"), ("-f", "v1/crds.yaml")):
+            bare_cluster.kubectl("delete", flag, str(REPOSITORY / "config" / name), "--ignore-not-found")
 
 
 @contextmanager

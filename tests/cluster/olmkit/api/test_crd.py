@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from devcluster.cluster import Cluster
-from olmkit.api.crd import CRD_DEFINITIONS
+from olmkit.api.crd import CRD_DEFINITIONS, V1_DEFINITIONS
 
 IMAGE = "registry.example.com/catalog:v1"
 BY_DIGEST = "registry.example.com/catalog@sha256:" + "a" * 64
@@ -65,7 +65,7 @@ def test_each_definition_is_structural(definitions: Cluster) -> None:
     items = json.loads(definitions.kubectl("get", "crd", "-l", "app.kubernetes.io/part-of=olm-suite", "-o", "json"))[
         "items"
     ]
-    assert len(items) == len(CRD_DEFINITIONS)
+    assert len(items) == len(CRD_DEFINITIONS + V1_DEFINITIONS)
     for item in items:
         conditions = {condition["type"]: condition["status"] for condition in item["status"]["conditions"]}
         assert conditions["Established"] == "True", item["metadata"]["name"]

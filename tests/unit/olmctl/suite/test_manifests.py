@@ -25,6 +25,7 @@ def test_another_namespace_replaces_the_usual_one_everywhere() -> None:
     assert SYSTEM_NAMESPACE not in str(manifests.objects)
     assert "olm-suite-keys" not in str(manifests.objects)
     assert SYSTEM_NAMESPACE not in str(manifests.console)
+    assert SYSTEM_NAMESPACE not in str(manifests.v1)
 
 
 def test_keys_have_a_namespace_of_their_own() -> None:
