@@ -22,8 +22,14 @@ def compute(obj: Object) -> KStatus:
     status = obj.get("status") or {}
     if "observedGeneration" in status and status["observedGeneration"] != obj["metadata"]["generation"]:
         return KStatus.IN_PROGRESS
-    entry = next(each for each in yaml.safe_load(FILE.read_text()) if each["apiVersion"] == obj["apiVersion"])
-    for name, result in _ORDER.items():
-        if cel.evaluate(entry[name], obj):
+    entry = next(
+        each
+        for each in yaml.safe_load(FILE.read_text())
+        if each["apiVersion"] == obj["apiVersion"] and each.get("kind", obj["kind"]) == obj["kind"]
+    )
+    for name, result in (
+        _ORDER.items() if status else ()
+    ):  # without one, the expressions cannot be evaluated: Flux waits
+        if name in entry and cel.evaluate(entry[name], obj):
             return result
     return KStatus.IN_PROGRESS
