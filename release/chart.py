@@ -43,7 +43,8 @@ LEAST_PRIVILEGE = ".Values.leastPrivilege"
 CONSOLE = ".Values.console.enabled"
 PACKAGE_MANIFESTS = ".Values.packageManifests.enabled"
 V1 = ".Values.v1.enabled"
-POLICIES_SERVED = f'.Capabilities.APIVersions.Has "{POLICIES.api_version}/{POLICIES.kind}"'
+POLICIES_SERVED = 'semverCompare ">=1.30-0" .Capabilities.KubeVersion.Version'
+"""Not `.Capabilities.APIVersions`: `helm template` knows no kinds there."""
 KEEP = {"helm.sh/resource-policy": "keep"}
 """The annotation of objects that `helm uninstall` leaves on the cluster."""
 MINIMUM_KUBERNETES = ">=1.28.0-0"

@@ -13,9 +13,10 @@ from olmctl.suite.objects import ObjectState, name_of, states
 from olmctl.suite.operator_conditions import with_own_definition
 from olmctl.suite.package_manifests import with_own_package_manifests
 from olmctl.suite.running import with_image_differences, with_leaders
-from olmctl.suite.v1_kinds import find_renewal, own_objects, with_own_v1
+from olmctl.suite.v1_kinds import find_renewal, own_objects, with_own_v1, without_secrets
 from olmctl.suite.web_console import with_own_console
 from olmctl.terminal import clean
+from olmkit.errors import Forbidden
 from olmkit.gocompat.versions import is_newer
 
 
@@ -69,7 +70,7 @@ async def suite_status(session: Session, show: Callable[[str], None]) -> SuiteSt
     manifests = await with_own_definition(session.client, manifests)
     manifests = await with_own_package_manifests(session.client, manifests, session.system_namespace)
     manifests = await with_own_console(session.client, manifests)
-    manifests = await with_own_v1(session.client, manifests)
+    manifests = await with_own_v1(session.client, without_secrets(manifests))
     found = await states(session.client, manifests.all)
     found = await with_leaders(session.client, session.system_namespace, with_image_differences(found), show)
     versions, unknown = sorted({each.version for each in found if each.version}), ""
@@ -83,6 +84,10 @@ async def suite_status(session: Session, show: Callable[[str], None]) -> SuiteSt
 
 
 async def _v1_warning(session: Session, manifests: Manifests, show: Callable[[str], None]) -> str:
+    """Say that OLM v1 leads although the suite serves its kinds; "" if it does not, or if the user may not read Leases."""
     is_served = bool(await own_objects(session.client, manifests))
-    renewal = await find_renewal(session.client, show) if is_served else None
+    try:
+        renewal = await find_renewal(session.client, show) if is_served else None
+    except Forbidden:
+        return ""
     return f"ClusterCatalogs and ClusterExtensions are left to OLM v1: {renewal.text}" if renewal else ""

@@ -7,28 +7,32 @@ while a Lease of OLM v1 is renewed, nothing of this part is applied. Its CRDs ar
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from olmctl.questions.errors import Refused
-from olmctl.questions.operator_state import part, text_at
+from olmctl.questions.operator_state import is_terminating, part, text_at
 from olmctl.suite.label_guard import serves_policies
 from olmctl.suite.manifests import Manifests
-from olmctl.suite.objects import CRD, find_all, is_own
+from olmctl.suite.objects import CRD, find, find_all, is_own
 from olmctl.suite.watched import Watched
 from olmctl.terminal import clean
+from olmkit.api.foreign_leader import UPSTREAM_LEASES
 from olmkit.api.label_policy import BINDINGS, POLICIES
 from olmkit.api.meta import Object
 from olmkit.runtime.client import Client
-from olmkit.runtime.foreign_leaders import UPSTREAM_LEASES
-from olmkit.runtime.informer import Informer
 from olmkit.runtime.lease_holder import LEASE, holder_host
+from olmkit.tls.certificate_rotator import SECRET
 
 RENEWAL_SECONDS = 30.0
 """The time to wait for a renewal. Controllers of OLM v1 renew their Lease every 26 seconds."""
 GENERATOR_ANNOTATION = "olm.operatorframework.io/generator"
 """The annotation of OLM v1's CRDs with the set that they belong to."""
+CLIENT_NAMESPACE = "olmv1-system"
+"""The namespace in which clients of OLM v1 read the CA of catalogd."""
+_CA_OBJECTS = ("catalogd-service-ca", "olm-suite-v1-catalogd-ca")
+"""The Secret with the CA, and the Role and the RoleBinding with which catalogd writes it."""
 _KINDS = "ClusterCatalog and ClusterExtension"
 
 
@@ -94,6 +98,7 @@ async def with_chosen_v1(
 
     Under Always, all of it that others have is taken over. `show` gets a text about each wait.
     """
+    manifests = await _fitted(client, manifests)
     crds = await find_all(client, manifests.v1_crds)
     is_decided = mode is ServeV1.NEVER or (mode is ServeV1.AUTO and not all(map(is_own, filter(None, crds))))
     choice = choose(mode, crds, None if is_decided else await find_renewal(client, show))
@@ -101,7 +106,6 @@ async def with_chosen_v1(
         return replace(manifests, unwanted=tuple(await own_objects(client, manifests))), choice.text
     if not choice.is_applied:
         return manifests, choice.text
-    manifests = await _without_unserved(client, manifests)
     if mode is ServeV1.ALWAYS:
         foreign = await _found(client, (*manifests.v1_crds, *manifests.v1), is_chosen=lambda each: not is_own(each))
         manifests = replace(manifests, taken_over=frozenset(map(_place, foreign)))
@@ -111,11 +115,17 @@ async def with_chosen_v1(
 async def with_own_v1(client: Client, manifests: Manifests) -> Manifests:
     """The manifests with this part if the suite serves the kinds on the cluster, else with its CRDs that are left. CRDs of others
     are no part of it."""
+    manifests = await _fitted(client, manifests)
     is_served = bool(await own_objects(client, manifests))
     found = zip(manifests.v1_crds, await find_all(client, manifests.v1_crds), strict=True)
     own = tuple(wanted for wanted, each in found if (is_served if each is None else is_own(each)))
-    manifests = replace(await _without_unserved(client, manifests), v1_crds=own)
+    manifests = replace(manifests, v1_crds=own)
     return with_v1(manifests) if is_served else replace(manifests, crds=(*manifests.crds, *own))
+
+
+def without_secrets(manifests: Manifests) -> Manifests:
+    """The manifests for who only looks: few users may read Secrets, and those of this part say nothing that its Roles do not."""
+    return replace(manifests, v1=tuple(each for each in manifests.v1 if each["kind"] != SECRET.kind))
 
 
 async def own_objects(client: Client, manifests: Manifests) -> list[Object]:
@@ -134,12 +144,15 @@ async def forget_generator(client: Client, manifests: Manifests) -> None:
 
 async def find_renewal(client: Client, show: Callable[[str], None]) -> Renewal | None:
     """The Lease of OLM v1 that is renewed, for which it waits if one has a holder; None if there is none. `show` gets a text
-    about the wait. Raises Unavailable."""
+    about the wait. Raises ApiError."""
+    selectors = [f"metadata.name={name}" for name in UPSTREAM_LEASES]
+    before = _held([each for selector in selectors for each in (await client.list(LEASE, field_selector=selector))[0]])
+    if not before:
+        return None
     async with Watched(client) as watched:
-        informers = [await watched.follow(LEASE, field_selector=f"metadata.name={name}") for name in UPSTREAM_LEASES]
-        before = _held(informers)
+        informers = [await watched.follow(LEASE, field_selector=selector) for selector in selectors]
         until = asyncio.get_running_loop().time() + RENEWAL_SECONDS
-        while held := _held(informers):
+        while held := _held([each for informer in informers for each in informer.objects.values()]):
             renewed = [each for each, time in held.items() if before.get(each) != time]
             if renewed or asyncio.get_running_loop().time() >= until:
                 return renewed[0] if renewed else None
@@ -148,10 +161,9 @@ async def find_renewal(client: Client, show: Callable[[str], None]) -> Renewal |
     return None
 
 
-def _held(informers: Iterable[Informer]) -> dict[Renewal, str]:
+def _held(leases: Iterable[Object]) -> dict[Renewal, str]:
     """The Leases that have a holder, with the time of the last renewal."""
-    found = (each for informer in informers for each in informer.objects.values())
-    times = {_renewal(each): text_at(each, "spec", "renewTime") for each in found}
+    times = {_renewal(each): text_at(each, "spec", "renewTime") for each in leases}
     return {each: time for each, time in times.items() if each.holder}
 
 
@@ -160,12 +172,24 @@ def _renewal(lease: Object) -> Renewal:
     return Renewal(metadata["namespace"], metadata["name"], text_at(lease, "spec", "holderIdentity"))
 
 
-async def _without_unserved(client: Client, manifests: Manifests) -> Manifests:
-    """The manifests without the policy where the cluster does not have its kind: nobody is warned there."""
-    if serves_policies(await client.discover()):
-        return manifests
-    kinds = POLICIES.kind, BINDINGS.kind
-    return replace(manifests, v1=tuple(each for each in manifests.v1 if each["kind"] not in kinds))
+async def _fitted(client: Client, manifests: Manifests) -> Manifests:
+    """The manifests for this cluster: without the policy where it does not have its kind, and with the CA for clients of OLM v1
+    where their namespace exists."""
+    objects = manifests.v1
+    if not serves_policies(await client.discover()):
+        objects = tuple(each for each in objects if each["kind"] not in (POLICIES.kind, BINDINGS.kind))
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CLIENT_NAMESPACE}}
+    found = await find(client, namespace)
+    if found is not None and not is_terminating(found):
+        objects = (*objects, *_ca_objects_for_clients(objects))
+    return replace(manifests, v1=objects)
+
+
+def _ca_objects_for_clients(objects: Iterable[Object]) -> Iterator[Object]:
+    for each in objects:
+        metadata = each["metadata"]
+        if metadata["name"] in _CA_OBJECTS and metadata["namespace"] != CLIENT_NAMESPACE:
+            yield {**each, "metadata": {**metadata, "namespace": CLIENT_NAMESPACE}}
 
 
 async def _found(client: Client, objects: Sequence[Object], *, is_chosen: Callable[[Object], bool]) -> list[Object]:

@@ -16,6 +16,7 @@ from devcluster.images import Catalog, Content, Registry
 from devcluster.suite import Suite
 from olmctl.suite.manifests import load_manifests
 from olmctl.suite.objects import name_of
+from olmctl.suite.v1_kinds import with_v1
 from tests.cluster.olmctl.suite.conftest import INSTALL, Olm
 
 OPERATORS = "operators.operators.operatorframework.io"
@@ -56,7 +57,7 @@ def operator(bare_cluster: Cluster, controllers: Suite, olm: Olm) -> str:
 def left(cluster: Cluster) -> set[str]:
     """The objects of the suite that exist."""
     names = set()
-    for each in load_manifests().all:
+    for each in with_v1(load_manifests()).all:
         place = [f"--namespace={each['metadata']['namespace']}"] if "namespace" in each["metadata"] else []
         if cluster.kubectl("get", name_of(each), *place, "--ignore-not-found", "-o", "name"):
             names.add(name_of(each))
@@ -102,13 +103,13 @@ def test_remove_deletes_operators_first_and_leaves_nothing(olm: Olm, bare_cluste
 
 def test_orphan_keeps_what_is_installed(olm: Olm, bare_cluster: Cluster, operator: str) -> None:
     status, _, err = olm(*ORPHAN)
-    crds = {name_of(each) for each in load_manifests().crds}
+    crds = {name_of(each) for each in with_v1(load_manifests()).crds}
     assert (status, left(bare_cluster), terminating(bare_cluster)) == (0, crds, []), err
     assert {operator, DEPENDENCY} <= deployments(bare_cluster)
     assert bare_cluster.kubectl("get", OPERATORS, "-o", "name").split() == [
         f"operator.{OPERATORS.partition('.')[2]}/{name}" for name in (DEPENDENCY, operator)
     ]
-    assert olm(*ORPHAN) == (0, "", f"{NOTHING}. 5 CRDs stay: --remove deletes them\n")
+    assert olm(*ORPHAN) == (0, "", f"{NOTHING}. 7 CRDs stay: --remove deletes them\n")
 
 
 def test_without_controllers_only_own_finalizers_are_removed_and_only_by_force(olm: Olm, bare_cluster: Cluster) -> None:

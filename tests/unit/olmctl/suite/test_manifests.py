@@ -28,6 +28,21 @@ def test_another_namespace_replaces_the_usual_one_everywhere() -> None:
     assert SYSTEM_NAMESPACE not in str(manifests.v1)
 
 
+def test_a_suite_in_the_namespace_of_olm_v1_has_what_its_clients_look_for_there() -> None:
+    namespace = "olmv1-system"
+    manifests = load_manifests(system_namespace=namespace)
+    placed = {(each["kind"], each["metadata"]["name"]): each["metadata"].get("namespace") for each in manifests.v1}
+    assert placed["Service", "catalogd-service"] == placed["Secret", "catalogd-service-ca"] == namespace
+    subjects = [subject for each in manifests.v1 for subject in each.get("subjects", ())]
+    assert {subject["namespace"] for subject in subjects} == {namespace}
+    (catalogd,) = [each for each in manifests.deployments if each["metadata"]["name"] == "catalogd"]
+    arguments = catalogd["spec"]["template"]["spec"]["containers"][0]["args"]
+    hosts = [each for each in arguments if each.endswith(".svc")]
+    assert hosts
+    assert all(each.endswith(f".{namespace}.svc") for each in hosts)
+    assert f"--system-namespace={namespace}" in arguments
+
+
 def test_keys_have_a_namespace_of_their_own() -> None:
     with pytest.raises(OlmError, match=f"--system-namespace is {KEYS_NAMESPACE}, the namespace of the keys"):
         load_manifests(system_namespace=KEYS_NAMESPACE)
