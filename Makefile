@@ -13,8 +13,15 @@ OWN_TIERS := alerts browser certmanager gitops image node release signatures
 PURE_TIERS := cases corpus unit
 # Long proofs of promises that shorter tests prove too: marked tests, wherever they are. Only their own targets run them.
 LONG_TIERS := console crash hostile scale
-# Tests that are collected for seconds: the one process of the pure tiers collects them, and not each of those that share files.
-COLLECTED_ONCE := tests/integration/catalogd/http/test_openapi.py
+# Tests that are collected for seconds, as those of properties are, for which hypothesis reads all modules: the one process of the pure
+# tiers collects them, and not each of those that share files.
+COLLECTED_ONCE := \
+tests/integration/catalogd/http/test_openapi.py \
+tests/integration/catalogd/ingest/test_catalog_files.py \
+tests/integration/catalogd/ingest/test_yaml_worker_pool.py \
+tests/integration/olmkit/sources/oci/test_layers.py \
+tests/integration/olmkit/sources/test_tree.py \
+tests/integration/olmkit/sources/test_zip_archive.py
 SHORT := -m "not (console or crash or hostile or scale)"
 NODE_TESTS := tests/node
 SHORT_NODE_TESTS := tests/node/test_suite.py tests/node/operators/test_greeter.py::test_it_reconciles_is_upgraded_and_removed
@@ -85,11 +92,11 @@ check-workflows:
 compiled:
 	@$(BIN)/pytest --collect-only -qq tests > /dev/null || true
 
-unit: setup ## pure tests, under a minute
-	$(BIN)/pytest $(call workers,3) $(SHORT) tests/unit tests/cases
+unit: setup ## pure tests, with all examples of properties, of which `make test` takes one of four
+	OLM_EXAMPLES_SHARE=1 $(BIN)/pytest $(call workers,3) $(SHORT) tests/unit tests/cases
 
 coverage: setup ## the lines that the pure tests run, measured; the report names those that they do not
-	$(BIN)/pytest $(call workers,3) --cov --cov-report=term-missing:skip-covered tests/unit tests/cases
+	OLM_EXAMPLES_SHARE=1 $(BIN)/pytest $(call workers,3) --cov --cov-report=term-missing:skip-covered tests/unit tests/cases
 
 integration: setup ## tests with files, processes and sockets, without a cluster
 	$(BIN)/pytest $(call workers,3) $(SHORT) tests/integration

@@ -36,7 +36,7 @@ def targets() -> set[str]:
 
 def words(variable: str) -> set[str]:
     """The value of a variable of the Makefile."""
-    (value,) = re.findall(rf"^{variable} := (.*)$", MAKEFILE, re.MULTILINE)
+    (value,) = re.findall(rf"^{variable} := (.*)$", MAKEFILE.replace("\\\n", ""), re.MULTILINE)
     return set(value.split())
 
 
@@ -69,9 +69,18 @@ def test_the_make_targets_exist(path: Path) -> None:
 
 def test_each_tier_that_make_test_leaves_out_has_a_target_that_runs_at_night() -> None:
     own, long = words("OWN_TIERS"), words("LONG_TIERS")
-    assert set(job("nightly", "tier")["strategy"]["matrix"]["tier"]) == own | long <= targets()
+    assert set(job("nightly", "tier")["strategy"]["matrix"]["tier"]) == own | long | {"unit"} <= targets()
     assert {each for each in own if f"tests/{each}" in recipe(each) + "".join(words("NODE_TESTS"))} == own
     assert {each for each in long if f"-m {each} tests" in recipe(each)} == long
+
+
+def test_properties_are_tried_with_all_examples_at_night_and_collected_by_one_process() -> None:
+    assert "OLM_EXAMPLES_SHARE=1 $(BIN)/pytest" in recipe("unit")
+    elsewhere = (ROOT / "tests" / tier for tier in ("cluster", "e2e", "integration"))
+    properties = {
+        relative(path) for tier in elsewhere for path in tier.rglob("*.py") if "\n@given(" in path.read_text()
+    }
+    assert properties < words("COLLECTED_ONCE")
 
 
 def test_make_test_runs_all_tests_but_those_of_these_tiers() -> None:

@@ -23,6 +23,7 @@ from olmkit.fbc.errors import BadCatalog
 from olmkit.sources.content_limits import CATALOG_LIMITS
 from olmkit.sources.oci.layers import Budget, unpack
 from olmkit.sources.tree import Tree, TreeError
+from tests.examples import example_count
 from tests.images import Entry, directory, file, hard_link, link, tar
 
 DIGEST = "sha256:" + "c" * 64
@@ -145,7 +146,7 @@ TEXTS = st.sampled_from(
 IGNORES = st.sampled_from(["a\n", "/a\n", "!a\n", "*\n!b\n", "a/\n", "**/z\n", "a.*\n", "", "[\n", "!\n", "é\n"])
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=example_count(100))
 @given(st.lists(st.tuples(PATHS, TEXTS, IGNORES), max_size=6))
 def test_a_streamed_catalog_equals_one_in_a_directory(members: list[tuple[str, str, str]]) -> None:
     """The order of an archive, ignore files included, makes no difference."""

@@ -40,6 +40,7 @@ from olmkit.sources.oci.layers import Budget, unpack
 from olmkit.sources.source import ConfigMapsSource
 from olmkit.sources.tree import Tree
 from olmkit.store.store import Store
+from tests.examples import example_count
 from tests.images import Entry, file, tar
 from tests.integration.catalogd.ingest.yaml_worker_jobs import READ_ONE
 from tests.integration.olmkit.jobs.test_scheduler import parent_of
@@ -104,7 +105,7 @@ NAMES = st.sampled_from(["a.yaml", "b.yaml", "c/d", "e.json", "z"])
 ENTRIES = st.tuples(NAMES, FILES).map(lambda each: file(f"configs/{each[0]}", each[1]))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=example_count(50))
 @given(st.lists(st.lists(ENTRIES, max_size=4), min_size=1, max_size=2), st.sampled_from([1, 200, 1000, 100_000]))
 def test_workers_parse_like_the_job(layers: Layers, batch_bytes: int) -> None:
     with YamlWorkerPool(batch_bytes=batch_bytes) as workers:

@@ -13,6 +13,7 @@ from hypothesis import strategies as some
 
 from olmkit.sources.errors import SourceReason
 from olmkit.sources.tree import TreeError
+from tests.examples import example_count
 from tests.images import Entry, device, directory, file, hard_link, link, pipe
 from tests.integration.olmkit.sources.merging import files, merge
 
@@ -333,7 +334,7 @@ def model(layers: Iterable[Iterable[Entry]]) -> dict[str, str] | None:
     return {path: data for path, data in content.items() if data is not None}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(some.lists(some.lists(ENTRY, max_size=6), max_size=4))
 @example([[directory("b/a"), file("b"), directory("b"), file("b/a/a")]])
 def test_layers_are_merged_as_specified(tmp_path_factory: pytest.TempPathFactory, layers: list[list[Entry]]) -> None:

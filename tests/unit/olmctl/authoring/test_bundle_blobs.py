@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from olmctl.authoring.bundle_blobs import plain_blob, registry_blob, summarized_blob
 from olmkit.fbc.bundle_files import BadBundleFiles, read_registry
+from tests.examples import example_count
 from tests.unit.olmkit.fbc.bundle_builders import bundle, definition, dump, service_version
 
 IMAGE = "quay.io/o/bundle:v1.2.3"
@@ -222,7 +223,7 @@ VALUES = (
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(st.data(), VALUES, st.booleans())
 def test_no_other_exception_is_raised_for_any_field(data: st.DataObject, value: Any, summarized: bool) -> None:
     csv = service_version(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from olmctl.authoring.serialize import Format, serialize, written_place
 from olmkit.fbc import documents
 from olmkit.fbc.blobs import Blob, parse_blob
+from tests.examples import example_count
 
 TAKEN_FOR_OTHERS = (
     "y No on ~ null 1 1.5 1e3 0o17 017 0x1F 1_000 .inf .NaN +.5 = << 2024-01-01 12:30:45 - # !x *x &x % @ ` ' \""
@@ -132,7 +133,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=example_count(200))
 @given(VALUES)
 @pytest.mark.parametrize("form", get_args(Format))
 def test_what_is_written_is_read_again(form: Format, value: Any) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from olmctl.authoring import yaml_writer
 from olmkit.gocompat.yaml_dumper import UNLIMITED_WIDTH
+from tests.examples import example_count
 
 TEXT = (
     st.text(st.characters(codec="utf-8"))
@@ -33,7 +34,7 @@ def written_by_pyyaml(value: Any) -> str:
     return text
 
 
-@settings(max_examples=300)
+@settings(max_examples=example_count(300))
 @given(VALUES, TEXT)
 def test_any_value(value: Any, text: str) -> None:
     document = {"s": value, "text": text, text: [[{"a": value}], value]}

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from olmkit.fbc import documents
 from olmkit.fbc.errors import BadDocument
 from olmkit.gocompat.numbers import exact_json
+from tests.examples import example_count
 
 Found = list[tuple[Any, int]]
 
@@ -326,7 +327,7 @@ JSON_PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=example_count(500))
 @given(st.lists(JSON_PIECES, max_size=14))
 def test_what_is_read_as_json_is_json_and_every_number_in_it_is_exact(pieces: list[str]) -> None:
     """The fast reader takes nothing that json does not take, and makes the same of it, save that floats keep their text."""

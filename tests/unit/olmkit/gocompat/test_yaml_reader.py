@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from olmkit.gocompat import yaml_composer, yaml_reader
 from olmkit.gocompat.parse_errors import ParseError
 from olmkit.gocompat.yaml_composer import ReadOptions
+from tests.examples import example_count
 
 LIMIT = 32 * 1024 * 1024
 OPTIONS = ReadOptions(max_bytes=LIMIT, max_values=200_000)
@@ -198,13 +199,13 @@ DOCUMENTS = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=example_count(400))
 @given(DOCUMENTS)
 def test_every_document_is_read_as_the_reference_reads_it(text: str) -> None:
     assert_equal(text)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=example_count(300))
 @given(
     PLAIN, st.sampled_from(["a: {}\n", "{}: a\n", "- {}\n", "[{}]\n", "{{{}: a}}\n", "a:\n  {}\n", "{}\n", "? {}\n"])
 )
@@ -212,7 +213,7 @@ def test_every_plain_scalar_is_read_as_the_reference_reads_it(text: str, place: 
     assert_equal(place.format(text))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=example_count(200))
 @given(st.data())
 def test_a_damaged_document_is_read_as_the_reference_reads_it(data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(ORDINARY)))
@@ -222,7 +223,7 @@ def test_a_damaged_document_is_read_as_the_reference_reads_it(data: st.DataObjec
     assert_equal(raw[:at] + come + raw[at + gone :])
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=example_count(200))
 @given(st.lists(st.binary(max_size=4) | PLAIN.map(str.encode), max_size=12).map(b"".join))
 def test_any_bytes_are_read_as_the_reference_reads_them(raw: bytes) -> None:
     assert_equal(raw)

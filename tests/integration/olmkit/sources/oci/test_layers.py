@@ -18,6 +18,7 @@ from hypothesis import strategies as some
 from olmkit.sources.content_limits import BUNDLE_LIMITS, CATALOG_LIMITS, ContentLimits
 from olmkit.sources.errors import SourceReason
 from olmkit.sources.tree import TreeError
+from tests.examples import example_count
 from tests.images import Entry, directory, file, hard_link, link, tar
 from tests.integration.olmkit.sources.merging import files, merge
 
@@ -189,7 +190,7 @@ def test_a_negative_size_is_refused(tmp_path: Path) -> None:
         merge(tmp_path / "into", [tar([Entry("a", b"x", pax={"size": "-512"})])])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(some.binary(max_size=3000), some.integers(0, 3000))
 def test_random_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, noise: bytes, at: int) -> None:
     """For all bytes of an archive, the result is a tree or a TreeError, and only `into` is written to."""

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from olmctl.validation.extra.registry import MAX_FINDINGS, check
 from olmctl.validation.loaded_bundle import LoadedBundle
 from olmctl.validation.rules import RULES
+from tests.examples import example_count
 from tests.unit.olmctl.validation.made_bundle import (
     ANNOTATIONS_FILE,
     CONTAINER,
@@ -534,7 +535,7 @@ def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(st.data())
 def test_no_value_anywhere_makes_a_check_fail(data: st.DataObject) -> None:
     more = {"webhookdefinitions": [CONVERSION], "relatedImages": [{"image": "a"}], "skips": ["a"]}

@@ -14,6 +14,7 @@ from hypothesis import strategies as some
 
 from olmkit.sources.errors import SourceReason
 from olmkit.sources.git.pack import FILE, OFS_DELTA, REF_DELTA, TREE, PackError, PackLimits, PackObjects, read_pack
+from tests.examples import example_count
 
 LIMITS = PackLimits(bytes=1_000_000, objects=100, object_bytes=200_000, structure_bytes=50_000)
 
@@ -175,7 +176,7 @@ def test_invalid_packs(data: bytes) -> None:
     assert raised.value.detail == "sent a pack that cannot be read: it is corrupt or truncated"
 
 
-@settings(max_examples=300)
+@settings(max_examples=example_count(300))
 @given(some.data())
 def test_a_pack_with_changed_bytes_is_read_or_refused(data: some.DataObject) -> None:
     base = b"0123456789" * 20

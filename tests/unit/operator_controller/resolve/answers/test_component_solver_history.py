@@ -16,6 +16,7 @@ from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource,
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 from tests.bench.universe_documents import package_document
 from tests.bench.universes import Table, random_goal, random_table, random_versions
+from tests.examples import example_count
 from tests.unit.operator_controller.resolve.answers.test_component_solver_properties import documents_of, operators
 from tests.unit.operator_controller.resolve.documents.in_memory import DocumentsInMemory
 
@@ -29,7 +30,7 @@ def assert_same_as_in_a_new_process(snapshots: Sequence[ClusterSnapshot], docume
         assert solve_components(snapshot, documents, memory) == solve_components(snapshot, documents)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(
     st.lists(
         st.tuples(operators(), documents_of(), documents_of(), st.sampled_from(list(CatalogState)), st.integers(0, 1)),
@@ -56,7 +57,7 @@ def test_of_any_snapshots(
     assert_same_as_in_a_new_process(snapshots, documents)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=example_count(10), deadline=None)
 @given(st.integers(0, 1_000_000))
 def test_of_a_catalog_that_changes_and_operators_that_come_and_go(seed: int) -> None:
     generator = random.Random(seed)

@@ -19,6 +19,7 @@ from operator_controller.resolve.snapshot.cluster_snapshot import (
     RecordedBundle,
 )
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
+from tests.examples import example_count
 from tests.unit.operator_controller.resolve.documents.in_memory import DocumentsInMemory
 
 PACKAGES = ["a", "b", "c", "d"]
@@ -108,7 +109,7 @@ def operators(draw: st.DrawFn) -> tuple[OperatorRequest, ...]:
     return tuple(found)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(operators(), documents_of(), documents_of(), st.sampled_from(list(CatalogState)), st.booleans())
 def test_anything_is_answered_and_what_runs_stays(
     requests: tuple[OperatorRequest, ...],

@@ -34,6 +34,7 @@ from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
 from operator_controller.resolve.selection import package_domain
 from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource, ClusterSnapshot, OperatorRequest
 from tests.bundle_properties import package_required
+from tests.examples import example_count
 from tests.unit.operator_controller.resolve.answers.test_component_solver import document, operator
 from tests.unit.operator_controller.resolve.answers.test_component_solver_properties import documents_of, operators
 from tests.unit.operator_controller.resolve.documents.in_memory import DocumentsInMemory
@@ -260,7 +261,7 @@ bundle_documents = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=example_count(300))
 @given(st.lists(bundle_documents, max_size=3))
 def test_what_is_known_of_a_bundle_before_it_is_made_is_true(bundles: list[dict[str, Any]]) -> None:
     """Its place among versions, whether it has to be checked, whether it is marked, and what all require and own."""
@@ -291,7 +292,7 @@ def answers_of(requests: tuple[OperatorRequest, ...], x: dict[str, Any], y: dict
     return solve_components(ClusterSnapshot(requests, sources, ClusterFacts("1.34.4")), contents)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(operators(), documents_of(), documents_of())
 def test_operators_get_the_answers_that_they_get_when_all_bundles_are_made(
     requests: tuple[OperatorRequest, ...], x: dict[str, Any], y: dict[str, Any]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
 from hypothesis import given, settings
@@ -24,6 +23,7 @@ from operator_controller.resolve.solver.clauses import (
 from operator_controller.resolve.solver.optimum import Optimizer, solve
 from operator_controller.resolve.solver.solver_problem import Asked, Goal
 from tests.bench.universes import TableUniverse, random_goal, random_table
+from tests.examples import example_count
 from tests.unit.operator_controller.resolve.solver.small_universes import (
     Selection,
     SmallUniverse,
@@ -37,7 +37,7 @@ from tests.unit.operator_controller.resolve.solver.small_universes import (
     versions,
 )
 
-EXAMPLES = int(os.environ.get("CONFLICT_EXAMPLES", "60"))
+EXAMPLES = example_count(60)
 
 
 def holds(clause: Clause, selection: Selection) -> bool:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from olmkit.gocompat.versions import BadRange, BlangRange, Version, parse_bundle_version, parse_version
 from operator_controller.resolve.package.package_content import Channel, Entry
 from operator_controller.resolve.package.upgrade_graph import UpgradeGraph, UpgradeStart, direct_upgrades
+from tests.examples import example_count
 
 ENTRIES = (
     Entry("v1"),
@@ -169,7 +170,7 @@ def test_a_path_ends_with_its_goal_and_contains_no_bundle_twice(
     assert len(set(path)) == len(path)
 
 
-@settings(max_examples=300)
+@settings(max_examples=example_count(300))
 @given(
     st.lists(
         st.builds(

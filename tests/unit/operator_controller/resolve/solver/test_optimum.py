@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -15,6 +14,7 @@ from operator_controller.resolve.solver.budget import Budget
 from operator_controller.resolve.solver.optimum import ContradictoryGoal, Optimizer, solve
 from operator_controller.resolve.solver.solver_problem import Asked, Exclusion, Goal, Requirement
 from tests.bench.universes import TableUniverse, random_goal, random_table
+from tests.examples import example_count
 from tests.unit.operator_controller.resolve.solver.small_universes import (
     SmallUniverse,
     Version,
@@ -26,7 +26,7 @@ from tests.unit.operator_controller.resolve.solver.small_universes import (
     versions,
 )
 
-EXAMPLES = int(os.environ.get("OPTIMUM_EXAMPLES", "100"))
+EXAMPLES = example_count(100)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
