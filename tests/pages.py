@@ -99,7 +99,7 @@ def name_of(page: Path) -> str:
 def blocks(page: Path) -> Sequence[Block]:
     """All blocks of the page, in order; an indented block has no language and is not tested."""
     found = []
-    for token in MarkdownIt("commonmark").parse(page.read_text()):
+    for token in MarkdownIt("commonmark").disable("inline").parse(page.read_text()):
         if token.type in ("fence", "code_block") and token.map:
             language, _, marker = token.info.strip().partition(" ")
             found.append(Block(name_of(page), token.map[0] + 1, language, marker.strip(), token.content))

@@ -6,6 +6,7 @@ Reads the code as text; ruff, mypy and import-linter check the rest (`make check
 from __future__ import annotations
 
 import ast
+import gc
 import re
 import subprocess
 import sys
@@ -41,6 +42,15 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 def files(*directories: str) -> tuple[Path, ...]:
     """The Python files of these directories, without what tools leave there."""
     return tuple(sorted(path for directory in directories for path in (ROOT / directory).rglob("*.py")))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _trees() -> Iterator[None]:
+    """The trees of a thousand modules are no garbage: the collector would examine them again and again."""
+    gc.disable()
+    yield
+    tree.cache_clear()
+    gc.enable()
 
 
 @cache
