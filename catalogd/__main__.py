@@ -29,6 +29,10 @@ def add_flags(parser: ArgumentParser) -> None:
         help="host[:port] at which clients reach the catalogs, for contentURL; default: the serving address",
     )
     parser.add_argument(
+        "--v1-address",
+        help="the same for the URLs in the status of ClusterCatalogs; default: that of --external-address",
+    )
+    parser.add_argument(
         "--bundle-summaries",
         choices=BUNDLE_SUMMARIES_MODES,
         default=BUNDLE_SUMMARIES_MODES[0],

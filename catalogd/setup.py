@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from aiohttp import web
 
@@ -22,10 +23,13 @@ from catalogd.catalog.events import EventMapper
 from catalogd.catalog.metrics import CatalogMetrics
 from catalogd.catalog.package_sync import PackageSync
 from catalogd.catalog.reconciler import CatalogReconciler
-from catalogd.http.api_service_ca import ApiServiceCa
+from catalogd.clustercatalog.act import ClusterCatalogActions
+from catalogd.clustercatalog.events import keys_of_object
+from catalogd.clustercatalog.reconciler import ClusterCatalogReconciler
 from catalogd.http.bundle_summary_route import SummaryRoute
 from catalogd.http.compression import CompressedFiles
 from catalogd.http.package_manifests import CatalogFacts, PackageManifestRoutes
+from catalogd.http.published_ca import ApiServiceTarget, PublishedCa, SecretTarget
 from catalogd.http.server import CatalogServer
 from catalogd.ingest.load_task import LOAD, LOAD_LIMITS, LoadResult, LoadTaskFactory
 from catalogd.replication.client import PeerRequestOptions
@@ -33,16 +37,19 @@ from catalogd.replication.follower import Follower, Leader
 from catalogd.replication.server import ADDRESS_ANNOTATION, ReplicationRoutes
 from catalogd.storage.catalog_store import CatalogStore
 from catalogd.storage.startup_verifier import StartupVerifier
-from olmkit.api import catalogs, packages
+from olmkit.api import catalogs, clustercatalogs, packages
 from olmkit.api.catalogs import Availability
+from olmkit.api.meta import Kind
 from olmkit.errors import OlmError
 from olmkit.jobs.memory_budget import MemoryBudget, job_memory_budget
 from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scheduler import Jobs
 from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import Controller
+from olmkit.runtime.foreign_leaders import ForeignLeaders
 from olmkit.runtime.informer import Informer, without_managed_fields
 from olmkit.runtime.manager import Manager
+from olmkit.runtime.optional_controller import MakeInformer, OptionalController
 from olmkit.runtime.source_inputs import SourceInputs
 from olmkit.runtime.status_publisher import ProgressRules, Publisher
 from olmkit.sources.access import Access
@@ -50,7 +57,7 @@ from olmkit.sources.errors import quoted
 from olmkit.sources.oci.reference import is_host
 from olmkit.sources.spec_source import CONFIG_MAP, SECRET
 from olmkit.tls import setup
-from olmkit.tls.service import CATALOG_SERVICE, local_address, netloc
+from olmkit.tls.service import CATALOG_SERVICE, V1_NAMESPACE, local_address, netloc
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,42 @@ async def build(manager: Manager, startup_verifier: StartupVerifier | None = Non
         controller.enqueue(name)  # no event reports a Catalog that was deleted while this process was down
     store.on_catalog_change(controller.enqueue)
     manager.add_controller(controller)
+    _add_cluster_catalogs(parts, base_url)
+
+
+def _add_cluster_catalogs(parts: _Parts, base_url: str) -> None:
+    """Add the controller of ClusterCatalogs, which runs while the permissions for that kind are there."""
+    address = parts.manager.settings.extra.v1_address
+    base = f"{base_url.partition('://')[0]}://{address}" if address else base_url
+    optional = OptionalController(
+        parts.manager, clustercatalogs.KIND, lambda informer: _cluster_catalog_controller(parts, base, informer)
+    )
+    parts.manager.add_runnable(optional.run, every_replica=False)
+
+
+def _cluster_catalog_controller(parts: _Parts, base_url: str, informer: MakeInformer) -> Controller:
+    """The controller that turns ClusterCatalogs into Catalogs."""
+    client, kind = parts.manager.client, clustercatalogs.KIND
+    cluster_catalogs = informer(kind, absent_is_empty=True, transform=without_managed_fields)
+    leaders = ForeignLeaders(informer)
+    actions = ClusterCatalogActions(client, cluster_catalogs, parts.catalogs)
+    publisher = Publisher(client, kind, FIELD_MANAGER, cluster_catalogs, chooses_events=False)
+    reconciler = ClusterCatalogReconciler(actions, publisher, parts.store, leaders, base_url)
+    cluster_catalogs.subscribe(reconciler.orphaning.record)
+    controller = Controller("clustercatalog", reconciler.steps())
+    controller.watch(cluster_catalogs, keys_of_object)
+    controller.watch(parts.catalogs, keys_of_object)
+    for leases in leaders.informers:  # no pass begins before it is known who leads
+        controller.watch(leases, lambda change: ())
+
+    def enqueue_all() -> None:
+        for _, name in cluster_catalogs.objects:
+            controller.enqueue(name)
+
+    leaders.subscribe(enqueue_all)
+    parts.store.on_catalog_change(controller.enqueue)
+    _export_conditions(parts.manager, kind, cluster_catalogs, lambda: cluster_catalogs.is_running)
+    return controller
 
 
 async def _serve(parts: _Parts, summaries: BundleSummaries | None) -> str:
@@ -93,8 +136,8 @@ async def _serve(parts: _Parts, summaries: BundleSummaries | None) -> str:
         return _uid(parts.catalogs, name)
 
     def mount(application: web.Application) -> None:
-        namespace = manager.settings.system_namespace
-        PackageManifestRoutes(store, uid, lambda name: _facts(parts.catalogs, name), namespace).add_routes(application)
+        facts = partial(_facts, parts.catalogs)
+        PackageManifestRoutes(store, uid, facts, manager.settings.system_namespace).add_routes(application)
         if serving.peers:
             _mount_replication(server, ReplicationRoutes(store, serving.check), application)
 
@@ -108,8 +151,10 @@ async def _serve(parts: _Parts, summaries: BundleSummaries | None) -> str:
     )
     manager.on_close(server.close)
     port = await server.start(flags.catalogs_server_addr, serving.context, serving.authorize)
-    api_service = ApiServiceCa(manager.client, manager.settings.system_namespace, serving.ca_bundle)
-    manager.add_runnable(api_service.run, every_replica=False)
+    namespace = manager.settings.system_namespace
+    secrets = map(SecretTarget, sorted({namespace, V1_NAMESPACE}))
+    published = PublishedCa(manager.client, serving.ca_bundle, (ApiServiceTarget(namespace), *secrets))
+    manager.add_runnable(published.run, every_replica=False)
     if serving.peers:
         address = flags.replica_address or local_address(flags.catalogs_server_addr, port)
         _replicate(manager, store, parts.catalogs, address, serving.peers)
@@ -168,7 +213,11 @@ def _export_metrics(manager: Manager, catalog_informer: Informer, reconciler: Ca
     )
     metrics.register()
     manager.on_close(metrics.unregister)
-    conditions = ConditionMetrics(catalogs.KIND, lambda: catalog_informer.objects.values(), lambda: manager.is_leading)
+    _export_conditions(manager, catalogs.KIND, catalog_informer, lambda: manager.is_leading)
+
+
+def _export_conditions(manager: Manager, kind: Kind, informer: Informer, is_leading: Callable[[], bool]) -> None:
+    conditions = ConditionMetrics(kind, lambda: informer.objects.values(), is_leading)
     conditions.register()
     manager.on_close(conditions.unregister)
 
@@ -229,6 +278,7 @@ def _checked_access(manager: Manager) -> Access:
     """Return the Access to sources. Raises OlmError for an invalid configuration, which would fail each job."""
     settings, flags = manager.settings, manager.settings.extra
     _check_address("--external-address", flags.external_address)
+    _check_address("--v1-address", flags.v1_address)
     _check_address("--replica-address", flags.replica_address)
     access = Access(settings.registries_conf, settings.pull_cas_dir, settings.allow_source_cidr, (manager.client.host,))
     access.check()

@@ -7,6 +7,7 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from catalogd.catalog.selected_packages import packages_selected_condition, selected_names, selection_note
 from catalogd.catalog.valid_condition import MAX_ERROR_BYTES, count, valid_condition
@@ -19,7 +20,7 @@ from catalogd.catalog.world import (
     ServedContent,
     World,
 )
-from olmkit.api.catalogs import Catalog, CatalogStatus, ConditionType, Reason
+from olmkit.api.catalogs import Catalog, CatalogFailure, CatalogStatus, ConditionType, Reason
 from olmkit.api.conditions import (
     Cause,
     ConditionValue,
@@ -36,6 +37,7 @@ from olmkit.api.signatures import SignedBy
 from olmkit.errors import Blocked, OlmError
 from olmkit.gocompat.text import printable, truncate
 from olmkit.sources.errors import BadContent, SourceReason
+from olmkit.store.disk_errors import DiskReason
 
 MAX_PACKAGE_NAMES_CHARACTERS = 65_536
 UNAVAILABLE_MESSAGE = "Catalog availability mode is set to Unavailable"
@@ -68,11 +70,26 @@ def report(world: World, evaluation: Evaluation | None, outcome: Done | Exceptio
         conditions=conditions,
         phase=next((_PHASES.get(each.reason) for each in desired if each.type == ConditionType.UNPACKED), None),
         last_handled_refresh=handled,
+        failure_reason=_failure_reason(catalog, evaluation, error),
     )
     if world.served is not None:
         status = status.model_copy(update=_content(world.served, world.content_url))
     transitions = (*transitions, *_content_transition(world, catalog, transitions))
     return StatusReport(status, transitions, causes=causes_of(desired))
+
+
+def _failure_reason(
+    catalog: Catalog, evaluation: Evaluation | None, error: Exception | None
+) -> Literal[CatalogFailure.SOURCE_UNREADABLE, CatalogFailure.STORAGE_FAILED] | None:
+    """The reason why the content was not unpacked; as it was if nothing has been evaluated."""
+    if evaluation is None:
+        return catalog.status.failure_reason
+    if catalog.is_unavailable:
+        return None
+    cause = evaluation.source_error or error
+    if isinstance(cause, OlmError) and cause.reason in list(DiskReason):
+        return CatalogFailure.STORAGE_FAILED
+    return CatalogFailure.SOURCE_UNREADABLE if evaluation.source_error is not None else None
 
 
 def _content_transition(world: World, catalog: Catalog, transitions: Sequence[Transition]) -> Sequence[Transition]:

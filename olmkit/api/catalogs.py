@@ -76,7 +76,7 @@ class Reason(DescribedEnum):
     BLOCKED = "Blocked", "Stalled True: not retried until the spec, or a Secret or ConfigMap that it names, changes"
 
 
-_REFERENCE_HINT = (
+REFERENCE_HINT = (
     "write it as host/repository:tag or host/repository@sha256:<64 hex digits>, the repository in lower case"
 )
 _INTERVAL = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$|^0$"
@@ -97,6 +97,13 @@ class Availability(StrEnum):
     UNAVAILABLE = "Unavailable"
 
 
+class CatalogFailure(DescribedEnum):
+    """The values of status.failureReason."""
+
+    SOURCE_UNREADABLE = "SourceUnreadable", "the source cannot be fetched, verified or read"
+    STORAGE_FAILED = "StorageFailed", "the content cannot be stored: the disk is full or has failed"
+
+
 class ImageSource(Model):
     """A catalog image. Its label operators.operatorframework.io.index.configs.v1 names the directory of the catalog's files."""
 
@@ -109,9 +116,7 @@ class ImageSource(Model):
 
     ref: Annotated[str, Field(min_length=1, max_length=1000)] = Field(
         description="Image reference with a tag or a digest, such as quay.io/org/catalog:v1 or quay.io/org/catalog@sha256:…",
-        json_schema_extra=_rule(
-            f"self.matches(r'{IMAGE_REFERENCE}')", f"must be an image reference: {_REFERENCE_HINT}"
-        ),
+        json_schema_extra=_rule(f"self.matches(r'{IMAGE_REFERENCE}')", f"must be an image reference: {REFERENCE_HINT}"),
     )
     pull_secret: PullSecret | None = Field(default=None, description=PULL_SECRET_DESCRIPTION)
     poll_interval: PollInterval | None = Field(
@@ -225,6 +230,13 @@ class CatalogStatus(ConditionedStatus):
 
     phase: str | None = Field(
         default=None, description="Summary of the state: Pending, Unpacking, Unpacked or Failing."
+    )
+    failure_reason: Literal[CatalogFailure.SOURCE_UNREADABLE, CatalogFailure.STORAGE_FAILED] | None = Field(
+        default=None,
+        description=(
+            "Why the current content of the source was not unpacked: SourceUnreadable or StorageFailed. Absent while nothing has"
+            " failed."
+        ),
     )
     resolved_source: ResolvedSource | None = Field(
         default=None, description="The source of the content that is served, by digest."

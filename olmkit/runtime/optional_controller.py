@@ -35,8 +35,6 @@ class OptionalController:
     """
 
     def __init__(self, manager: Manager, kind: Kind, make: Make, *, recheck_seconds: float = RECHECK_SECONDS) -> None:
-        self.is_running = False
-        """True while the controller runs."""
         self._client = manager.client
         self._kind = kind
         self._recheck_seconds = recheck_seconds
@@ -55,16 +53,12 @@ class OptionalController:
         while True:
             await self._wait_until(is_allowed=True)
             log.info("the kind is served, its controller starts", extra={"kind": self._kind.kind})
-            try:
-                await self._run_controller()
-            finally:
-                self.is_running = False
+            await self._run_controller()
             log.info("the kind may not be listed any more, its controller has ended", extra={"kind": self._kind.kind})
 
     async def _run_controller(self) -> None:
         """Run the controller with its informers, which list again, until the kind may not be listed any more."""
         async with asyncio.TaskGroup() as group:
-            self.is_running = True
             for informer in self._informers:
                 informer.relist()
             informers = [group.create_task(each.run(), name=f"informer {each.kind.plural}") for each in self._informers]

@@ -11,6 +11,8 @@ from olmkit.api.package_manifests import SERVICE_NAME
 CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps", namespaced=True)
 CA_KEY = "ca.crt"
 """The key of the ConfigMap, with PEM of every CA to trust."""
+V1_SERVICE, V1_CA_SECRET, V1_NAMESPACE = "catalogd-service", "catalogd-service-ca", "olmv1-system"
+"""Names that clients of OLM v1 know: the Service of catalogd, a Secret with its CA, and the namespace of both by default."""
 
 
 @dataclass(frozen=True)
@@ -23,16 +25,18 @@ class TlsService:
     config_map: str
     manager: str
     labels: Mapping[str, str] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
+    """Names of further Services that lead to the same pods."""
 
     def host(self, namespace: str) -> str:
         """The host name that pods use."""
         return f"{self.name}.{namespace}.svc"
 
     def names(self, namespace: str, *addresses: str) -> tuple[str, ...]:
-        """The names of its certificate, sorted: those of the Service, of localhost, and the hosts of `addresses`."""
-        host = self.host(namespace)
-        own = (self.name, f"{self.name}.{namespace}", host, f"{host}.cluster.local", "localhost", "127.0.0.1", "::1")
-        return tuple(sorted({*own, *filter(None, map(host_of, addresses))}))
+        """The names of its certificate, sorted: those of the Services, of localhost, and the hosts of `addresses`."""
+        domains = ("", f".{namespace}", f".{namespace}.svc", f".{namespace}.svc.cluster.local")
+        own = {f"{name}{domain}" for name in (self.name, *self.aliases) for domain in domains}
+        return tuple(sorted({*own, "localhost", "127.0.0.1", "::1", *filter(None, map(host_of, addresses))}))
 
 
 def host_of(address: str) -> str:
@@ -61,6 +65,7 @@ CATALOG_SERVICE = TlsService(
     config_map="catalogd-ca",
     manager="catalogd",
     labels={"app.kubernetes.io/name": "catalogd", "app.kubernetes.io/part-of": "olm-suite"},
+    aliases=(V1_SERVICE,),
 )
 """The Service of catalogd."""
 OPERATOR_SERVICE = TlsService(

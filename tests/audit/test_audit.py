@@ -56,16 +56,6 @@ SHOWN_ELSEWHERE: Mapping[str, str] = {
 _SERVING_V1 = "the controllers do not serve the kinds of OLM v1 yet"
 NOT_USED_YET: Mapping[str, str] = dict.fromkeys(
     (
-        "catalogd: olm-suite-v1-catalogd: list clustercatalogs",
-        "catalogd: olm-suite-v1-catalogd: watch clustercatalogs",
-        "catalogd: olm-suite-v1-catalogd: patch clustercatalogs",
-        "catalogd: olm-suite-v1-catalogd: patch clustercatalogs/status",
-        "catalogd: olm-suite-v1-catalogd: create catalogs",
-        "catalogd: olm-suite-v1-catalogd: delete catalogs",
-        "catalogd: olm-suite-v1-catalogd: list leases catalogd-operator-lock, 9c4404e7.operatorframework.io",
-        "catalogd: olm-suite-v1-catalogd: watch leases catalogd-operator-lock, 9c4404e7.operatorframework.io",
-        "catalogd: olm-suite-v1-catalogd-ca: get secrets catalogd-service-ca",
-        "catalogd: olm-suite-v1-catalogd-ca: patch secrets catalogd-service-ca",
         "operator-controller: olm-suite-v1-operator-controller: list clusterextensions",
         "operator-controller: olm-suite-v1-operator-controller: watch clusterextensions",
         "operator-controller: olm-suite-v1-operator-controller: patch clusterextensions",

@@ -18,7 +18,7 @@ from catalogd.ingest.load_job import CONFIGS_LABEL
 from catalogd.setup import build
 from devcluster.allocation import free_port
 from devcluster.cluster import Cluster
-from olmkit.api import catalogs, packages
+from olmkit.api import catalogs, clustercatalogs, packages
 from olmkit.api.meta import Kind
 from olmkit.errors import NotFound
 from olmkit.runtime.client import Client
@@ -33,7 +33,7 @@ NAMESPACE = "catalogd-test"
 """The system namespace of these tests: Secrets and ConfigMaps."""
 ALONE = ("--no-leader-elect", "--insecure-http")
 """The flags of a single replica: no lease, plain HTTP."""
-KINDS = (catalogs.KIND, packages.KIND)
+KINDS = (catalogs.KIND, packages.KIND, clustercatalogs.KIND)
 Object = dict[str, Any]
 Answer = TypeVar("Answer")
 
@@ -115,6 +115,30 @@ class World:
         body = {"apiVersion": catalogs.KIND.api_version, "kind": "Catalog", "metadata": metadata, "spec": spec}
         await self.client.apply(catalogs.KIND, body, "test")
         return name
+
+    async def cluster_catalog(self, ref: str, **spec: Any) -> None:
+        """Apply a ClusterCatalog of this image."""
+        kind, image = clustercatalogs.KIND, {"ref": ref, **spec.pop("image", {})}
+        body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": self.name}}
+        await self.client.apply(kind, {**body, "spec": {"source": {"type": "Image", "image": image}, **spec}}, "test")
+
+    def found(self) -> Object:
+        """The ClusterCatalog as last observed, empty if it does not exist."""
+        return self._informers[clustercatalogs.KIND].get(self.name) or {}
+
+    async def when_found(self, kind: str, status: str, reason: str) -> Object:
+        """The ClusterCatalog as soon as a condition has that status and reason, for the current generation."""
+
+        def reached() -> Object | None:
+            found = self.found()
+            current = [
+                each["type"]
+                for each in (found.get("status") or {}).get("conditions") or ()
+                if each["observedGeneration"] == found["metadata"]["generation"]
+            ]
+            return found if kind in current and triple(found, kind)[:2] == (status, reason) else None
+
+        return await self.until(f"{kind} {status} {reason} of the ClusterCatalog", reached)
 
     def seen(self, name: str = "") -> Object:
         """The Catalog as last observed."""
@@ -223,6 +247,7 @@ async def world(system_namespace: Cluster) -> AsyncIterator[World]:
         try:
             yield created
         finally:
+            await _remove(client, clustercatalogs.KIND, created.name)
             await _remove(client, catalogs.KIND, created.name)
             await _remove(client, packages.KIND, created.name)
             watching.cancel()

@@ -53,7 +53,6 @@ KNOWN = {
     "rukpak/bundledeployment/decide.py": "the rest of a backoff that has not passed",
     "rukpak/certificates/serving_certificate.py": "the rest of a certificate that is valid now",
     "operator_controller/operator/dependencies.py": "an age whose range is checked",
-    "olmkit/runtime/election.py": "the clock of the process",
     "olmkit/runtime/event_recorder.py": "the clock of the process",
     "olmkit/runtime/held_progress.py": "the clock of the process",
     "olmkit/runtime/queue.py": "the clock of the process",

@@ -47,7 +47,8 @@ class Optional:
     def _make(self, informer: MakeInformer) -> Controller:
         self.leaders = ForeignLeaders(informer)
         controller = Controller("optional", self._reconcile)
-        controller.watch(informer(CONFIG_MAP, label_selector="test=runtime", field_selector="metadata.name=a"), names)
+        self.informer = informer(CONFIG_MAP, label_selector="test=runtime", field_selector="metadata.name=a")
+        controller.watch(self.informer, names)
         controller.watch(informer(ABSENT, absent_is_empty=True), names)
         for leases in self.leaders.informers:
             controller.watch(leases, lambda change: ())
@@ -104,7 +105,7 @@ async def test_its_permissions_start_it_and_end_it_and_it_sees_who_leads(
             await client.apply(LEASE, upstream_lease(namespace, ""), "test")
             await until(lambda: process.seen == [namespace, "nobody"], "the end of the leader wakes it")
             await asyncio.to_thread(cluster.kubectl, "delete", "clusterrolebinding", namespace)
-            await until(lambda: not process.optional.is_running, "it ends without its permissions")
+            await until(lambda: not process.informer.is_running, "it ends without its permissions")
             await client.patch(CONFIG_MAP, "a", {"data": {"changed": "yes"}}, namespace)
             await asyncio.to_thread(cluster.kubectl, "create", "clusterrolebinding", namespace, *role)
             await until(lambda: len(process.seen) > 2, "it starts again, with every key")

@@ -170,6 +170,7 @@ async def test_documents_of_all_packages_that_provide_a_kind(tmp_path: Path) -> 
         pytest.param("/catalogs/c", 404, NO_PATH, id="one without a slash neither"),
         pytest.param("/catalogs/c/all.json/", 404, NO_PATH, id="a slash at the end"),
         pytest.param("/catalogs/c/api/v1/all/", 404, NO_PATH, id="a slash at the end of another"),
+        pytest.param("/catalogs/c/api/v1/graphql", 404, NO_PATH, id="upstream turns GraphQL off, and this has none"),
         pytest.param("/catalogs//all.json", 404, NO_PATH, id="no name"),
         pytest.param("//catalogs/c/all.json", 404, NO_PATH, id="two slashes"),
         pytest.param("/catalogs/c/api/v1/../../all.json", 404, NO_PATH, id="dots in the path"),

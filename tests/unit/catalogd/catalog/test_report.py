@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -35,6 +36,7 @@ from olmkit.sources.errors import BadContent
 from olmkit.sources.signatures.policy import invalid_policy
 from olmkit.sources.source import GitReference, GitSource, RefKind, identity
 from olmkit.sources.spec_source import InputReference
+from olmkit.store.disk_errors import disk_error
 from tests.causes import PublishedReports, assert_causes
 from tests.unit.catalogd.catalog.worlds import (
     AWAY,
@@ -709,3 +711,26 @@ def test_a_second_failure_to_read_the_source(
     assert published.events(pass_over(None, first))[0] == ("Warning", "UnpackFailed")
     assert published.events(pass_over(published.status, second)) == expected
     assert published.events(pass_over(published.status, second)) == []
+
+
+FULL = disk_error(OSError(errno.ENOSPC, "No space left on device"))
+assert FULL is not None
+
+
+@pytest.mark.parametrize(
+    ("given", "outcome", "expected"),
+    [
+        pytest.param(world(job=LoadFailed(TAG, AWAY, timedelta(0))), AWAY, "SourceUnreadable", id="the source is away"),
+        pytest.param(
+            world(job=LoadFailed(TAG, FULL, timedelta(0))), FULL, "StorageFailed", id="the disk of the job is full"
+        ),
+        pytest.param(world(), FULL, "StorageFailed", id="the content cannot be moved to its place"),
+        pytest.param(world(), Unavailable(503, "x", "y"), None, id="an object cannot be written"),
+        pytest.param(world(**CHECKED), KEPT, None, id="nothing has failed"),
+        pytest.param(world(**OFF), AWAY, None, id="nothing is to be read"),
+    ],
+)
+def test_a_failure_has_a_reason_that_other_controllers_read(
+    given: World, outcome: Done | Exception, expected: str | None
+) -> None:
+    assert report(given, outcome).status.failure_reason == expected

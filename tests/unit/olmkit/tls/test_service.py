@@ -6,7 +6,13 @@ from olmkit.tls.service import CATALOG_SERVICE, host_of, netloc
 
 OWN = (
     *("127.0.0.1", "::1", "catalogd-catalogserver", "catalogd-catalogserver.olm", "catalogd-catalogserver.olm.svc"),
-    *("catalogd-catalogserver.olm.svc.cluster.local", "localhost"),
+    *(
+        "catalogd-catalogserver.olm.svc.cluster.local",
+        "catalogd-service",
+        "catalogd-service.olm",
+        "catalogd-service.olm.svc",
+    ),
+    *("catalogd-service.olm.svc.cluster.local", "localhost"),
 )
 
 

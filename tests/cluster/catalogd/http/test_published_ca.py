@@ -1,18 +1,21 @@
-"""What catalogd writes of an APIService on the real API server, and of which one."""
+"""What catalogd writes of an APIService and of Secrets on the real API server, and of which ones."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from catalogd.http.api_service_ca import ApiServiceCa
+from catalogd.http.published_ca import ApiServiceTarget, PublishedCa, SecretTarget
 from devcluster.cluster import Cluster
 from olmkit.api.meta import Object
 from olmkit.api.package_manifests import API_SERVICE, API_SERVICE_NAME, package_manifest_objects
 from olmkit.runtime.client import Client
+from olmkit.tls.certificate_rotator import SECRET
+from olmkit.tls.service import V1_CA_SECRET
 
 NAMESPACE = "nowhere"
 PEM = b"-----BEGIN CERTIFICATE-----\n"
@@ -31,10 +34,11 @@ async def bundle_after_write(client: Client, service: dict[str, Any] | None, nam
         api = {**api, "spec": {**api["spec"], "service": service}}
     await client.create(API_SERVICE, api)
     try:
-        writer = ApiServiceCa(client, namespace, lambda: ca)
-        await writer.write()
+        target = ApiServiceTarget(namespace)
+        writer = PublishedCa(client, lambda: ca, (target,))
+        await writer.write(target)
         found = await client.get(API_SERVICE, API_SERVICE_NAME)
-        await writer.write()
+        await writer.write(target)
         again = await client.get(API_SERVICE, API_SERVICE_NAME)
         assert again["spec"] == found["spec"], "a check that changes nothing writes nothing"
         return found["spec"].get("caBundle")
@@ -63,6 +67,23 @@ async def test_an_api_service_that_is_not_for_it_stays(
 async def test_nothing_is_done_without_an_api_service_or_the_permission(
     client: Client, cluster: Cluster, tmp_path: Path
 ) -> None:
-    await ApiServiceCa(client, NAMESPACE, lambda: PEM).write()
+    targets = (ApiServiceTarget(NAMESPACE), SecretTarget(NAMESPACE))
     async with Client(str(cluster.token_kubeconfig("kube-system", "default"))) as nobody:
-        await ApiServiceCa(nobody, NAMESPACE, lambda: PEM).write()
+        for who in (client, nobody):
+            for target in targets:
+                await PublishedCa(who, lambda: PEM, targets).write(target)
+
+
+async def test_clients_of_olm_v1_find_the_ca_in_a_secret_that_exists(client: Client) -> None:
+    metadata = {"name": V1_CA_SECRET, "namespace": "default"}
+    await client.create(SECRET, {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"})
+    try:
+        target = SecretTarget("default")
+        writer = PublishedCa(client, lambda: PEM, (target,))
+        await writer.write(target)
+        found = await client.get(SECRET, V1_CA_SECRET, "default")
+        await writer.write(target)
+        assert await client.get(SECRET, V1_CA_SECRET, "default") == found, "a check that changes nothing writes nothing"
+        assert found["data"] == {"ca.crt": base64.b64encode(PEM).decode()}
+    finally:
+        await client.delete(SECRET, V1_CA_SECRET, "default")
