@@ -130,4 +130,6 @@ class PublishedCa:
 
 
 def _facts(target: Target) -> Mapping[str, str]:
-    return {key: target.access[key] for key in ("resource", "name", "namespace") if key in target.access}
+    """The object, for the log. `name` is an attribute of each entry of a log."""
+    facts = {"resource": "resource", "name": "object", "namespace": "namespace"}
+    return {fact: target.access[key] for key, fact in facts.items() if key in target.access}

@@ -74,7 +74,10 @@ async def test_nothing_is_done_without_an_api_service_or_the_permission(
                 await PublishedCa(who, lambda: PEM, targets).write(target)
 
 
-async def test_clients_of_olm_v1_find_the_ca_in_a_secret_that_exists(client: Client) -> None:
+async def test_clients_of_olm_v1_find_the_ca_in_a_secret_that_exists(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "catalogd.http.published_ca")
     metadata = {"name": V1_CA_SECRET, "namespace": "default"}
     await client.create(SECRET, {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"})
     try:
@@ -85,5 +88,8 @@ async def test_clients_of_olm_v1_find_the_ca_in_a_secret_that_exists(client: Cli
         await writer.write(target)
         assert await client.get(SECRET, V1_CA_SECRET, "default") == found, "a check that changes nothing writes nothing"
         assert found["data"] == {"ca.crt": base64.b64encode(PEM).decode()}
+        assert [(each.getMessage(), vars(each)["object"]) for each in caplog.records] == [
+            ("the CA is published", V1_CA_SECRET)
+        ]
     finally:
         await client.delete(SECRET, V1_CA_SECRET, "default")
