@@ -159,7 +159,7 @@ def test_fields_of_others_are_taken_over_only_by_force(olm: Olm, bare_cluster: C
 
 def test_objects_that_kubectl_applied_are_installed_without_a_conflict(olm: Olm, bare_cluster: Cluster) -> None:
     """The API server completes some parts with defaults, and compares them as a whole: the manifests have them in full."""
-    status, manifests, _ = olm("suite", "install", "--export", "--image", IMAGE)
+    status, manifests, _ = olm("suite", "install", "--export", "--image", IMAGE, "--serve-v1=Always")
     bare_cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=manifests)
     status, out, err = olm("suite", "install", "--image", IMAGE, "--no-wait")
     assert (status, {line.split()[1] for line in out.splitlines()}) == (0, {"unchanged"}), err
