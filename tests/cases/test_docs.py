@@ -244,7 +244,7 @@ def test_the_shown_text_is_printable(shown: str, printed: str, agrees: bool) -> 
 
 
 _FLAG_ROW = re.compile(r"^\| (`--.*?`) \| (.*?) \|", re.MULTILINE)
-_FLAG = re.compile(r"`(--[a-z-]+)`")
+_FLAG = re.compile(r"`(--[a-z0-9-]+)`")
 COMPONENTS: Mapping[str, Callable[[ArgumentParser], None]] = {
     "catalogd": catalog_flags,
     "operator-controller": operator_flags,
@@ -284,7 +284,7 @@ def _pages_about_installing() -> tuple[str, str]:
 def test_the_page_about_installing_names_the_flags_of_the_console_that_no_controller_has() -> None:
     _, section = _pages_about_installing()
     rows = [row.split("| ")[1] for row in section.splitlines() if row.startswith("| `--")]
-    named = {flag for row in rows for flag in re.findall("`(--[a-z-]+)", row)}
+    named = {flag for row in rows for flag in re.findall("`(--[a-z0-9-]+)", row)}
     flags = {flag for action in console_parser()._actions for flag in action.option_strings if flag.startswith("--")}
     shared = {flag for component in COMPONENTS for flag in _flags(component)} | {"--help"}
     assert named <= flags
