@@ -1,8 +1,9 @@
 """The order in which the processes of `make test` take the files of tests: each keeps to the fixtures that it has.
 
 Called by tests/conftest.py in the process that distributes the files, for `--dist loadfile`. A cluster, and a suite on it, costs
-the processor time of ten short tests. So half of the processes begin with one tier that needs them, and half with the other. Each
-stays in its tier and in its directory while there are files. The tier without a cluster comes last, where it fills the gaps.
+the processor time of ten short tests. So the processes are divided among the tiers that need them, by the time that these take.
+Each stays in its tier and in its directory while there are files. The tier without a cluster comes last, where it fills the gaps,
+so that few processes, if any, start another cluster to help in the other tier.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from xdist.workermanage import WorkerController
 
 LAST_TIER = "integration"
 """The tier without a cluster."""
+SHARES = {"cluster": 2}
+"""How many processes begin with a tier for each one of the others: its tests take more than twice as long as those of e2e."""
 
 
 class FileScheduling(LoadFileScheduling):  # type: ignore[misc]
@@ -42,7 +45,8 @@ def _next_tier(waiting: list[str], before: str | None, others: list[str]) -> str
     if before is not None and LAST_TIER in waiting:
         return LAST_TIER
     processes = Counter(map(tier_of, others))
-    return min((each for each in waiting if each != LAST_TIER), key=lambda each: processes[each], default=LAST_TIER)
+    clusters = (each for each in waiting if each != LAST_TIER)
+    return min(clusters, key=lambda each: processes[each] / SHARES.get(each, 1), default=LAST_TIER)
 
 
 def tier_of(file: str) -> str:

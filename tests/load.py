@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from olmkit.errors import ApiError
 
-_BETWEEN_SECONDS = 0.05
+_BETWEEN_SECONDS = 0.1
 
 
 @dataclass

@@ -16,7 +16,8 @@ JOBS = "tests/integration/olmkit/test_jobs.py"
     [
         pytest.param([GUIDE, SUITE, JOBS], None, [], GUIDE, id="the first process begins with the first file"),
         pytest.param([GUIDE, SUITE, JOBS], None, [DOCS], SUITE, id="the second begins with the other tier of clusters"),
-        pytest.param([GUIDE, BUNDLE], None, [DOCS, SUITE], GUIDE, id="the third shares the first tier"),
+        pytest.param([GUIDE, BUNDLE], None, [DOCS, SUITE], BUNDLE, id="the third too, because that tier takes longer"),
+        pytest.param([GUIDE, BUNDLE], None, [DOCS, SUITE, CATALOGD], GUIDE, id="the fourth shares the first tier"),
         pytest.param([SUITE, BUNDLE], None, [SUITE, DOCS], BUNDLE, id="in a directory that no other process is in"),
         pytest.param([JOBS], None, [], JOBS, id="without files of clusters, one of the last tier"),
         pytest.param([SUITE, GUIDE], DOCS, [SUITE], GUIDE, id="a process stays in its tier"),

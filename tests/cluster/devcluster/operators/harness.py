@@ -33,7 +33,7 @@ from tests.load import Load
 
 Object = dict[str, Any]
 Apply = Callable[[list[Object]], None]
-REQUESTS = 20
+REQUESTS = 10
 """So many requests are made before and after each change."""
 
 _NO_IMAGE = "registry.example.com/operators:none"
