@@ -35,7 +35,9 @@ from operator_controller.resolution.solver_process import SolverProcess
 NAME = OPERATOR_CONTROLLER
 """Name of the process, of its lease and of its reporting controller."""
 MAX_CONCURRENT_RECONCILES = 8
-PROGRESS_FIELDS = frozenset({"wantedVersion", "resolvedBundleResource", "dependencies", "resolution"})
+PROGRESS_FIELDS = frozenset(
+    {"wantedVersion", "resolvedBundleResource", "wanted", "deprecations", "dependencies", "resolution"}
+)
 """Fields of the status that say what is being installed."""
 
 

@@ -29,6 +29,7 @@ from olmkit.api import (
 )
 from olmkit.api.crd import CRD_DEFINITIONS, V1_DEFINITIONS, CrdDefinition, openapi_schema
 from olmkit.api.described_enum import DescribedEnum
+from olmkit.api.failures import FailureReason
 from olmkit.api.names import pluralize
 
 Schema = dict[str, Any]
@@ -88,6 +89,12 @@ _STATUS_FIELDS = """\
 Catalog, Operator, Bundle and BundleDeployment have `status.conditions` and `status.observedGeneration` with the meaning of
 [kstatus](https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus). A new object has `observedGeneration: -1` until a
 controller has processed it. An item of `status.conditions` has these fields:
+"""
+_FAILURES = """\
+## Failures
+
+`status.failure` of an Operator and of a BundleDeployment is absent while nothing has failed. Its field `reason` is one of
+these words:
 """
 _SECRETS = """\
 ## Secrets with logins
@@ -249,6 +256,9 @@ def render() -> str:
         *_STATUS_FIELDS.splitlines(),
         "",
         *_table(("field", "type", "description"), _fields("conditions[]", condition)),
+        *_FAILURES.splitlines(),
+        "",
+        *_table(("reason", "used for"), _words("status.failure", FailureReason)),
         *_SECRETS.splitlines(),
         "",
         *_table(("key", "type", "description"), documented_keys(source_annotations)),

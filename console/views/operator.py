@@ -20,6 +20,7 @@ from olmctl.questions.operator_state import (
     available_version,
     conditions,
     dependencies,
+    failure_text,
     installed,
     is_protected,
     is_terminating,
@@ -349,6 +350,7 @@ def _facts(given: OperatorInput) -> Iterable[Fact]:
     yield Fact("Asked for", _asked(spec))
     yield Fact("Installed", installed(operator) or "nothing")
     yield Fact("Wanted", text_at(operator, "status", "wantedVersion"))
+    yield Fact("Failure", failure_text(operator))
     yield Fact("Approval", text_at(spec, "approval") or "Automatic")
     yield Fact("Excluded", joined(excluded_versions(operator)))
     yield Fact("Protected", "It cannot be deleted while instances exist." if is_protected(operator) else "")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from olmctl.operators.output import Column, age, print_table
 from olmctl.questions.left_installations import LeftInstallation
-from olmctl.questions.operator_state import condition, is_true, part, state, text_at
+from olmctl.questions.operator_state import condition, failure_text, is_true, part, state, text_at
 from olmctl.terminal_output import say
 from olmkit.api.bundle_annotations import VERSION_ANNOTATION
 from olmkit.api.content import SourceType
@@ -22,7 +22,7 @@ _COLUMNS = (
     Column("AGE"),
     Column("MESSAGE", is_wide=True),
 )
-_REPORTED = ("installed", "revision", "leftOut", "failed", "missingPermissions", "conditions")
+_REPORTED = ("installed", "revision", "leftOut", "failed", "failure", "missingPermissions", "conditions")
 """The fields of the status that explain an installation."""
 
 
@@ -61,6 +61,7 @@ def facts(each: LeftInstallation) -> Iterator[tuple[str, str]]:
     yield "Deployment", f"{each.name} (a BundleDeployment without an Operator)"
     yield "Asked for", ", ".join(filter(None, (" ".join(filter(None, (each.package, _wanted(found)))), _source(found))))
     yield "State", state(found)
+    yield "Failure", failure_text(found)
     runs = version or text_at(found, "status", "activeBundle") or "nothing"
     yield "Installed", runs if is_true(found, "Installed") else "nothing"
     yield "Namespace", text_at(found, "status", "installNamespace")

@@ -63,6 +63,7 @@ def _facts(found: Why) -> Iterator[tuple[str, str]]:
     yield "Operator", found.name
     yield "Asked for", found.asked
     yield "State", found.state
+    yield "Failure", found.failure
     yield "Installed", found.installed or "nothing"
     yield "Available", f"{found.available}{hint}" if found.available else ""
     yield "CRD rules", found.crd_check.text if found.crd_check is not None else ""

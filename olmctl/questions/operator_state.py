@@ -17,6 +17,8 @@ from olmkit.errors import OlmError
 
 NOT_SEEN = "waiting for operator-controller"
 """The progress of a request that no controller has reported on."""
+_NAMED_BY_FAILURE = {"catalogs": "catalogs", "installModes": "install modes"}
+"""List of status.failure -> the word for what it names."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,14 @@ def available_text(obj: Object) -> str:
     """The version of an Operator that waits, with the reason why; "" if none waits. The reason may name the version itself."""
     version, reason = available_version(obj), text_at(obj, "status", "available", "message")
     return reason if reason.startswith(f"{version} ") else ": ".join(each for each in (version, reason) if each)
+
+
+def failure_text(obj: Object) -> str:
+    """The reason of the failure of an Operator or BundleDeployment, with the names that it is about; "" if nothing has failed."""
+    failure = part(obj, "status", "failure")
+    found = [(word, part(failure, key)) for key, word in _NAMED_BY_FAILURE.items()]
+    named = [f"{word} {', '.join(map(str, names))}" for word, names in found if isinstance(names, list)]
+    return text_at(failure, "reason") + (f" ({'; '.join(named)})" if named else "")
 
 
 def condition(obj: Object, kind: str) -> Object | None:

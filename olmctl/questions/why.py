@@ -19,6 +19,7 @@ from olmctl.questions.operator_state import (
     condition,
     conditions,
     dependencies,
+    failure_text,
     installed,
     is_true,
     part,
@@ -36,7 +37,7 @@ from olmkit.api.ownership import is_dependency
 from olmkit.errors import ApiError, Forbidden, NotFound
 
 _ASKED = {"packageName": "package", "version": "version"}
-_EXPLAINING = ("resolution", "available", "conditions")
+_EXPLAINING = ("resolution", "available", "wanted", "failure", "deprecations", "conditions")
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Why:
     asked: str
     """The fields of the spec that select a version."""
     state: str
+    failure: str
+    """The reason of its failure, with the names that it is about."""
     installed: str
     available: str
     """The version of an upgrade that waits, and why."""
@@ -109,6 +112,7 @@ async def why(session: Session, name: str, *, with_requirements: bool = True) ->
         name=name,
         asked=asked,
         state=state(found),
+        failure=failure_text(found),
         installed=installed(found),
         available=available_text(found),
         awaits_approval=awaits_approval(found),

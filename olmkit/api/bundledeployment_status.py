@@ -14,6 +14,7 @@ from olmkit.api.deployed_objects import Announcement, FailedObjects, ObjectRefer
 from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.meta import ConditionedStatus, Model
 from olmkit.api.permissions import MissingPermissions
+from olmkit.api.reported_failure import ReportedFailure
 
 KEEP_ANNOTATION = "core.rukpak.io/keep"
 """The annotation of a Namespace that is kept when its last BundleDeployment is deleted, although rukpak created it; the value is
@@ -29,6 +30,8 @@ MAX_COUNT_REQUEST_LENGTH = 1024
 """Characters of the annotation that are compared and reported."""
 MAX_REFERENCES = 200
 """Objects that a list of the status names: a larger status could not be stored."""
+MAX_FAILURE_OBJECTS = 20
+"""Entries of status.failure.objects."""
 MAX_LOSSES = 20
 """Entries of status.losses."""
 MAX_COUNTED_CUSTOM_RESOURCES = 10_000
@@ -144,6 +147,15 @@ class UpgradeHold(Model):
         return f"OperatorCondition {self.operator_condition}: {self.message}"
 
 
+class InstallFailure(ReportedFailure):
+    """The reason why what spec asks for is not installed, or not healthy, with the objects that it concerns."""
+
+    objects: Annotated[list[ObjectReference], Field(max_length=MAX_FAILURE_OBJECTS)] | None = Field(
+        default=None,
+        description=f"The objects that it concerns, as far as they are known. At most {MAX_FAILURE_OBJECTS}, sorted.",
+    )
+
+
 class RejectedBundle(Model):
     """A bundle that this version of rukpak does not install on any cluster."""
 
@@ -221,6 +233,10 @@ class BundleDeploymentStatus(ConditionedStatus):
             f"The last {MAX_REVISIONS} revisions, the newest first, or fewer if their configs are large; of older ones the last"
             " that succeeded is kept. Properties are in the revision that a rollback may need only."
         ),
+    )
+    failure: InstallFailure | None = Field(
+        default=None,
+        description="Why what spec asks for is not installed, or not healthy; absent while nothing has failed.",
     )
     refused: RejectedBundle | None = Field(
         default=None, description="The wanted bundle, if this version of rukpak cannot install it on any cluster."

@@ -26,6 +26,7 @@ class FailedObject(ObjectReference):
     """An object that has failed, or was not healthy within its deadline."""
 
     absent: bool | None = Field(default=None, description="True if it does not exist, or is being deleted.")
+    late: bool | None = Field(default=None, description="True if it was not healthy within its deadline.")
 
 
 class FailedObjects(Model):

@@ -7,10 +7,13 @@ from typing import Annotated
 from pydantic import Field
 
 from olmkit.api.meta import ConditionedStatus, Model
+from olmkit.api.reported_failure import ReportedFailure
 
 MAX_DEPENDENCIES = 100
 """Entries of status.dependencies."""
 MAX_RESOLUTION_LENGTH = 32_768
+MAX_NAMED = 256
+"""Entries of each list of status.failure, and of status.deprecations.channels."""
 MAX_FINDINGS = 20
 """Entries of status.available.crdCheck.findings."""
 MAX_FINDING_LENGTH = 512
@@ -96,6 +99,58 @@ class RequiredPackage(Model):
     requirement: Annotated[str, Field(max_length=1024)] = Field(description="What requires it.")
 
 
+class WantedBundle(Model):
+    """The bundle that is wanted: the chosen one; while that waits, the one that is requested or runs."""
+
+    name: str = Field(description="Name of the bundle in its catalog.")
+    version: str = Field(description="Its version.")
+    image: str = Field(description="Its image.")
+    applied: bool = Field(
+        description="Whether its objects are applied as spec says, all of them and last. They may be unhealthy."
+    )
+
+
+class Failure(ReportedFailure):
+    """The reason why what spec asks for is not installed, or not healthy, with the values that it is about."""
+
+    package: str | None = Field(default=None, description="The package.")
+    version: str | None = Field(default=None, description="The versions that spec accepts: spec.version.")
+    channels: Annotated[list[str], Field(max_length=MAX_NAMED)] | None = Field(
+        default=None, description="The channels that spec names; absent if it names none, or all of them."
+    )
+    catalogs: Annotated[list[str], Field(max_length=MAX_NAMED)] | None = Field(
+        default=None, description="The Catalogs that it concerns, sorted."
+    )
+    installed_version: str | None = Field(default=None, description="The version that is installed.")
+
+
+class DeprecatedChannel(Model):
+    """A channel that its publisher has deprecated."""
+
+    name: str = Field(description="Name of the channel.")
+    message: str = Field(description="The message of the publisher.")
+
+
+class KnownDeprecations(Model):
+    """The deprecations of the package, of the channels that are followed, and of the bundle."""
+
+    known: bool = Field(
+        description="False while no bundle is found, and while the content of its catalog is not known: then the conditions stay "
+        "as they were. The other fields are absent meanwhile."
+    )
+    package: str | None = Field(
+        default=None, description="The message about the package; absent if it is not deprecated."
+    )
+    channels: Annotated[list[DeprecatedChannel], Field(max_length=MAX_NAMED)] | None = Field(
+        default=None,
+        description="The channels that are followed and deprecated. If all channels are followed: of all of them.",
+    )
+    bundle: str | None = Field(
+        default=None,
+        description="The message about the installed bundle; before, about the one to install. Absent if it is not deprecated.",
+    )
+
+
 class OperatorStatus(ConditionedStatus):
     """Observed state."""
 
@@ -109,6 +164,17 @@ class OperatorStatus(ConditionedStatus):
     available: AvailableBundle | None = Field(
         default=None,
         description="The bundle that waits: for approval, the end of a pause, or the OperatorCondition of the installed one.",
+    )
+    wanted: WantedBundle | None = Field(
+        default=None, description="The bundle that is wanted, and whether it is applied; absent while there is none."
+    )
+    failure: Failure | None = Field(
+        default=None,
+        description="Why what spec asks for is not installed, or not healthy; absent while nothing has failed.",
+    )
+    deprecations: KnownDeprecations | None = Field(
+        default=None,
+        description="What the publisher has deprecated; absent until the request is resolved for the first time.",
     )
     dependencies: Annotated[list[RequiredPackage], Field(max_length=MAX_DEPENDENCIES)] | None = Field(
         default=None, description="The packages that satisfy requirements of the chosen bundle, by name."

@@ -28,6 +28,8 @@ _PROGRESS, _RETRYING, _STALLED = "Reconciling", "Retrying", "Stalled"
 _STEPS = (_PROGRESS, "Resolved", "HasValidBundle")
 """Conditions that become True on the way to an outcome."""
 _COMMON_FIELDS = frozenset({"conditions", "observedGeneration"})
+_FAILURE = "failure"
+"""The field that says what has failed. That it is over is progress; that it begins, or becomes another one, is an outcome."""
 
 Status = Mapping[str, Any]
 
@@ -48,6 +50,7 @@ def is_progress(before: Status, after: Status, fields: frozenset[str]) -> bool:
     if was - now - {_PROGRESS, *((_STALLED,) if is_tried_again else ())} or now - was - set(_STEPS):
         return False
     names = (before.keys() | after.keys()) - fields - _COMMON_FIELDS
+    names -= set() if _FAILURE in after else {_FAILURE}
     return all(before.get(name) == after.get(name) for name in names)
 
 

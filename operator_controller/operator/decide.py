@@ -20,6 +20,7 @@ from typing import Any, assert_never
 
 from olmkit.api.bundle_annotations import PACKAGE_ANNOTATION
 from olmkit.api.conditions import Cause, ConditionValue, DesiredCondition
+from olmkit.api.failures import FailureReason
 from olmkit.api.meta import apply_precondition, without_owner
 from olmkit.api.operators import FINALIZER, ConditionType, Reason, has_protection
 from olmkit.errors import Blocked, OlmError, Waiting
@@ -244,9 +245,10 @@ def evaluate_without_answer(world: World) -> Outstanding | Unanswered | None:
     except BadRange as error:
         wanted = [world.operator.spec.version or ""]
         blocker = Blocked(Reason.NOT_RESOLVED, f"spec.version: {error}; {EXAMPLES}", wanted)
-        return _unknown(RESOLUTION_NOT_ATTEMPTED, blocker, INSTALLATION_NOT_ATTEMPTED_INVALID)
+        failure = FailureReason.INVALID_RANGE
+        return _unknown(RESOLUTION_NOT_ATTEMPTED, blocker, INSTALLATION_NOT_ATTEMPTED_INVALID, failure)
     claimed = other_operator_has_package(world) or package_changed(world)
-    return _failed(claimed) if claimed is not None else None
+    return _failed(claimed, FailureReason.PACKAGE_CLAIMED) if claimed is not None else None
 
 
 def _missing_bundle(world: World) -> Outstanding | Unanswered | None:
@@ -281,12 +283,12 @@ def _unanswered(world: World, resolution: AnswerState) -> Outstanding | Unanswer
     return _unknown(RESOLUTION_IN_PROGRESS, blocker, INSTALLATION_NOT_ATTEMPTED_YET)
 
 
-def _failed(blocker: OlmError) -> Unanswered:
-    return Unanswered(_resolution_failed(blocker.message, blocker), blocker, INSTALLATION_NOT_ATTEMPTED)
+def _failed(blocker: OlmError, failure: FailureReason = FailureReason.RESOLUTION_FAILED) -> Unanswered:
+    return Unanswered(_resolution_failed(blocker.message, blocker), blocker, INSTALLATION_NOT_ATTEMPTED, failure)
 
 
-def _unknown(message: str, blocker: OlmError, not_attempted: str) -> Unanswered:
-    return Unanswered(_resolved("Unknown", Reason.RESOLUTION_UNKNOWN, message), blocker, not_attempted)
+def _unknown(message: str, blocker: OlmError, not_attempted: str, failure: FailureReason | None = None) -> Unanswered:
+    return Unanswered(_resolved("Unknown", Reason.RESOLUTION_UNKNOWN, message), blocker, not_attempted, failure)
 
 
 # --- with an answer
@@ -299,6 +301,7 @@ def _refused(world: World, answer: Answer) -> Refused:
         explanation=(answer.text or answer.message) + (awaited_content(world) if answer.is_final else ""),
         blocker=blocker,
         consequences=_consequences(world, answer, None),
+        refusal=answer.refusal,
         paused_note=PAUSED if world.operator.spec.paused else "",
     )
 

@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from olmkit.api.conditions import DesiredCondition
+from olmkit.api.failures import FailureReason
 from olmkit.api.operator_status import RequiredPackage
 from olmkit.api.operators import Reason
 from olmkit.errors import OlmError, Waiting
 from operator_controller.operator.pause_and_approval import Hold
 from operator_controller.operator.world import CreateDependency, ObservedBundleDeployment, RecordPlan
-from operator_controller.resolve.answers.answer import AvailableUpgrade, SelectedBundle
+from operator_controller.resolve.answers.answer import AvailableUpgrade, RefusalFacts, SelectedBundle
 from operator_controller.resolve.answers.deprecations import Deprecations
 
 INSTALLATION_NOT_ATTEMPTED = "installation has not been attempted as resolution failed"
@@ -87,6 +88,8 @@ class Unanswered:
     blocker: OlmError
     not_attempted: str
     """The message of Installed while there is no BundleDeployment."""
+    failure: FailureReason | None = None
+    """None while the request is being resolved."""
 
     @property
     def explanation(self) -> str:
@@ -107,6 +110,8 @@ class Refused:
     explanation: str
     blocker: OlmError
     consequences: Consequences
+    refusal: RefusalFacts | None
+    """The facts of the answer; None if nothing is requested."""
     paused_note: str
     """The note that the Operator is paused; empty if it is not paused."""
 

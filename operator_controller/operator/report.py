@@ -39,9 +39,10 @@ from operator_controller.operator.evaluation import (
     Selected,
     Unanswered,
 )
+from operator_controller.operator.failure import failure_of
 from operator_controller.operator.pause_and_approval import excluded_running_version, kept_out, requested_version
 from operator_controller.operator.report_deletion import deletion_conditions
-from operator_controller.operator.report_deprecations import deprecation_conditions
+from operator_controller.operator.report_deprecations import deprecation_conditions, known_deprecations
 from operator_controller.operator.report_progress import (
     Progress,
     cause_of_deployment,
@@ -50,6 +51,7 @@ from operator_controller.operator.report_progress import (
     note_of_hold,
     ready_and_progress,
 )
+from operator_controller.operator.wanted import wanted_bundle
 from operator_controller.operator.world import (
     UNREPORTED_PLANS,
     CreateDependency,
@@ -77,7 +79,7 @@ def report(
     if isinstance(evaluation, DeletionEvaluation):
         if evaluation.is_outstanding or FINALIZER not in world.operator.metadata.finalizers:
             return None
-        return _status(world, deletion_conditions(world, outcome, evaluation.hold), None)
+        return _status(world, deletion_conditions(world, outcome, evaluation.hold), outcome, None)
     if evaluation is None or isinstance(evaluation, Outstanding):
         return None
     outcome = _without_other_plan(outcome, evaluation)
@@ -92,7 +94,7 @@ def report(
     excluded = excluded_running_version(world)
     for note in (known.kept_note, running_but_excluded(excluded) if excluded else ""):
         noted = _with_first_note(noted, note) if note else noted
-    return _status(world, _with_missing_bundle(world, noted), evaluation)
+    return _status(world, _with_missing_bundle(world, noted), outcome, evaluation)
 
 
 def _with_first_note(desired: list[DesiredCondition], note: str) -> list[DesiredCondition]:
@@ -157,7 +159,9 @@ def _with_note(desired: list[DesiredCondition], note: str) -> list[DesiredCondit
     ]
 
 
-def _status(world: World, desired: list[DesiredCondition], evaluation: Reported | None) -> StatusReport[OperatorStatus]:
+def _status(
+    world: World, desired: list[DesiredCondition], outcome: Outcome, evaluation: Reported | None
+) -> StatusReport[OperatorStatus]:
     """The status. While the Operator is being deleted there is no evaluation, and the resolved bundle stays."""
     old, generation = world.operator.status, world.operator.metadata.generation
     conditions, transitions = merge_conditions(old.conditions, desired, generation, world.now)
@@ -169,6 +173,9 @@ def _status(world: World, desired: list[DesiredCondition], evaluation: Reported 
         installed_bundle_resource=(world.running.image or None) if world.running else None,
         installed=world.installed_status,
         available=_available(world, evaluation) if evaluation else None,
+        wanted=wanted_bundle(world, evaluation) if evaluation else old.wanted,
+        failure=failure_of(world, evaluation, outcome) if evaluation else None,
+        deprecations=known_deprecations(world, evaluation) if evaluation else old.deprecations,
         dependencies=(list(evaluation.consequences.dependencies) or None) if evaluation else old.dependencies,
         resolution=one_line(evaluation.explanation) if evaluation else old.resolution,
     )

@@ -1,4 +1,4 @@
-"""The conditions of an Operator about what its publisher has deprecated. `report` calls it. Pure."""
+"""The conditions and fields of an Operator about what its publisher has deprecated. `report` calls it. Pure."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 from olmkit.api.conditions import Cause, DesiredCondition
 from olmkit.api.meta import Condition
+from olmkit.api.operator_status import MAX_NAMED, DeprecatedChannel, KnownDeprecations
 from olmkit.api.operators import ConditionType, Reason
 from olmkit.gocompat.text import truncate
+from operator_controller.operator.evaluation import Refused, Reported, Unanswered
+from operator_controller.operator.world import World
 from operator_controller.resolve.answers.deprecations import Deprecations
 from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES
 
@@ -17,6 +20,22 @@ _TYPES = (
     ConditionType.CHANNEL_DEPRECATED,
     ConditionType.BUNDLE_DEPRECATED,
 )
+
+
+def known_deprecations(world: World, evaluation: Reported) -> KnownDeprecations | None:
+    """The deprecations as fields; as reported while there is no answer."""
+    found = evaluation.consequences.deprecations
+    match evaluation:
+        case Unanswered():
+            return world.operator.status.deprecations
+        case Refused() if world.running is None:  # no bundle was found
+            return KnownDeprecations(known=False)
+    if found is None:
+        return KnownDeprecations(known=False)
+    channels = [DeprecatedChannel(name=name, message=message) for name, message in found.channels[:MAX_NAMED]]
+    return KnownDeprecations(
+        known=True, package=found.package or None, channels=channels or None, bundle=found.bundle or None
+    )
 
 
 def deprecation_conditions(known: Deprecations | None, before: Sequence[Condition]) -> list[DesiredCondition]:

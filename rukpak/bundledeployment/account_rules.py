@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from olmkit.api.bundledeployments import ABANDON_ANNOTATION, Reason
+from olmkit.api.failures import FailureReason
 from olmkit.api.impersonation import Account
 from olmkit.api.permissions import MAX_MISSING_RULES
 from olmkit.crd_safety.problem import InvalidObject
@@ -30,7 +31,7 @@ from rukpak.bundledeployment.delays import (
 )
 from rukpak.bundledeployment.plan import CheckPermissions
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
-from rukpak.bundledeployment.world import ApplyRejected, BriefWait, ExistingObjects, World
+from rukpak.bundledeployment.world import ApplyRejected, BriefWait, ExistingObjects, Refused, World
 from rukpak.permissions.missing import sentence
 from rukpak.permissions.needed import namespace_rights
 from rukpak.permissions.rules import Right, compact, placed_in
@@ -68,7 +69,9 @@ class AccountPolicy:
 def require_account(world: World) -> None:
     """Raise Blocked if nothing may be done with the account that spec names, or names not."""
     if world.account_refusal:
-        raise Blocked(Reason.BLOCKED, world.account_refusal, [str(world.account or "")])
+        is_unnamed = world.account is None
+        failure = FailureReason.SERVICE_ACCOUNT_REQUIRED if is_unnamed else FailureReason.INVALID_CONFIGURATION
+        raise Refused(failure, Reason.BLOCKED, world.account_refusal, [str(world.account or "")])
 
 
 def shown_to(world: World, checked: ExistingObjects | None) -> ExistingObjects | None:
@@ -133,7 +136,8 @@ def lacking_permissions(world: World, content: RenderedBundle, missing: Iterable
         f"{RECHECKED}"
     )
     subject = [str(world.account), *map(str, compact(missing)[:MAX_MISSING_RULES])]
-    return ApplyRejected(Reason.BLOCKED, text, LACKING_RETRY_DELAY, subject, missing=missing)
+    failure = FailureReason.PERMISSIONS_MISSING
+    return ApplyRejected(Reason.BLOCKED, text, LACKING_RETRY_DELAY, subject, missing=missing, failure=failure)
 
 
 def await_account_to_delete(world: World) -> None:

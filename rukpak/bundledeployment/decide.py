@@ -11,8 +11,9 @@ from typing import Any
 
 from olmkit.api.bundledeployment_status import BundleRecord
 from olmkit.api.bundledeployments import FINALIZER, Reason
+from olmkit.api.failures import FailureReason
 from olmkit.api.provisioner_classes import HELM, PLAIN, REGISTRY
-from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.errors import OlmError, Waiting
 from olmkit.gocompat.text import list_names
 from olmkit.runtime.reconciler import Decision
 from rukpak.admission.bundles import WEBHOOK
@@ -59,7 +60,7 @@ from rukpak.bundledeployment.revisions.bundle_bodies import desired_bundle_body,
 from rukpak.bundledeployment.revisions.history import begins
 from rukpak.bundledeployment.revisions.rollback import rollback_plan
 from rukpak.bundledeployment.upgrade_hold import copy_conditions
-from rukpak.bundledeployment.world import BriefWait, DeletedWorld, World
+from rukpak.bundledeployment.world import BriefWait, DeletedWorld, Refused, World
 
 Rule = Callable[[World, Evaluation], Plan | None]
 """Returns a Plan; None leaves the decision to the next rule. Raises an OlmError if no later step can be taken."""
@@ -96,14 +97,15 @@ def _provisioner(world: World, _: Evaluation) -> Plan | None:
             f"spec.provisionerClassName {HELM} installs Helm charts, and spec.template.spec.provisionerClassName is "
             f"{format_class}: set both to {HELM}, or spec.provisionerClassName to {PLAIN}"
         )
-        raise Blocked(Reason.BLOCKED, text, [chosen, format_class])
+        raise Refused(FailureReason.INVALID_CONFIGURATION, Reason.BLOCKED, text, [chosen, format_class])
     if chosen == REGISTRY:
         text = (
             f"spec.provisionerClassName must be {PLAIN}, which installs bundles of any format: "
             f"{chosen} belongs in spec.template.spec.provisionerClassName"
         )
-        raise Blocked(Reason.BLOCKED, text, [chosen])
-    raise Blocked(
+        raise Refused(FailureReason.INVALID_CONFIGURATION, Reason.BLOCKED, text, [chosen])
+    raise Refused(
+        FailureReason.INVALID_CONFIGURATION,
         Reason.BLOCKED,
         f'provisioner class "{chosen}" does not exist: set spec.provisionerClassName to {PLAIN}',
         [chosen],
@@ -176,7 +178,8 @@ def _apply_bundle(world: World, _: Evaluation) -> Plan | None:
         )
         raise Waiting(Reason.RETRYING, text, WATCHED_RETRY_DELAY, [world.target_bundle])
     if world.bundle_owner:
-        raise Blocked(
+        raise Refused(
+            FailureReason.OBJECT_EXISTS,
             Reason.BLOCKED,
             f"the Bundle {world.target_bundle} belongs to {world.bundle_owner}: delete it, or change the template",
             [world.target_bundle, world.bundle_owner],

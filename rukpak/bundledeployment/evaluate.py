@@ -6,6 +6,7 @@ The facts that are read later depend on the evaluation. decide and report get it
 from __future__ import annotations
 
 from olmkit.api.bundledeployments import FINALIZER, MAX_DELETION_HOLD_LENGTH, Reason
+from olmkit.api.failures import FailureReason
 from olmkit.api.install_policies import MUST_EXIST
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.text import list_names
@@ -23,7 +24,7 @@ from rukpak.bundledeployment.deletion.retention import is_only_member
 from rukpak.bundledeployment.evaluation import Evaluation, StorageMove
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle, UnrenderedChart
 from rukpak.bundledeployment.revisions.rollback import obstacle
-from rukpak.bundledeployment.world import NAMESPACE, World
+from rukpak.bundledeployment.world import NAMESPACE, FailedStep, Refused, World
 from rukpak.crds.conversion_order import interruption
 from rukpak.format.objects import ObjectKey
 
@@ -113,11 +114,18 @@ def _content_blocker(world: World) -> OlmError | None:
             text = f"the chart of the {world.target_bundle} Bundle is being rendered"
             return Waiting(Reason.UNPACK_PENDING, text, WATCHED_RETRY_DELAY)
         case Waiting() as error:
-            return Waiting(Reason.BUNDLE_LOAD_FAILED, error.message, error.after, [error.reason, *error.subject])
+            failure, reason, subject = (
+                FailureReason.UNPACK_FAILED,
+                Reason.BUNDLE_LOAD_FAILED,
+                [error.reason, *error.subject],
+            )
+            return FailedStep(failure, reason, error.message, error.after, subject)
+        case OlmError() as error if error.reason == Reason.INVALID_CONFIGURATION:
+            subject, modes = [error.reason, *error.subject], getattr(error, "install_modes", ())
+            failure = FailureReason.INVALID_CONFIGURATION
+            return Refused(failure, error.reason, error.message, subject, install_modes=modes)
         case OlmError() as error:
-            is_configuration = error.reason == Reason.INVALID_CONFIGURATION
-            reason = error.reason if is_configuration else Reason.BUNDLE_LOAD_FAILED
-            return Blocked(reason, error.message, [error.reason, *error.subject])
+            return Blocked(Reason.BUNDLE_LOAD_FAILED, error.message, [error.reason, *error.subject])
         case content if content.faults:
             return Blocked(Reason.BUNDLE_LOAD_FAILED, "; ".join(content.faults), content.faults)
         case content if content.missing_kinds or content.too_old:

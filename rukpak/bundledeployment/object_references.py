@@ -17,3 +17,8 @@ def references(keys: Sequence[ObjectKey]) -> tuple[list[ObjectReference] | None,
 def reference(key: ObjectKey) -> ObjectReference:
     """The object as an item of such a list."""
     return ObjectReference(group=key.group, kind=key.kind, namespace=key.namespace or None, name=key.name)
+
+
+def key_of(one: ObjectReference) -> ObjectKey:
+    """The key of an object that the status names."""
+    return ObjectKey(one.group, one.kind, one.namespace or "", one.name)

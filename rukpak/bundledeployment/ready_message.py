@@ -50,7 +50,7 @@ def ready_message(
             return "; ".join([f"Instantiated bundle {active} successfully", *_warnings(world)])
         said = (evaluation.irreversible, evaluation.permitted_loss, evaluation.interruption, evaluation.remarks)
         return "; ".join(filter(None, [_progress(world, outcome, active), *said]))
-    reason = str(outcome) if isinstance(outcome, OlmError) else f"{type(outcome).__name__}: {outcome}"
+    reason = error_text(outcome)
     if isinstance(outcome, ApplyRejected) and outcome.refused_in and not _is_rolled_back_next(world, evaluation):
         reason = f"{reason}; {RETRIED}"
     if not is_installing:
@@ -68,6 +68,11 @@ def ready_message(
     effects = [] if is_refused else [evaluation.irreversible, evaluation.interruption]
     parts = [f"{verb} {_target(world)}: {reason}", f"already new: {new}" if new else "", *effects]
     return "; ".join(filter(None, parts))
+
+
+def error_text(error: Exception) -> str:
+    """The error as a sentence; one that is not written for people follows its class."""
+    return str(error) if isinstance(error, OlmError) else f"{type(error).__name__}: {error}"
 
 
 def _is_rolled_back_next(world: World, evaluation: Evaluation) -> bool:

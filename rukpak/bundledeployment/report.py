@@ -37,7 +37,7 @@ from rukpak.bundledeployment.deletion.removal_message import removal_message
 from rukpak.bundledeployment.evaluate import evaluate, unpacking
 from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.health.progress import HealthEvaluation, evaluate_health
-from rukpak.bundledeployment.object_references import reference, references
+from rukpak.bundledeployment.object_references import key_of, reference, references
 from rukpak.bundledeployment.pass_events import pass_events, released_warning
 from rukpak.bundledeployment.plan import (
     Activate,
@@ -63,6 +63,7 @@ from rukpak.bundledeployment.plan import (
 )
 from rukpak.bundledeployment.ready_message import Outcome, is_under_way, ready_message, work_condition
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
+from rukpak.bundledeployment.report_failure import failure_of
 from rukpak.bundledeployment.report_refusals import refusals
 from rukpak.bundledeployment.revisions.history import next_history
 from rukpak.bundledeployment.revisions.rollback import before_rollback, with_rollback
@@ -120,8 +121,7 @@ def report(
 
 def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDeploymentReport:
     status, generation = world.deployment.status, world.deployment.metadata.generation
-    since = _brief_wait_since(world, outcome)
-    events = pass_events(world, evaluation, outcome)
+    since, events = _brief_wait_since(world, outcome), pass_events(world, evaluation, outcome)
     is_new = isinstance(outcome, BriefWait) and status.observed_generation < 0
     if isinstance(outcome, Conflict) or (
         _is_passing(world, outcome)
@@ -136,7 +136,7 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
     else:
         events += released_warning(world, released or ())
         wanted, failed = _installing(world, evaluation, outcome, active)
-    history = next_history(world, outcome, wanted)
+    history, shown = next_history(world, outcome, wanted), _reported_outcome(world, evaluation, outcome, active)
     wanted = before_rollback(world, history.revisions, evaluation.rollback_obstacle, wanted)
     conditions, transitions = merge_conditions(status.conditions, wanted, generation, world.now)
     new = BundleDeploymentStatus(
@@ -146,7 +146,8 @@ def _report(world: World, evaluation: Evaluation, outcome: Outcome) -> BundleDep
         installed=world.record(active),
         applied_digest=reported(world, outcome),
         **history.fields(),
-        **refusals(world, outcome, _reported_outcome(world, evaluation, outcome, active), active),
+        **refusals(world, outcome, shown, active),
+        failure=failure_of(world, shown, wanted, failed, history.revisions),
         install_namespace=_install_namespace(world, active),
         created_namespaces=created_namespaces.reported(world, outcome),
         **_left_out(world, outcome),
@@ -244,7 +245,7 @@ def _failed(world: World, health: HealthEvaluation, outcome: Outcome) -> FailedO
     is_other = isinstance(outcome, Done) and isinstance(outcome.plan, Activate | RollBack)
     before = None if is_other else world.deployment.status.failed
     objects = [
-        FailedObject(**reference(one.key).model_dump(), absent=one.is_absent or None)
+        FailedObject(**reference(one.key).model_dump(), absent=one.is_absent or None, late=one.is_late or None)
         for one in health.failed[: MAX_FAILED_OBJECTS + 1]
     ]
     is_truncated = False
@@ -258,7 +259,7 @@ def _failed(world: World, health: HealthEvaluation, outcome: Outcome) -> FailedO
 def _is_unknown(world: World, one: FailedObject, health: HealthEvaluation) -> bool:
     """Report whether the state of an object is not known: its kind cannot be listed, or it was absent and nobody knows whether it
     is part of the bundle."""
-    key = ObjectKey(one.group, one.kind, one.namespace or "", one.name)
+    key = key_of(one)
     if key in world.owned:
         return False
     return key[:2] in world.unsynced or (bool(one.absent) and not health.is_complete)

@@ -1,4 +1,4 @@
-"""The World of one BundleDeployment, and two errors about it.
+"""The World of one BundleDeployment, and errors about it.
 
 Values only. Pure.
 """
@@ -22,6 +22,7 @@ from olmkit.api.bundledeployments import (
 )
 from olmkit.api.bundles import BundleSpec
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
+from olmkit.api.failures import FailureReason
 from olmkit.api.impersonation import Account
 from olmkit.api.install_settings import DeletionPolicy
 from olmkit.api.meta import Kind
@@ -40,6 +41,7 @@ from rukpak.bundledeployment.count_schedule import CustomResourceCounts
 from rukpak.bundledeployment.evaluation import Evaluation
 from rukpak.bundledeployment.health.health_result import Health
 from rukpak.bundledeployment.health.pod_problems import Explanation
+from rukpak.bundledeployment.object_references import key_of
 from rukpak.bundledeployment.operator_condition import ConditionState
 from rukpak.bundledeployment.rendered_bundle import Content, MissingContent, RenderedBundle
 from rukpak.bundledeployment.revisions.target import Target, fallback_of, options_of, revisions_of, target_of
@@ -65,7 +67,7 @@ class ApplyRejected(Waiting):
     """A rejected apply that requires user action. It is retried after `after`, when one of the `conflicting_objects` changes, or
     when something changes that may have refused the `refused` objects. `applied`: the objects that the same pass has applied
     before. `missing`: the rights that the account lacks, before anything is applied or removed. `permitted_by`: the fields of
-    spec that would permit it, and nothing else is needed."""
+    spec that would permit it, and nothing else is needed. `failure`: what status.failure says."""
 
     def __init__(  # noqa: PLR0913 all but three have defaults
         self,
@@ -78,8 +80,10 @@ class ApplyRejected(Waiting):
         refused: frozenset[ObjectKey] = frozenset(),
         missing: frozenset[Right] = frozenset(),
         permitted_by: frozenset[PermittingField] = frozenset(),
+        failure: FailureReason = FailureReason.APPLY_FAILED,
     ) -> None:
         super().__init__(reason, message, after, subject)
+        self.failure = failure
         self.applied = applied
         self.conflicting_objects = conflicting_objects
         self.refused = refused
@@ -93,17 +97,37 @@ class ApplyRejected(Waiting):
 
 
 class Refused(Blocked):
-    """A refusal that fields of spec may permit."""
+    """A refusal for a reason that status.failure names. `permitted_by`: the fields of spec that would permit it, and nothing else
+    is needed. `install_modes`: those of the bundle, if they do not fit the namespaces to watch."""
 
     def __init__(
         self,
+        failure: FailureReason,
         reason: str,
         message: str,
         subject: Iterable[str] = (),
         permitted_by: frozenset[PermittingField] = frozenset(),
+        install_modes: tuple[str, ...] = (),
     ) -> None:
         super().__init__(reason, message, subject)
+        self.failure = failure
         self.permitted_by = permitted_by
+        self.install_modes = install_modes
+
+
+class FailedStep(Waiting):
+    """A step that has failed, and is repeated after `after`; other waits are no failure. `failure`: what status.failure says."""
+
+    def __init__(
+        self,
+        failure: FailureReason,
+        reason: str,
+        message: str,
+        after: timedelta,
+        subject: Iterable[str] = (),
+    ) -> None:
+        super().__init__(reason, message, after, subject)
+        self.failure = failure
 
 
 class BriefWait(Waiting):
@@ -419,7 +443,7 @@ class World:
         if not self.is_first_installation:
             return frozenset()
         named = self.deployment.status.kept_templates or ()
-        return frozenset(ObjectKey(each.group, each.kind, each.namespace or "", each.name) for each in named)
+        return frozenset(map(key_of, named))
 
     @property
     def unrecorded_templates(self) -> frozenset[ObjectKey]:

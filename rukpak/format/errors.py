@@ -19,14 +19,23 @@ MAX_ERRORS_SHOWN = 50
 
 
 class BadBundle(Blocked):
-    """The content is invalid, so that another bundle is needed. `errors` are the messages, in the order found."""
+    """The content is invalid, so that another bundle is needed. `errors` are the messages, in the order found. `install_modes`:
+    those of the bundle, if they do not fit the namespaces to watch."""
 
-    def __init__(self, reason: str, message: str, errors: Sequence[str] = (), subject: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        reason: str,
+        message: str,
+        errors: Sequence[str] = (),
+        subject: Iterable[str] = (),
+        install_modes: Sequence[str] = (),
+    ) -> None:
         super().__init__(reason, message, subject)
         self.errors = tuple(errors) or (message,)
+        self.install_modes = tuple(install_modes)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), (self.reason, self.message, self.errors, self.subject)
+        return type(self), (self.reason, self.message, self.errors, self.subject, self.install_modes)
 
     @classmethod
     def of(cls, reason: str, errors: Sequence[str], separator: str = "; ") -> BadBundle:

@@ -32,6 +32,7 @@ def default_targets(bundle: RegistryBundle, install_namespace: str, *, is_strict
         f'bundle "{bundle.csv_name}" supports only the install modes {", ".join(modes)}, so it has to be said which namespaces '
         f"it watches: {_advice(bundle, install_namespace)}",
         subject=["watchNamespaces"],
+        install_modes=_known(bundle),
     )
 
 
@@ -47,7 +48,11 @@ def check_targets(
         raise _without_mode(bundle)
     if with_advice:
         text = f"{text}; {_advice(bundle, install_namespace)}"
-    raise BadBundle(INVALID_CONFIGURATION, text, subject=["watchNamespaces", *targets])
+    raise BadBundle(INVALID_CONFIGURATION, text, subject=["watchNamespaces", *targets], install_modes=_known(bundle))
+
+
+def _known(bundle: RegistryBundle) -> tuple[str, ...]:
+    return tuple(mode for mode in MODES if mode in bundle.install_modes)
 
 
 def _without_mode(bundle: RegistryBundle) -> BadBundle:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from olmkit.api.failures import FailureReason
 from olmkit.errors import OlmError
 from operator_controller.resolve.answers.deprecations import Deprecations
 from operator_controller.resolve.explain.statements import Statement
@@ -124,6 +125,14 @@ class FollowedCatalog:
 
 
 @dataclass(frozen=True)
+class RefusalFacts:
+    """The reason why no bundle is selected, and the catalogs that it concerns, sorted."""
+
+    reason: FailureReason
+    catalogs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Answer:
     """The result of resolution for one Operator. `digest` identifies the part of the Snapshot that it was computed from."""
 
@@ -140,6 +149,8 @@ class Answer:
     """The rule that selected the bundle, in a few words. Empty for every other kind than CHOSEN."""
     is_final: bool = True
     """True if only a change of specs, of what runs or of content can change the answer. If not, a catalog is unread."""
+    refusal: RefusalFacts | None = None
+    """The facts of an answer that selects no bundle, unless nothing is requested."""
     bundle: SelectedBundle | None = None
     """The bundle of CHOSEN."""
     target_version: str = ""

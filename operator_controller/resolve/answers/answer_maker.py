@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from olmkit.api.failures import FailureReason
 from olmkit.gocompat.text import truncate
 from operator_controller.resolve.answers.answer import (
     Answer,
@@ -14,10 +15,12 @@ from operator_controller.resolve.answers.answer import (
     FollowedCatalog,
     Member,
     PackageToInstall,
+    RefusalFacts,
     SelectedBundle,
 )
 from operator_controller.resolve.answers.available_upgrade import available_upgrade
 from operator_controller.resolve.answers.deprecations import find_deprecations
+from operator_controller.resolve.answers.refusal_facts import find_refusal_facts
 from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES, explain
 from operator_controller.resolve.explain.refusal import Refusals
 from operator_controller.resolve.formatting import join_names, plain_value
@@ -49,6 +52,11 @@ from operator_controller.resolve.snapshot.cluster_snapshot import CatalogSource,
 from operator_controller.resolve.solver.optimum import Level, Solution
 from operator_controller.resolve.solver.solver_problem import Goal
 
+_REFUSALS = {
+    AnswerKind.CONFLICT: RefusalFacts(FailureReason.CONFLICT),
+    AnswerKind.UNDECIDED: RefusalFacts(FailureReason.RESOLUTION_FAILED),
+}
+"""The facts of answers that are about other packages too."""
 _KINDS: dict[type[ResolutionOutcome], AnswerKind] = {
     Chosen: AnswerKind.CHOSEN,
     Kept: AnswerKind.KEPT,
@@ -217,6 +225,7 @@ class AnswerMaker:
             is_resolved=False,
             message=message,
             text=_limited(message),
+            refusal=_REFUSALS.get(kind),
             deprecations=find_deprecations(_resolution(domain, None)),
         )
 
@@ -381,6 +390,7 @@ def make_answer(operator: OperatorRequest, resolution: PackageResolution) -> Ans
         text=explanation.text,
         short_reason=explanation.short_reason,
         is_final=resolution.is_final,
+        refusal=find_refusal_facts(resolution),
         bundle=selected_bundle(chosen.candidate) if chosen else None,
         target_version=str(chosen.target.version) if chosen else "",
         catalog_state=outcome.catalog_state if isinstance(outcome, Kept) else None,

@@ -16,9 +16,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+from olmkit.api.failures import FailureReason
 from olmkit.gocompat.text import truncate
 from operator_controller.resolve.answers import component_answers
-from operator_controller.resolve.answers.answer import Answer, AnswerKind, Member
+from operator_controller.resolve.answers.answer import Answer, AnswerKind, Member, RefusalFacts
 from operator_controller.resolve.answers.answer_maker import ExplainedChoices
 from operator_controller.resolve.answers.deletion_answers import deletion_answers
 from operator_controller.resolve.documents.catalog_documents import (
@@ -311,7 +312,8 @@ def exceeded_answers(part: ComponentPart, reason: str) -> Iterable[Answer]:
 def unsolved_answer(operator: str, uid: str, message: str, members: tuple[Member, ...] = ()) -> Answer:
     """The answer for an Operator of such a component, for which nothing changes. Its digest is set by component_solver.py."""
     text = truncate(message, MAX_EXPLANATION_BYTES)
-    return Answer(operator, uid, "", AnswerKind.UNDECIDED, False, message, text, members=members)
+    refusal = RefusalFacts(FailureReason.RESOLUTION_FAILED)
+    return Answer(operator, uid, "", AnswerKind.UNDECIDED, False, message, text, refusal=refusal, members=members)
 
 
 def exceeded_message(part: ComponentPart, reason: str) -> str:

@@ -28,7 +28,8 @@ class Deprecations:
 def find_deprecations(resolution: PackageResolution) -> Deprecations | None:
     """Those of the installed bundle and its channel, else of the chosen one; None if their catalog's content is not known.
 
-    The channels are those that the spec names, else the one that the bundle was chosen from.
+    The channels are those that the spec names, or all of the package if it follows every channel, else the one that the bundle
+    was chosen from.
     """
     running, outcome = resolution.snapshot.running, resolution.outcome
     candidate = outcome.candidate if isinstance(outcome, Chosen) else None
@@ -43,7 +44,9 @@ def find_deprecations(resolution: PackageResolution) -> Deprecations | None:
     offer = next((one for one in resolution.snapshot.offers if one.catalog == catalog), None)
     if offer is None or offer.package is None:
         return None
-    package, followed = offer.package, resolution.snapshot.request.named_channels or (channel,)
+    package, request = offer.package, resolution.snapshot.request
+    every = sorted(one.name for one in package.channels) if request.follows_every_channel else ()
+    followed = every or request.named_channels or (channel,)
     messages = [(each, _message(package.deprecated_channels.get(each))) for each in followed]
     return Deprecations(
         package=_message(package.deprecation),

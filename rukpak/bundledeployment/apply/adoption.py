@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from olmkit.api.bundledeployments import OWNER_UID_LABEL, RELEASED_ANNOTATION, Reason
+from olmkit.api.failures import FailureReason
 from olmkit.api.meta import Kind, unchanged_precondition
 from olmkit.api.ownership import has_applied_since, is_adopted, is_applied_by, manager_name
 from olmkit.errors import NotFound, Waiting
@@ -104,6 +105,7 @@ class Adoption:
             subject,
             conflicting_objects=frozenset(conflicting),
             permitted_by=frozenset() if found.owner or self.adopts else frozenset({"adoptionPolicy"}),
+            failure=FailureReason.OBJECT_EXISTS,
         )
 
     def _has_lost_label(self, uid: str, key: ObjectKey, live: Object, found: Ownership) -> bool:

@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import Any
 
 from olmkit.api.bundledeployments import Reason
+from olmkit.api.failures import FailureReason
 from olmkit.api.meta import Kind, apply_precondition
 from olmkit.api.ownership import manager_name
 from olmkit.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, OlmError, Unavailable, Waiting
@@ -28,6 +29,7 @@ from rukpak.bundledeployment.world import (
     NAMESPACE,
     ApplyRejected,
     BriefWait,
+    FailedStep,
 )
 from rukpak.format.objects import ObjectKey
 from rukpak.permissions.needed import BINDINGS
@@ -71,7 +73,8 @@ class ApplyErrors:
         if isinstance(error, NotFound) and kind.group_kind in BINDINGS:  # the API server has not read its new role yet
             raise BriefWait(Reason.RETRYING, f"{key}: {error.message}", CHANGED_RETRY_DELAY, [str(key)]) from error
         if isinstance(error, NotFound):
-            raise Waiting(Reason.RETRYING, f"{key}: {error.message}", NOT_FOUND_RETRY_DELAY, [str(key)]) from error
+            text, failure = f"{key}: {error.message}", FailureReason.APPLY_FAILED
+            raise FailedStep(failure, Reason.RETRYING, text, NOT_FOUND_RETRY_DELAY, [str(key)]) from error
         # The API server answers 500 without a reason when fields do not fit the kind's schema.
         if isinstance(error, Unavailable) and not (error.status == 500 and not error.reason):
             return None
@@ -138,6 +141,7 @@ def combine(failed: Mapping[ObjectKey, Exception], applied: frozenset[ObjectKey]
             conflicting,
             refused,
             permitted_by=permitted_by if is_permissible else frozenset(),
+            failure=rejected[0].failure,
         )
     waiting = [error for error in ordered if isinstance(error, OlmError)]
     return (waiting or ordered)[0]

@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from olmkit.api.bundledeployments import FINALIZER, Reason
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
+from olmkit.api.failures import FailureReason
 from olmkit.errors import Waiting
 from olmkit.gocompat.text import list_names
 from rukpak.bundledeployment.apply.certificate_rotation import issue
@@ -24,7 +25,7 @@ from rukpak.bundledeployment.drift import is_up_to_date
 from rukpak.bundledeployment.plan import Apply, PhaseStep, Plan, UpdateInventory
 from rukpak.bundledeployment.ready_message import is_under_way
 from rukpak.bundledeployment.rendered_bundle import InstallPhase, RenderedBundle, RenderedObject
-from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, World
+from rukpak.bundledeployment.world import CRD, NAMESPACE, BriefWait, FailedStep, World
 from rukpak.format.objects import ObjectKey
 from rukpak.render.endpoints import Endpoint
 from rukpak.render.phases import ADMISSION, CUSTOM_RESOURCES, NAMESPACES, phase_of
@@ -47,7 +48,7 @@ def prepare(world: World, content: RenderedBundle) -> Plan | None:
     is_installed = world.active_bundle == content.bundle
     if absent and (not is_installed or (content.bundle == world.target_bundle and is_under_way(world, content.bundle))):
         text = f"has objects in Namespaces that neither exist nor are in the bundle: {list_names(absent)}; create them first"
-        raise Waiting(Reason.RETRYING, text, WATCHED_RETRY_DELAY, absent)
+        raise FailedStep(FailureReason.NAMESPACE_MISSING, Reason.RETRYING, text, WATCHED_RETRY_DELAY, absent)
     wanted = {item.key.name for item in content.objects() if item.key[:2] == NAMESPACE}
     deleting = [key for key in (ObjectKey(*NAMESPACE, "", name) for name in sorted(wanted)) if world.is_deleting(key)]
     if deleting:
@@ -184,6 +185,7 @@ def _gate(world: World, phase: InstallPhase, *, is_pending: bool) -> Waiting | N
     problems = [f"{crd.name} ({crd.problem})" for crd in late if crd.problem]
     if problems:
         text = f"waiting for CustomResourceDefinitions: {list_names(problems)}"
-        return Waiting(Reason.RETRYING, text, CONTENT_RETRY_DELAY, [crd.name for crd in late if crd.problem])
+        names = [crd.name for crd in late if crd.problem]
+        return FailedStep(FailureReason.APPLY_FAILED, Reason.RETRYING, text, CONTENT_RETRY_DELAY, names)
     text = f"waiting for CustomResourceDefinitions: {list_names(crd.name for crd in late)}"
     return BriefWait(Reason.RETRYING, text, SYNC_POLL_DELAY, [crd.name for crd in late])

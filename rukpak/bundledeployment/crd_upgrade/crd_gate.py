@@ -14,6 +14,7 @@ from olmkit.api.bundledeployment_status import PermittingField
 from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.conditions import find_condition
 from olmkit.api.customresourcedefinitions import CustomResourceDefinition
+from olmkit.api.failures import FailureReason
 from olmkit.crd_safety.evidence import Form
 from olmkit.crd_safety.forms import wanted_forms
 from olmkit.crd_safety.problem import NOT_PERMITTED, Problem, ignored_rules, is_enforced
@@ -25,7 +26,7 @@ from rukpak.bundledeployment.delays import UNREACHABLE_RETRY_DELAY
 from rukpak.bundledeployment.drift import is_up_to_date
 from rukpak.bundledeployment.plan import CheckExistingObjects
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle, RenderedObject
-from rukpak.bundledeployment.world import CRD, ApplyRejected, ExistingObjects, Refused, World
+from rukpak.bundledeployment.world import CRD, ApplyRejected, ExistingObjects, FailedStep, Refused, World
 
 CHECK_AGAIN_AFTER = timedelta(minutes=2)
 """The time after which custom resources that are not valid are read again: they are not watched."""
@@ -73,15 +74,15 @@ def blocker(world: World) -> OlmError | None:
     unread = {name: error for name, error in world.crd_problems.items() if isinstance(error, ApiError)}
     if unread:
         texts = list_names(f"{name}: {error.message}" for name, error in unread.items())
-        return Waiting(
-            Reason.RETRYING, f"CustomResourceDefinitions cannot be read now: {texts}", UNREACHABLE_RETRY_DELAY, unread
-        )
+        text = f"CustomResourceDefinitions cannot be read now: {texts}"
+        return FailedStep(FailureReason.APPLY_FAILED, Reason.RETRYING, text, UNREACHABLE_RETRY_DELAY, unread)
     settings, problems = world.deployment.spec.crd_upgrade_safety, _problems(world)
     forms = wanted_forms(problems, settings)
     if not forms:
         refused = judge(problems, {}, settings)
         text, subject = refused.refusal, refused.subject
-        return Refused(Reason.BLOCKED, text, subject, _permitted_by(refused)) if text else None
+        failure = FailureReason.CRD_UPGRADE_UNSAFE
+        return Refused(failure, Reason.BLOCKED, text, subject, _permitted_by(refused)) if text else None
     definitions = {form.definition for form in forms}
     names = list_names(definitions)
     state = _current_check(world, forms)
@@ -96,11 +97,14 @@ def blocker(world: World) -> OlmError | None:
             CHECK_AGAIN_AFTER,
             verdict.subject,
             permitted_by=_permitted_by(verdict),
+            failure=FailureReason.CRD_UPGRADE_UNSAFE,
         )
+    text = verdict.failure
     if state.error:
         text = f"the custom resources of {names} cannot be checked against the new schemas: {state.error}"
-        return Waiting(Reason.RETRYING, text, CHECK_AGAIN_AFTER, definitions)
-    return Waiting(Reason.RETRYING, verdict.failure, CHECK_AGAIN_AFTER, definitions) if verdict.failure else None
+    if not text:
+        return None
+    return FailedStep(FailureReason.APPLY_FAILED, Reason.RETRYING, text, CHECK_AGAIN_AFTER, definitions)
 
 
 def _permitted_by(verdict: Verdict) -> frozenset[PermittingField]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from olmkit.api.bundledeployments import ABANDON_ANNOTATION, Reason
+from olmkit.api.failures import FailureReason
 from olmkit.api.permissions import MAX_MISSING_RULES
 from rukpak.bundledeployment.account_rules import LACKING_RETRY_DELAY, RECHECKED
 from rukpak.bundledeployment.cluster.namespace_info import NamespaceInfo
@@ -156,7 +157,8 @@ def lacking_to_remove(world: World, found: Lacking) -> ApplyRejected:
     subject = [str(world.account), *map(str, compact(found.rights)[:MAX_MISSING_RULES])]
     if not world.deployment.metadata.deleting:
         text = f"{world.account} lacks permissions to remove what is no longer in the bundle: {rules}"
-        return ApplyRejected(Reason.BLOCKED, text, LACKING_RETRY_DELAY, subject, missing=found.rights)
+        failure = FailureReason.PERMISSIONS_MISSING
+        return ApplyRejected(Reason.BLOCKED, text, LACKING_RETRY_DELAY, subject, missing=found.rights, failure=failure)
     text = (
         f"{world.account} lacks permissions to remove what is installed, so that the deletion waits: {rules}; "
         f"or kubectl annotate bundledeployment {world.name} {ABANDON_ANNOTATION}=true leaves behind what it may not remove"

@@ -16,20 +16,22 @@ class Health(NamedTuple):
 
     `deadline`: how long it may be in progress; None if its own status reports when its deadline is exceeded.
     `is_serving`: it is in progress because it is scaled or lost some of its pods, and others of the same revision serve.
+    `is_late`: it has failed because it exceeded a deadline of its own.
     """
 
     status: str
     message: str = ""
     deadline: timedelta | None = None
     is_serving: bool = False
+    is_late: bool = False
 
 
 HEALTHY = Health("True")
 
 
-def failed(message: str) -> Health:
+def failed(message: str, *, is_late: bool = False) -> Health:
     """It does not become healthy without a change."""
-    return Health("False", message)
+    return Health("False", message, is_late=is_late)
 
 
 def progress(message: str, deadline: timedelta | None = PROGRESS_DEADLINE) -> Health:

@@ -19,6 +19,7 @@ from olmkit.stored_times import has_passed, is_ahead, stored_time, time_left
 from rukpak.bundledeployment.drift import is_contested
 from rukpak.bundledeployment.health.health import has_health
 from rukpak.bundledeployment.health.health_result import PROGRESS_DEADLINE, Health, progress
+from rukpak.bundledeployment.object_references import key_of
 from rukpak.bundledeployment.rendered_bundle import RenderedBundle
 from rukpak.bundledeployment.world import NAMESPACE, World
 from rukpak.format.objects import ObjectKey
@@ -31,12 +32,13 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 @dataclass(frozen=True)
 class UnhealthyObject:
     """An object that is not healthy, and why. `is_absent`: it does not exist, or is being deleted. `reason`: that of one of its
-    pods, if it is known."""
+    pods, if it is known. `is_late`: it has failed because it was not healthy within its deadline."""
 
     key: ObjectKey
     why: str
     is_absent: bool = False
     reason: str = ""
+    is_late: bool = False
 
     def __str__(self) -> str:
         """The sentence of messages."""
@@ -81,6 +83,10 @@ class _Reported:
         """Report whether it has failed because it did not exist."""
         return key in self.failed and bool(self.failed[key].absent)
 
+    def was_late(self, key: ObjectKey) -> bool:
+        """Report whether it has failed because it was not healthy in time."""
+        return key in self.failed and bool(self.failed[key].late)
+
 
 def evaluate_health(
     world: World, active: str, applied: frozenset[ObjectKey] = frozenset(), *, is_activated: bool = False
@@ -95,12 +101,14 @@ def evaluate_health(
         has_failed = health.status == "False" or _is_overdue(world, key, health, before)
         problem = world.pod_problems.get(key)
         why = f"{health.message}{f' ({problem.sentence})' if problem else ''}"
-        unhealthy = UnhealthyObject(key, why, reason=problem.reason if problem else "")
+        is_late = _is_late(world, key, health, before)
+        unhealthy = UnhealthyObject(key, why, reason=problem.reason if problem else "", is_late=is_late)
         (failed if has_failed else in_progress).append(unhealthy)
         is_serving &= health.is_serving
     for key, why in sorted(_absent(world, active, applied)):
         has_failed = _has_exceeded(world, key, world.progress_deadline or PROGRESS_DEADLINE, before)
-        (failed if has_failed else in_progress).append(UnhealthyObject(key, why, is_absent=True))
+        is_late = before.was_late(key) or (has_failed and before.in_progress_since is not None)
+        (failed if has_failed else in_progress).append(UnhealthyObject(key, why, is_absent=True, is_late=is_late))
         is_serving = False
     contested, unlisted = tuple(sorted(_contested(world, active))), tuple(sorted(_unlisted(world, active)))
     is_complete = _content(world, active) is not None
@@ -120,7 +128,7 @@ def next_deadline(world: World) -> timedelta | None:
 def failed_before(world: World) -> frozenset[ObjectKey]:
     """The objects that have failed according to the status."""
     failed = world.deployment.status.failed
-    return frozenset(_key(one) for one in failed.objects) if failed is not None else frozenset()
+    return frozenset(key_of(one) for one in failed.objects) if failed is not None else frozenset()
 
 
 def _reported(world: World) -> _Reported:
@@ -129,11 +137,7 @@ def _reported(world: World) -> _Reported:
         return _Reported(since)
     if stored_time(known.last_transition_time) <= _installed_since(world):
         return _Reported()
-    return _Reported(None, {_key(one): one for one in failed.objects}, bool(failed.truncated))
-
-
-def _key(one: FailedObject) -> ObjectKey:
-    return ObjectKey(one.group, one.kind, one.namespace or "", one.name)
+    return _Reported(None, {key_of(one): one for one in failed.objects}, bool(failed.truncated))
 
 
 def _healthy(world: World) -> Condition | None:
@@ -166,6 +170,12 @@ def _is_overdue(world: World, key: ObjectKey, health: Health, before: _Reported)
     if deadline is None or before.was_absent(key):
         return False
     return _has_exceeded(world, key, deadline, before)
+
+
+def _is_late(world: World, key: ObjectKey, health: Health, before: _Reported) -> bool:
+    """Report whether an object that has failed was not healthy in time. A deadline of its own counts unless spec has one."""
+    exceeds_now = before.in_progress_since is not None and _is_overdue(world, key, health, before)
+    return before.was_late(key) or exceeds_now or (health.is_late and world.progress_deadline is None)
 
 
 def _deadline(world: World, health: Health) -> timedelta | None:

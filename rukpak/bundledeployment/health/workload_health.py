@@ -48,7 +48,7 @@ def _deployment(obj: Obj, status: Obj) -> Health:
     wanted = spec.get("replicas", 1)
     progressing = find_condition(status, "Progressing")
     if progressing.get("reason") == "ProgressDeadlineExceeded":
-        return failed(f"makes no progress{because(progressing)}")
+        return failed(f"makes no progress{because(progressing)}", is_late=True)
     deadline = _deadline(spec, progressing)
     if failure := replica_failure(status):
         return progress(failure, deadline)

@@ -227,10 +227,25 @@ def _failure(
     since = stored_time(revision.installed_at or format_timestamp(world.now) if is_installed else revision.started_at)
     if not has_passed(since, deadline or PROGRESS_DEADLINE, world.now):
         return ""
-    within = f"within {world.deployment.spec.progress_deadline or DEFAULT_DEADLINE_TEXT}"
     if is_installed:
-        return f"not healthy {within}: {healthy.message}" if healthy is not None else ""
-    return f"not installed {within}: {outcome}" if isinstance(outcome, Exception) else ""
+        return f"not healthy {_within(world)}: {healthy.message}" if healthy is not None else ""
+    return f"not installed {_within(world)}: {outcome}" if isinstance(outcome, Exception) else ""
+
+
+def lateness(world: World, revisions: Sequence[Revision], outcome: Outcome) -> str:
+    """Explain that the revision of the target, one of these, is not installed in time; empty if it is, or may still be."""
+    number = world.target.revision.revision if world.target.revision is not None else None
+    current = next((one for one in revisions if one.revision == number), None)
+    if current is None or current.installed_at is not None or current.outcome != RevisionOutcome.FAILED:
+        return ""
+    deadline = world.progress_deadline or PROGRESS_DEADLINE
+    if not isinstance(outcome, Exception) or not has_passed(stored_time(current.started_at), deadline, world.now):
+        return ""
+    return f"not installed {_within(world)}: {outcome}"
+
+
+def _within(world: World) -> str:
+    return f"within {world.deployment.spec.progress_deadline or DEFAULT_DEADLINE_TEXT}"
 
 
 def _kept(revisions: Sequence[Revision]) -> tuple[Revision, ...]:

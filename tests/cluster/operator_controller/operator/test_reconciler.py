@@ -51,6 +51,9 @@ def test_an_operator_waits_for_a_catalog_and_requests_the_best_bundle(scene: Sce
     ready = scene.ready_operator(name, "1.0.0")
     assert triple(ready, "Installed") == ("True", "Success", f'installed from "{image_of(scene.name, "1.0.0")}"')
     assert ready["status"]["installedBundleResource"] == image_of(scene.name, "1.0.0")
+    wanted = {"name": f"{scene.name}.v1.0.0", "version": "1.0.0", "image": image_of(scene.name, "1.0.0")}
+    assert ready["status"]["wanted"] == {**wanted, "applied": True}
+    assert "failure" not in ready["status"]
     assert ready["status"]["installed"] == {
         "name": f"{scene.name}.v1.0.0",
         "version": "1.0.0",
@@ -106,6 +109,14 @@ def test_a_pinned_version_stays_and_an_unreachable_one_is_refused(scene: Scene) 
         "1.2.0 cannot be reached from 1.0.0 directly: next step 1.1.0",
     )
     assert triple(refused, "Installed")[:2] == ("True", "Success")
+    assert refused["status"]["failure"] == {
+        "reason": "NoUpgradeEdge",
+        "message": "1.2.0 cannot be reached from 1.0.0 directly: next step 1.1.0",
+        "package": scene.name,
+        "version": "1.2.0",
+        "catalogs": [scene.name],
+        "installedVersion": "1.0.0",
+    }
 
     scene.patch_operator(name, {"version": "999.99.9"})
     missing = scene.condition_when(name, "Resolved", "False", f"package '{scene.name}' at version '999.99.9' not found")

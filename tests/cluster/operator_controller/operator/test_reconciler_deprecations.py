@@ -38,6 +38,12 @@ def test_what_is_deprecated_is_reported_by_conditions_of_their_own(scene: Scene)
     assert is_true(reported, "Ready")
     assert condition(reported, "Deprecated")["message"] == "use another package; use another channel; has a bug"
     assert condition(reported, "PackageDeprecated")["reason"] == "Deprecated"
+    assert reported["status"]["deprecations"] == {
+        "known": True,
+        "package": "use another package",
+        "channels": [{"name": "stable", "message": "use another channel"}],
+        "bundle": "has a bug",
+    }
 
     scene.patch_operator(name, {"version": None})
     scene.install(name, "1.1.0")

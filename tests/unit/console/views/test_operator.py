@@ -102,6 +102,14 @@ def test_a_row_of_the_graph_leads_to_the_review_of_its_version() -> None:
     }
 
 
+def test_the_overview_names_what_has_failed() -> None:
+    operator: dict[str, Any] = {"metadata": {"name": "alpha"}, "spec": {}, "status": {}}
+    assert "Failure" not in {each.name for each in operator_view(OperatorInput(operator)).facts}
+    operator["status"] = {"failure": {"reason": "AmbiguousCatalogs", "catalogs": ["a", "b"]}}
+    facts = {each.name: each.value for each in operator_view(OperatorInput(operator)).facts}
+    assert facts["Failure"] == "AmbiguousCatalogs (catalogs a, b)"
+
+
 def test_each_excluded_version_can_be_permitted_again() -> None:
     operator = {"metadata": {"name": "alpha"}, "spec": {"packageName": "p", "excludedVersions": ["1.0.0", "1.1.0"]}}
     shown = operator_view(OperatorInput(operator, ns="team-a")).excluded

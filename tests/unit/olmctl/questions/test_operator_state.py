@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from olmctl.questions.operator_state import Progress, available_text, progress, state
+from olmctl.questions.operator_state import Progress, available_text, failure_text, progress, state
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION
 
 HELD = Progress("version 0.15.1 waits for approval (olm approve alpha)", is_held=True)
@@ -101,3 +101,23 @@ def test_an_upgrade_that_waits_for_a_person_is_blocked(stalled: str, expected: s
 def test_a_version_that_waits_is_named_once(message: str, expected: str) -> None:
     assert available_text({"status": {"available": {"version": "0.4.0", "message": message}}}) == expected
     assert available_text({"status": {}}) == ""
+
+
+@pytest.mark.parametrize(
+    ("failure", "expected"),
+    [
+        pytest.param(None, "", id="nothing has failed"),
+        pytest.param({"reason": "PackageNotFound", "package": "p"}, "PackageNotFound", id="the reason"),
+        pytest.param(
+            {"reason": "AmbiguousCatalogs", "catalogs": ["a", "b"]}, "AmbiguousCatalogs (catalogs a, b)", id="catalogs"
+        ),
+        pytest.param(
+            {"reason": "InvalidConfiguration", "installModes": ["OwnNamespace"]},
+            "InvalidConfiguration (install modes OwnNamespace)",
+            id="install modes",
+        ),
+        pytest.param("odd", "", id="of a CRD that is newer than the program"),
+    ],
+)
+def test_a_failure_is_one_word_with_what_it_names(failure: object, expected: str) -> None:
+    assert failure_text({"status": {"failure": failure}}) == expected

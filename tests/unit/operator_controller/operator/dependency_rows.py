@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from olmkit.api.failures import FailureReason
 from operator_controller.operator.world import Neighbour, World
-from operator_controller.resolve.answers.answer import Answer, AnswerKind, Dependency, Member, PackageToInstall
+from operator_controller.resolve.answers.answer import (
+    Answer,
+    AnswerKind,
+    Dependency,
+    Member,
+    PackageToInstall,
+    RefusalFacts,
+)
 from tests.unit.operator_controller.operator.report_rows import Conditions, both
 from tests.unit.operator_controller.operator.worlds import image, world
 
@@ -58,6 +66,7 @@ def _refused(**changes: object) -> World:
         is_resolved=False,
         message=CONFLICT,
         text=REFUSED_TEXT,
+        refusal=RefusalFacts(FailureReason.CONFLICT),
         bundle=None,
         dependencies=(),
         **changes,

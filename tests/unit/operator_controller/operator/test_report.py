@@ -118,6 +118,8 @@ def test_the_fields_name_the_resolved_and_the_running_bundle() -> None:
         "wantedVersion": "1.1.0",
         "resolvedBundleResource": image("1.1.0"),
         "installedBundleResource": image("1.0.0"),
+        "wanted": {"name": "p.v1.1.0", "version": "1.1.0", "image": image("1.1.0"), "applied": False},
+        "deprecations": {"known": True},
         "installed": {
             "name": "p.v1.0.0",
             "version": "1.0.0",

@@ -29,7 +29,7 @@ from rukpak.bundledeployment.plan import (
     Keep,
     RemoveFinalizer,
 )
-from rukpak.bundledeployment.world import ApplyRejected, BriefWait, ExistingObjects, World
+from rukpak.bundledeployment.world import ApplyRejected, BriefWait, ExistingObjects, Refused, World
 from rukpak.permissions.rules import Right
 from tests.unit.rukpak.bundledeployment.worlds import (
     NOW,
@@ -103,7 +103,7 @@ def outcome(seen: World) -> Any:
 @pytest.mark.parametrize(
     ("facts", "error"),
     [
-        pytest.param({"account_refusal": "no"}, Blocked, id="refused"),
+        pytest.param({"account_refusal": "no"}, Refused, id="refused"),
         pytest.param({"account_exists": False}, Waiting, id="it does not exist"),
         pytest.param({"account_exists": None}, BriefWait, id="not known yet"),
         pytest.param({"account_unguarded": "no webhook"}, Waiting, id="nothing guards who names it"),

@@ -34,6 +34,7 @@ from tests.unit.rukpak.bundledeployment.worlds import (
 CRASHES = Health("False", "crashes")
 ROLLOUT = Health("Unknown", "0 of 1 run", timedelta(minutes=10))
 ENGINE = FailedObject(group="apps", kind="Deployment", namespace="ship-system", name="engine")
+LATE = ENGINE.model_copy(update={"late": True})
 
 
 def failed(seen: World) -> FailedObjects | None:
@@ -71,10 +72,10 @@ LONG_AGO = {"last_transition_time": format_timestamp(ago(minutes=10))}
         pytest.param(unwell(CRASHES), [ENGINE], id="an object whose status says that it failed"),
         pytest.param(unwell(CRASHES, CONTESTED), [ENGINE], id="none that others change repeatedly"),
         pytest.param(CONTESTED, None, id="nothing, if others change objects repeatedly"),
-        pytest.param(reported(unwell(ROLLOUT), **LONG_AGO), [ENGINE], id="an object that missed its deadline"),
+        pytest.param(reported(unwell(ROLLOUT), **LONG_AGO), [LATE], id="an object that missed its deadline"),
         pytest.param(
             reported(ABSENT, **LONG_AGO),
-            [FailedObject(group="", kind="Secret", namespace="ship-system", name="log", absent=True)],
+            [FailedObject(group="", kind="Secret", namespace="ship-system", name="log", absent=True, late=True)],
             id="an object that was not created again in time",
         ),
         pytest.param(
@@ -109,7 +110,7 @@ LOST = reported(ABSENT, **LONG_AGO)
             LOST,
             replace(LOST, content=MissingContent()),
             ABSENT,
-            [FailedObject(group="", kind="Secret", namespace="ship-system", name="log", absent=True)],
+            [FailedObject(group="", kind="Secret", namespace="ship-system", name="log", absent=True, late=True)],
             id="it does not exist, and the content of the bundle is unavailable",
         ),
     ],

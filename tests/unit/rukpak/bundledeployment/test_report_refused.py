@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from olmkit.api.bundledeployment_status import PermittingField
 from olmkit.api.bundledeployments import Reason
+from olmkit.api.failures import FailureReason
 from olmkit.errors import Unavailable
 from rukpak.bundledeployment.plan import Activate, Done
 from rukpak.bundledeployment.world import ApplyRejected, Refused
@@ -21,7 +22,8 @@ def test_the_fields_that_permit_a_refusal_are_named_as_long_as_it_lasts() -> Non
     error = ApplyRejected(Reason.BLOCKED, "it exists", MINUTE, permitted_by=fields)
     status = report_of(seen, error).status
     assert status.permitted_by == ["adoptionPolicy", "crdUpgradeSafety.ignoredRules"]
-    refused = Refused(Reason.BLOCKED, "enum-added", [], frozenset({"crdUpgradeSafety.ignoredRules"}))
+    permitted: frozenset[PermittingField] = frozenset({"crdUpgradeSafety.ignoredRules"})
+    refused = Refused(FailureReason.CRD_UPGRADE_UNSAFE, Reason.BLOCKED, "enum-added", [], permitted)
     assert report_of(seen, refused).status.permitted_by == ["crdUpgradeSafety.ignoredRules"]
     seen = replace(seen, deployment=seen.deployment.model_copy(update={"status": status}))
     assert report_of(seen, Unavailable(503, "", "later")).status.permitted_by == status.permitted_by

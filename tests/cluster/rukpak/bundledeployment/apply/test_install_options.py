@@ -97,7 +97,17 @@ async def test_a_mode_that_the_bundle_lacks_is_refused_and_what_is_installed_sta
     )
     assert triple(raw, "HasValidBundle") == ("False", "InvalidConfiguration", text)
     assert triple(raw, "Ready") == ("False", "Blocked", text)
+    modes = ["OwnNamespace", "SingleNamespace"]
+    assert raw["status"]["failure"] == {"reason": "InvalidConfiguration", "message": text, "installModes": modes}
     assert await at.find(NAMESPACES, own) is None
+
+    await ask(at, ref, installModePolicy="Strict")
+    raw = await at.until(says("Stalled", "True", "Blocked", "it has to be said which namespaces it watches"))
+    assert raw["status"]["failure"]["installModes"] == modes
+    assert await at.find(NAMESPACES, own) is None, "no namespace to watch is chosen"
+    await ask(at, ref, installModePolicy="Strict", watchNamespaces=[own])
+    assert "failure" not in (await at.until(READY))["status"]
+    assert await watched(at) == own
 
     await ask(at, ref)
     await at.until(READY)
@@ -218,6 +228,8 @@ async def test_two_installs_of_one_crd(at: Harness, running: Client) -> None:
     raw = await at.until(says("Stalled", "True", "Blocked"), f"{at.name}-2")
     text = f"things.{at.name}.example.com already exists and belongs to BundleDeployment {at.name}"
     assert text in triple(raw, "Ready")[2]
+    failure = raw["status"]["failure"]
+    assert (failure["reason"], "things." in failure["objects"][0]["name"]) == ("ObjectExists", True)
     assert triple(raw, "Installed")[0] == "False"
     assert await _versions(at, first) == before
     assert READY(at.deployments.get(at.name))

@@ -215,7 +215,9 @@ async def test_without_rollback_what_fails_stays(at: Harness, running: Client) -
     assert raw["status"]["revision"] == 2
     assert "not rolled back" not in triple(raw, "Ready")[2]
     engine = {"group": "apps", "kind": "Deployment", "namespace": at.name, "name": "engine"}
-    assert raw["status"]["failed"] == {"objects": [engine]}
+    assert raw["status"]["failed"] == {"objects": [{**engine, "late": True}]}
+    assert raw["status"]["failure"]["reason"] == "DeadlineExceeded"
+    assert raw["status"]["failure"]["objects"] == [engine]
     await install(at, at.push(plain(namespace(at.name), deployment("engine", at.name)), "v3"), rollback="Never", **SOON)
     assert "failed" not in (await at.until(READY))["status"]
 

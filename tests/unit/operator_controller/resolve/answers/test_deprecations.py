@@ -89,8 +89,8 @@ UNKNOWN = CatalogOffer("community", state=CatalogState.UNREACHABLE)
             PackageRequest("p", ALL_CHANNELS),
             (offer(STABLE, ("channel", "beta", "use gamma")),),
             RUNNING,
-            Deprecations(channels=(("stable", "use beta"),)),
-            id="of every channel the one counts that it was installed from",
+            Deprecations(channels=(("beta", "use gamma"), ("stable", "use beta"))),
+            id="of every channel each counts that is deprecated",
         ),
         pytest.param(
             PackageRequest("p"),

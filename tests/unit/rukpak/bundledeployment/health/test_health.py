@@ -171,7 +171,8 @@ def test_well(body: Body) -> None:
     ],
 )
 def test_failed(body: Body, message: str) -> None:
-    assert health(body) == Health("False", message)
+    is_late = "ProgressDeadlineExceeded" in message
+    assert health(body) == Health("False", message, is_late=is_late)
 
 
 @pytest.mark.parametrize(
