@@ -1,11 +1,18 @@
-"""Sets up operator-controller: catalog client, informers, Resolver, reconciler, controller, debug server."""
+"""Sets up operator-controller: catalog client, informers, Resolver, reconcilers, controllers, debug server."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 
-from olmkit.api import bundledeployments, bundles, catalogs, customresourcedefinitions, operators
+from olmkit.api import (
+    bundledeployments,
+    bundles,
+    catalogs,
+    clusterextensions,
+    customresourcedefinitions,
+    operators,
+)
 from olmkit.api.meta import Kind
 from olmkit.api.ownership import OPERATOR_CONTROLLER
 from olmkit.jobs.fork_client import ForkServerClient
@@ -14,12 +21,17 @@ from olmkit.jobs.worker import Worker
 from olmkit.runtime.client import Client
 from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import Controller
-from olmkit.runtime.informer import Change, Informer
+from olmkit.runtime.foreign_leaders import ForeignLeaders
+from olmkit.runtime.informer import Change, Informer, without_managed_fields
 from olmkit.runtime.manager import Manager
+from olmkit.runtime.optional_controller import MakeInformer, OptionalController
 from olmkit.runtime.status_publisher import ProgressRules, Publisher
 from olmkit.tls.client_tls import ClientTls
 from olmkit.tls.service import CATALOG_SERVICE
 from operator_controller.catalog_cache.client import CatalogClient, clean_cache
+from operator_controller.clusterextension.act import ExtensionActions
+from operator_controller.clusterextension.events import Informers as ExtensionInformers
+from operator_controller.clusterextension.reconciler import ExtensionReconciler
 from operator_controller.crd_checks.checker import CrdChecker
 from operator_controller.debug.server import serve_resolutions
 from operator_controller.operator.act import OperatorActions
@@ -77,6 +89,7 @@ async def build(manager: Manager) -> None:
     manager.on_close(conditions.unregister)
     manager.add_controller(controller)
     manager.add_controller(make_orphan_controller(reconciler))
+    manager.add_runnable(make_extension_controller(manager, informers.operators).run, every_replica=False)
     manager.add_runnable(resolver.run, every_replica=False)
     for informer in (informers.catalogs, definitions):
         manager.add_ready_check(f"informer {informer.kind.plural}", informer.synced.is_set)
@@ -159,6 +172,33 @@ def make_orphan_controller(reconciler: OperatorReconciler) -> Controller:
     for informer in (informers.deployments, informers.operators, informers.bundles):
         controller.watch(informer, holds.keys_of)
     return controller
+
+
+def make_extension_controller(manager: Manager, operator_informer: Informer) -> OptionalController:
+    """The controller of ClusterExtensions, which runs while this process may list them; and its metrics."""
+    kind = clusterextensions.KIND
+
+    def make(informer: MakeInformer) -> Controller:
+        leaders = ForeignLeaders(informer)
+        extensions = informer(kind, absent_is_empty=True, transform=without_managed_fields)
+        informers = ExtensionInformers(extensions, operator_informer)
+        publisher = Publisher(manager.client, kind, NAME, extensions, chooses_events=False)
+        reconciler = ExtensionReconciler(ExtensionActions(manager.client, informers), publisher, informers, leaders)
+        extensions.subscribe(reconciler.orphaning.record)
+        extensions.subscribe(reconciler.reported.forget_deleted)
+        manager.on_started_leading(reconciler.start_leading)
+        controller = Controller("clusterextension", reconciler.steps(), workers=MAX_CONCURRENT_RECONCILES)
+        controller.watch(extensions, informers.keys_of_extension)
+        controller.watch(operator_informer, informers.keys_of_operator)
+        for leases in leaders.informers:  # no pass begins before they are known
+            controller.watch(leases, lambda change: ())
+        leaders.subscribe(lambda: informers.enqueue_all(controller.enqueue))
+        conditions = ConditionMetrics(kind, extensions.objects.values, lambda: extensions.is_running)
+        conditions.register()
+        manager.on_close(conditions.unregister)
+        return controller
+
+    return OptionalController(manager, kind, make)
 
 
 def _with_neighbours(operators_of: MapFunc, informers: Informers, resolver: Resolver) -> MapFunc:

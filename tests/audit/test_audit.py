@@ -53,21 +53,6 @@ SHOWN_ELSEWHERE: Mapping[str, str] = {
     "test_who_owns_an_object_may_block_its_deletion",
 }
 """Verbs of rules that no request shows, and the tests that show them: the admission plugin asks for them."""
-_SERVING_V1 = "the controllers do not serve the kinds of OLM v1 yet"
-NOT_USED_YET: Mapping[str, str] = dict.fromkeys(
-    (
-        "operator-controller: olm-suite-v1-operator-controller: list clusterextensions",
-        "operator-controller: olm-suite-v1-operator-controller: watch clusterextensions",
-        "operator-controller: olm-suite-v1-operator-controller: patch clusterextensions",
-        "operator-controller: olm-suite-v1-operator-controller: patch clusterextensions/status",
-        "operator-controller: olm-suite-v1-operator-controller: list leases catalogd-operator-lock,"
-        " 9c4404e7.operatorframework.io",
-        "operator-controller: olm-suite-v1-operator-controller: watch leases catalogd-operator-lock,"
-        " 9c4404e7.operatorframework.io",
-    ),
-    _SERVING_V1,
-)
-"""Verbs of rules that no code uses yet, and why they are granted."""
 OF_PEOPLE: Mapping[str, str] = {
     "olm-suite-viewer": "tests/cluster/test_config.py::test_the_view_and_edit_roles_read_the_kinds_of_the_suite",
     "operator-controller-clusterextension-viewer-role": "tests/cluster/test_config.py::"
@@ -86,7 +71,7 @@ def test_no_request_was_refused(logs: AuditLogs) -> None:
 @pytest.mark.parametrize("directory", ROLES)
 def test_each_verb_of_each_rule_was_used(logs: AuditLogs, directory: str) -> None:
     granted = grants(ROLES[directory], COMPONENTS)
-    left = {str(grant) for grant in unused(granted, logs.allowed)} - SHOWN_ELSEWHERE.keys() - NOT_USED_YET.keys()
+    left = {str(grant) for grant in unused(granted, logs.allowed)} - SHOWN_ELSEWHERE.keys()
     if not os.environ.get("OLM_AUDIT_COMPLETE"):
         pytest.skip(f"only some tests ran; {len(left)} verbs of rules were not used: {', '.join(sorted(left))}")
     assert not left, "\n".join(["no test used:", *sorted(left)])
@@ -94,9 +79,7 @@ def test_each_verb_of_each_rule_was_used(logs: AuditLogs, directory: str) -> Non
 
 
 def test_what_is_shown_elsewhere_is_still_granted() -> None:
-    assert SHOWN_ELSEWHERE.keys() | NOT_USED_YET.keys() <= {
-        str(grant) for roles in ROLES.values() for grant in grants(roles, COMPONENTS)
-    }
+    assert SHOWN_ELSEWHERE.keys() <= {str(grant) for roles in ROLES.values() for grant in grants(roles, COMPONENTS)}
 
 
 def test_the_roles_of_people_are_these() -> None:

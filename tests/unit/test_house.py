@@ -28,7 +28,10 @@ MAX_FUNCTION_LINES = 40
 MAX_JOURNEY = 37
 """Modules on the way of a change through a controller, as ARCHITECTURE.md counts them."""
 TIERS = ("unit", "integration", "cluster")
-CONTROLLERS = ("catalogd/catalog", "rukpak/bundle", "rukpak/bundledeployment", "operator_controller/operator")
+CONTROLLERS = (
+    *("catalogd/catalog", "rukpak/bundle", "rukpak/bundledeployment"),
+    *("operator_controller/operator", "operator_controller/clusterextension"),
+)
 STEPS = ("world", "decide", "act", "report", "events", "reconciler")
 UNWANTED_WORDS = re.compile(
     r"\b(told|mend(s|ed|ing)?|wish(es|ed)?|goes on by itself|beside the system)\b", re.IGNORECASE
@@ -289,6 +292,8 @@ MESSAGES_ALLOWED: Mapping[str, str] = {
     f"{_CONTROLLER}/health/pod_problems.py: waiting.get('message')": "the same",
     f"{_CONTROLLER}/operator_condition.py: condition.get('message')": "quoted; type and status decide",
     f"{_CONTROLLER}/cluster/pod_watch.py: crash.message": "the last line of a container becomes the text of a problem",
+    "operator_controller/clusterextension/deprecations.py: each.message": "what a publisher says becomes the text of a condition",
+    "operator_controller/clusterextension/resolution_sentence.py: failure.message": "copied where OLM v1 has no sentence",
     "operator_controller/operator/dependencies.py: neighbour.message": "quoted if there is one",
     "operator_controller/operator/planned_bundle.py: neighbour.message": "quoted if there is one",
     "operator_controller/operator/rejected_images.py: status.refused.message": "quoted; which image is refused is a field",

@@ -1,0 +1,119 @@
+"""The conditions Progressing, Installed and Available of a ClusterExtension, from typed fields of its Operator.
+
+A message of the Operator is copied behind the words of OLM v1, and never read. None means that a condition stays as it is.
+Called by report.py. Pure.
+"""
+
+from __future__ import annotations
+
+from olmkit.api import operators
+from olmkit.api.clusterextensions import ClusterExtension, ConditionType, Reason
+from olmkit.api.conditions import Cause, ConditionValue, DesiredCondition, cause_of, is_condition_true
+from olmkit.api.failures import FailureReason
+from olmkit.api.operator_status import Failure, OperatorStatus
+from olmkit.errors import ApiError, OlmError
+from olmkit.gocompat.text import quoted
+from operator_controller.clusterextension.configuration import Configuration
+from operator_controller.clusterextension.decide import CONFIGURATION_PREFIX
+from operator_controller.clusterextension.resolution_sentence import RESOLUTION, resolution_sentence
+
+_HEALTH = (FailureReason.DEADLINE_EXCEEDED, FailureReason.UNHEALTHY)
+"""Failures of what is applied already."""
+_HELD = (
+    operators.Reason.APPROVAL_REQUIRED,
+    operators.Reason.PAUSED,
+    operators.Reason.OPERATOR_CONDITION_NOT_UPGRADEABLE,
+)
+"""Reasons for which a bundle waits until somebody decides."""
+
+
+def progressing_of_error(error: Exception) -> DesiredCondition:
+    """Progressing after a pass that could not write the Operator. The reason of an error of `decide` is that of the condition."""
+    if isinstance(error, OlmError):
+        return _progressing(Reason(error.reason), str(error), cause_of(error))
+    what = "the Operator cannot be written" if isinstance(error, ApiError) else type(error).__name__
+    return _progressing(Reason.RETRYING, f"{what}: {error}", cause_of(error))
+
+
+def progressing(
+    extension: ClusterExtension, configuration: Configuration, status: OperatorStatus
+) -> DesiredCondition | None:
+    """Progressing while the Operator is as desired and reports on it."""
+    failure, is_applied = status.failure, status.wanted is not None and status.wanted.applied
+    if failure is not None and not (is_applied and failure.reason in _HEALTH and not _is_late(extension, failure)):
+        return _failed(extension, configuration, status, failure)
+    if is_applied:
+        return _progressing(Reason.SUCCEEDED, "Desired state reached")
+    if status.available is not None and status.available.reason in _HELD:
+        return _progressing(Reason.BLOCKED, status.available.message, Cause(status.available.reason))
+    return None
+
+
+def _failed(
+    extension: ClusterExtension, configuration: Configuration, status: OperatorStatus, failure: Failure
+) -> DesiredCondition:
+    cause = Cause(failure.reason, frozenset(failure.catalogs or ()))
+    if failure.reason in RESOLUTION:
+        return _progressing(Reason.RETRYING, resolution_sentence(extension, failure), cause)
+    if _is_late(extension, failure):
+        minutes = extension.spec.progress_deadline_minutes
+        text = f"Revision has not rolled out for {minutes} minute(s). Last status: {failure.message}"
+        return _progressing(Reason.PROGRESS_DEADLINE_EXCEEDED, text, cause)
+    if failure.reason == FailureReason.SERVICE_ACCOUNT_REQUIRED:
+        text = f"a ClusterExtension has no ServiceAccount to install with: {failure.message}"
+        return _progressing(Reason.BLOCKED, text, cause)
+    wanted = status.wanted
+    prefix = (
+        f"error for resolved bundle {quoted(wanted.name)} with version {quoted(wanted.version)}: " if wanted else ""
+    )
+    if failure.reason != FailureReason.INVALID_CONFIGURATION:
+        return _progressing(Reason.RETRYING, f"{prefix}{failure.message}", cause)
+    refusal = configuration.refusal(extension.spec.namespace, failure.install_modes or ())
+    text = (
+        f"{CONFIGURATION_PREFIX}{refusal}" if refusal else f"invalid ClusterExtension configuration: {failure.message}"
+    )
+    return _progressing(Reason.INVALID_CONFIGURATION, f"{prefix}{text}", cause)
+
+
+def _is_late(extension: ClusterExtension, failure: Failure) -> bool:
+    is_limited = extension.spec.progress_deadline_minutes is not None
+    return is_limited and failure.reason == FailureReason.DEADLINE_EXCEEDED
+
+
+def _progressing(reason: Reason, message: str, cause: Cause | None = None) -> DesiredCondition:
+    """OLM v1 says True of what is retried, too."""
+    status: ConditionValue = "True" if reason in (Reason.SUCCEEDED, Reason.RETRYING) else "False"
+    return DesiredCondition(ConditionType.PROGRESSING, status, reason, message, cause)
+
+
+def deletion_held(message: str, cause: Cause) -> DesiredCondition:
+    """Progressing while the deletion of the Operator is refused, or waits for others."""
+    return _progressing(Reason.BLOCKED, message, cause)
+
+
+def installed(status: OperatorStatus | None, *, has_failed: bool) -> DesiredCondition | None:
+    """Installed. Without a status there is no Operator of this ClusterExtension."""
+    if status is not None and status.installed is not None:
+        text = f"Installed bundle {status.installed_bundle_resource or status.installed.name} successfully"
+        return DesiredCondition(ConditionType.INSTALLED, "True", Reason.SUCCEEDED, text)
+    if has_failed:
+        return DesiredCondition(ConditionType.INSTALLED, "False", Reason.FAILED, _NOTHING_INSTALLED)
+    if status is not None and status.wanted is not None:
+        return DesiredCondition(ConditionType.INSTALLED, "False", Reason.ABSENT, _NOTHING_INSTALLED)
+    return None
+
+
+_NOTHING_INSTALLED = "No bundle installed"
+
+
+def available(status: OperatorStatus) -> DesiredCondition | None:
+    """Available, once something is installed. Health checks of GitOps tools read it, which OLM v1 has in its experimental set."""
+    failure = status.failure
+    if is_condition_true(status.conditions, operators.ConditionType.READY):
+        text = "Objects are available and pass all probes."
+        return DesiredCondition(ConditionType.AVAILABLE, "True", Reason.PROBES_SUCCEEDED, text)
+    if failure is not None and failure.reason in _HEALTH:
+        return DesiredCondition(ConditionType.AVAILABLE, "False", Reason.PROBE_FAILURE, failure.message)
+    if failure is not None and failure.reason in RESOLUTION:
+        return None
+    return DesiredCondition(ConditionType.AVAILABLE, "Unknown", Reason.RECONCILING, "")

@@ -1,0 +1,160 @@
+"""The next step for one ClusterExtension: decide(World) -> Decision. Pure.
+
+a controller of OLM v1 acts                    nothing is written, and nothing is reported
+being deleted                                  its Operator is deleted before it, or released if dependents are to stay
+spec is none that an Operator can have         the Operator stays as it is, and what is installed keeps running
+an Operator of the name belongs to others      it stays as it is, unless somebody has asked to hand it over
+else                                           the Operator is created, or changed where it differs
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from olmkit.api import operators
+from olmkit.api.clusterextensions import (
+    ADOPT_FOR_ANNOTATION,
+    FINALIZER,
+    KIND,
+    UPSTREAM_FINALIZERS,
+    Reason,
+    operator_name,
+)
+from olmkit.errors import Blocked, OlmError, Waiting
+from olmkit.gocompat.text import quoted
+from olmkit.runtime.reconciler import Decision
+from operator_controller.clusterextension.configuration import read_configuration
+from operator_controller.clusterextension.operator_object import change_of, operator_for, protection_change
+from operator_controller.clusterextension.world import (
+    AdoptOperator,
+    ChangeOperator,
+    CreateOperator,
+    DeleteOperator,
+    Evaluation,
+    Keep,
+    ObservedOperator,
+    Plan,
+    ReleaseOperator,
+    SetFinalizers,
+    StandAside,
+    World,
+)
+
+DELETION_DELAY = timedelta(minutes=1)
+"""The time after which an Operator is checked again that is in the way and whose deletion has no event for this object."""
+CONFIGURATION_PREFIX = "invalid ClusterExtension configuration: invalid configuration: "
+SELECTOR_PREFIX = "desired catalog selector is invalid: "
+
+
+def decide(world: World) -> Decision[Plan, Evaluation]:
+    """The next step, or the error that prevents one."""
+    evaluation = _evaluate(world)
+    return Decision(_next_step(world, evaluation), evaluation)
+
+
+def _evaluate(world: World) -> Evaluation:
+    extension = world.extension
+    configuration = read_configuration(extension.spec.config.inline if extension.spec.config else None)
+    is_possible = not configuration.problems and not _selector_problem(world)
+    return Evaluation(configuration, operator_for(extension, configuration) if is_possible else None)
+
+
+def _next_step(world: World, evaluation: Evaluation) -> Plan | OlmError:
+    if world.leader is not None:
+        return StandAside(world.leader.expires_in)
+    if world.extension.metadata.deleting:
+        return _deletion(world)
+    if evaluation.desired is None:
+        return _impossible(world, evaluation)
+    if world.operator is not None and world.owned_operator is None:
+        return _taken_over(world, world.operator)
+    finalizers = world.extension.metadata.finalizers
+    if FINALIZER not in finalizers:
+        return SetFinalizers((*finalizers, FINALIZER))
+    if world.operator is None:
+        return CreateOperator(evaluation.desired)
+    if world.operator.model.metadata.deleting:
+        return _being_deleted(world.operator)
+    change = change_of(world.operator.raw, evaluation.desired)
+    return _changed(world.operator, change) if change else Keep()
+
+
+def _changed(operator: ObservedOperator, change: dict[str, object]) -> ChangeOperator:
+    metadata = operator.model.metadata
+    return ChangeOperator(metadata.name, metadata.uid, metadata.resource_version, change)
+
+
+# --- deletion
+
+
+def _deletion(world: World) -> Plan:
+    finalizers, owned = world.extension.metadata.finalizers, world.owned_operator
+    if FINALIZER not in finalizers:
+        return Keep()
+    if owned is not None:
+        return _deletion_of_operator(world, owned)
+    return SetFinalizers(tuple(each for each in finalizers if each not in (FINALIZER, *UPSTREAM_FINALIZERS)))
+
+
+def _deletion_of_operator(world: World, owned: ObservedOperator) -> Plan:
+    if world.is_orphaning:
+        return ReleaseOperator(owned.raw)
+    if owned.model.metadata.deleting:
+        return Keep()
+    if change := protection_change(owned.raw, world.raw):
+        return _changed(owned, {"metadata": change})
+    return DeleteOperator(owned.raw)
+
+
+# --- what prevents an Operator
+
+
+def _selector_problem(world: World) -> str:
+    catalog = world.extension.spec.source.catalog
+    return catalog.selector.problem() if catalog is not None and catalog.selector is not None else ""
+
+
+def _impossible(world: World, evaluation: Evaluation) -> Blocked:
+    if problem := evaluation.configuration.problem:
+        return Blocked(Reason.INVALID_CONFIGURATION, f"{CONFIGURATION_PREFIX}{problem}", ["config"])
+    return Blocked(Reason.RETRYING, f"{SELECTOR_PREFIX}{_selector_problem(world)}", ["selector"])
+
+
+def _taken_over(world: World, operator: ObservedOperator) -> Plan | OlmError:
+    """The step for an Operator of the name that this ClusterExtension does not own."""
+    name, owner = world.extension.metadata.name, operator.controller
+    if operator.model.metadata.deleting or (owner is not None and (owner.kind, owner.name) == (KIND.kind, name)):
+        return _being_deleted(operator)  # with an earlier ClusterExtension of the name
+    is_requested = operator.model.metadata.annotations.get(ADOPT_FOR_ANNOTATION) == name
+    if owner is not None or not (is_requested or operator.is_dependency):
+        return _foreign(world, operator)
+    catalog = world.extension.spec.source.catalog
+    if catalog is None or operator.model.spec.package_name != catalog.package_name:
+        return _foreign(world, operator)
+    return AdoptOperator(operator.raw)
+
+
+def _being_deleted(operator: ObservedOperator) -> Waiting:
+    text = f"Operator {quoted(operator.model.metadata.name)} is being deleted, and is created again afterwards"
+    return Waiting(Reason.RETRYING, text, DELETION_DELAY, [operator.model.metadata.name])
+
+
+def _foreign(world: World, operator: ObservedOperator) -> Blocked:
+    name = operator.model.metadata.name
+    text = f"Operator {quoted(name)} exists and does not belong to this ClusterExtension: {_advice(world, operator)}"
+    return Blocked(Reason.BLOCKED, text, [name])
+
+
+def _advice(world: World, operator: ObservedOperator) -> str:
+    extension, owner = world.extension, operator.controller
+    if owner is not None:
+        return f"{owner.kind} {quoted(owner.name)} owns it; delete one of them, or give one another name"
+    package = operator.model.spec.package_name
+    if extension.spec.source.catalog is not None and package != extension.spec.source.catalog.package_name:
+        return f"it is for package {quoted(package)}; delete it, or give the ClusterExtension another name"
+    kind = operators.KIND
+    command = (
+        f"kubectl annotate {kind.plural}.{kind.group} {operator_name(extension.metadata.name)} "
+        f"{ADOPT_FOR_ANNOTATION}={extension.metadata.name}"
+    )
+    return f"delete it, or hand it over with what it has installed: {command}"

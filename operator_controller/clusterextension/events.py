@@ -1,0 +1,41 @@
+"""Maps watch events to keys: which ClusterExtensions a change of a ClusterExtension, an Operator or a leader of OLM v1 enqueues.
+
+Also the informers that are watched, and their index. Reads only informers; never decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from olmkit.api.clusterextensions import operator_name
+from olmkit.runtime.informer import Change, Informer
+
+OPERATOR_INDEX = "operator"
+"""Index of ClusterExtensions by the name of their Operator, which several may have: their names are shortened."""
+
+
+@dataclass(frozen=True)
+class Informers:
+    """One informer for each kind that is watched. That of Operators is shared with their own controller."""
+
+    extensions: Informer
+    operators: Informer
+
+    def __post_init__(self) -> None:
+        self.extensions.add_index(OPERATOR_INDEX, lambda raw: [operator_name(raw["metadata"]["name"])])
+
+    def keys_of_extension(self, change: Change) -> Iterable[str]:
+        """The ClusterExtension itself."""
+        return {raw["metadata"]["name"] for raw in (change.new, change.old) if raw is not None}
+
+    def keys_of_operator(self, change: Change) -> Iterable[str]:
+        """The ClusterExtensions whose Operator has the name, whether it belongs to one of them or is in the way."""
+        names = {raw["metadata"]["name"] for raw in (change.new, change.old) if raw is not None}
+        found = (raw for name in names for raw in self.extensions.by_index(OPERATOR_INDEX, name))
+        return {raw["metadata"]["name"] for raw in found}
+
+    def enqueue_all(self, enqueue: Callable[[str], None]) -> None:
+        """Enqueue all ClusterExtensions: a controller of OLM v1 leads no more."""
+        for raw in list(self.extensions.objects.values()):
+            enqueue(raw["metadata"]["name"])

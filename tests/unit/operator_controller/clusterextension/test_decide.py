@@ -1,0 +1,206 @@
+"""The Plan for a ClusterExtension, World by World."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from olmkit.api.clusterextensions import FINALIZER
+from olmkit.api.foreign_leader import ForeignLeader
+from olmkit.api.meta import Object
+from olmkit.errors import Blocked, OlmError, Waiting
+from operator_controller.clusterextension.decide import decide
+from operator_controller.clusterextension.world import (
+    AdoptOperator,
+    ChangeOperator,
+    CreateOperator,
+    DeleteOperator,
+    Keep,
+    Plan,
+    ReleaseOperator,
+    SetFinalizers,
+    StandAside,
+    World,
+)
+from tests.unit.operator_controller.clusterextension.worlds import (
+    desired_operator,
+    extension_object,
+    operator_object,
+    other_operator,
+    owner,
+    world,
+)
+
+GROUP = "operators.operatorframework.io"
+PROTECTION = f"{GROUP}/deletion-protection"
+UPSTREAM = ["olm.operatorframework.io/cleanup-unpack-cache", "olm.operatorframework.io/cleanup-contentmanager-cache"]
+LEADER = ForeignLeader("olmv1-system", "9c4404e7.operatorframework.io", "upstream", timedelta(seconds=100))
+DELETED = "2026-01-01T00:00:00Z"
+RAW = extension_object()
+OWN = operator_object(RAW)
+DESIRED = desired_operator(RAW)
+
+
+def deleting(*finalizers: str, **metadata: Any) -> Object:
+    return extension_object(
+        metadata={"deletionTimestamp": DELETED, "finalizers": [*(finalizers or (FINALIZER,))], **metadata}
+    )
+
+
+def dependency(package: str = "argo") -> Object:
+    """An Operator that operator-controller has created because others require its package."""
+    fields = {"f:spec": {"f:packageName": {}}, "f:metadata": {"f:labels": {f"f:{GROUP}/installed-for": {}}}}
+    entry = {"manager": "operator-controller", "operation": "Apply", "fieldsV1": fields}
+    return other_operator(package, labels={f"{GROUP}/installed-for": "beta"}, managedFields=[entry])
+
+
+def handed_over(name: str, package: str = "argo", **metadata: Any) -> Object:
+    return other_operator(package, annotations={f"{GROUP}/adopt-for": name}, **metadata)
+
+
+CHANGED = extension_object(catalog={"version": "2.x"})
+PROTECTED = operator_object(RAW, metadata={"annotations": {PROTECTION: "true"}})
+GOING = operator_object(RAW, metadata={"deletionTimestamp": DELETED})
+
+PLANS: list[tuple[str, World, Plan]] = [
+    (
+        "the finalizer is added before anything is created, to those of others",
+        world(extension_object(metadata={"finalizers": ["x/y"]})),
+        SetFinalizers(("x/y", FINALIZER)),
+    ),
+    ("with the finalizer, the Operator is created", world(), CreateOperator(DESIRED)),
+    ("an Operator as desired is kept", world(operator=OWN), Keep()),
+    (
+        "one that differs is changed, as it was read",
+        world(CHANGED, OWN),
+        ChangeOperator("argo", "uid-of-operator", "9", {"spec": {"version": "2.x"}}),
+    ),
+    (
+        "the finalizer is added again if somebody has removed it",
+        world(extension_object(metadata={"finalizers": []}), OWN),
+        SetFinalizers((FINALIZER,)),
+    ),
+    (
+        "while a controller of OLM v1 acts, nothing is done",
+        world(CHANGED, OWN, leader=LEADER),
+        StandAside(LEADER.expires_in),
+    ),
+    (
+        "also not when it is being deleted",
+        world(deleting(), OWN, leader=LEADER),
+        StandAside(LEADER.expires_in),
+    ),
+    ("a deletion deletes the Operator first", world(deleting(), OWN), DeleteOperator(OWN)),
+    ("and waits for its end", world(deleting(), GOING), Keep()),
+    (
+        "then the finalizers go, and those that OLM v1 has left",
+        world(deleting("x/y", FINALIZER, *UPSTREAM)),
+        SetFinalizers(("x/y",)),
+    ),
+    ("the Operator of others is not deleted", world(deleting(), other_operator()), SetFinalizers(())),
+    ("without the finalizer nothing is left to do", world(deleting("x/y")), Keep()),
+    (
+        "a protection that the ClusterExtension has lost is taken off the Operator before it is deleted",
+        world(deleting(), PROTECTED),
+        ChangeOperator("argo", "uid-of-operator", "9", {"metadata": {"annotations": {PROTECTION: None}}}),
+    ),
+    (
+        "a protection that it has stays",
+        world(deleting(annotations={PROTECTION: "true"}), PROTECTED),
+        DeleteOperator(PROTECTED),
+    ),
+    ("with the finalizer orphan the Operator stays", world(deleting("orphan", FINALIZER), OWN), ReleaseOperator(OWN)),
+    (
+        "also if the garbage collector was faster",
+        world(deleting(), OWN, was_orphaning=True),
+        ReleaseOperator(OWN),
+    ),
+    (
+        "a configuration with problems does not hold up a deletion",
+        world({**deleting(), "spec": {**RAW["spec"], "config": {"configType": "Inline", "inline": {"a": 1}}}}, OWN),
+        DeleteOperator(OWN),
+    ),
+    ("a dependency becomes the extension's", world(operator=dependency()), AdoptOperator(dependency())),
+    ("adopt-for takes an Operator over", world(operator=handed_over("argo")), AdoptOperator(handed_over("argo"))),
+]
+
+
+@pytest.mark.parametrize(("observed", "expected"), [pytest.param(*row[1:], id=row[0]) for row in PLANS])
+def test_the_next_step(observed: World, expected: Plan) -> None:
+    assert decide(observed).plan == expected
+
+
+FOREIGN = 'Operator "argo" exists and does not belong to this ClusterExtension: '
+HAND_OVER = (
+    "delete it, or hand it over with what it has installed: "
+    "kubectl annotate operators.operators.operatorframework.io argo operators.operatorframework.io/adopt-for=argo"
+)
+OTHER_PACKAGE = 'it is for package "other"; delete it, or give the ClusterExtension another name'
+AGAIN = 'Operator "argo" is being deleted, and is created again afterwards'
+INLINE = {"configType": "Inline", "inline": {"replicas": 2}}
+SELECTOR = {"matchExpressions": [{"key": "a", "operator": "Equals"}]}
+
+ERRORS: list[tuple[str, World, type[OlmError], str, str]] = [
+    ("an Operator of a person", world(operator=other_operator()), Blocked, "Blocked", FOREIGN + HAND_OVER),
+    (
+        "one that is handed over to another ClusterExtension",
+        world(operator=handed_over("other")),
+        Blocked,
+        "Blocked",
+        FOREIGN + HAND_OVER,
+    ),
+    (
+        "one for another package, whoever asks",
+        world(operator=handed_over("argo", "other")),
+        Blocked,
+        "Blocked",
+        FOREIGN + OTHER_PACKAGE,
+    ),
+    (
+        "a dependency for another package",
+        world(operator=dependency("other")),
+        Blocked,
+        "Blocked",
+        FOREIGN + OTHER_PACKAGE,
+    ),
+    (
+        "one of another ClusterExtension",
+        world(operator=handed_over("argo", ownerReferences=[owner("other", "u")])),
+        Blocked,
+        "Blocked",
+        f'{FOREIGN}ClusterExtension "other" owns it; delete one of them, or give one another name',
+    ),
+    (
+        "one of an earlier ClusterExtension of the name",
+        world(operator=other_operator(ownerReferences=[owner("argo", "an earlier uid")])),
+        Waiting,
+        "Retrying",
+        AGAIN,
+    ),
+    ("its own, which somebody has deleted", world(operator=GOING), Waiting, "Retrying", AGAIN),
+    (
+        "a configuration with problems; what is installed stays",
+        world(extension_object(config=INLINE), OWN),
+        Blocked,
+        "InvalidConfiguration",
+        'invalid ClusterExtension configuration: invalid configuration: unknown field "replicas"',
+    ),
+    (
+        "a selector that selects nothing valid",
+        world(extension_object(catalog={"selector": SELECTOR})),
+        Blocked,
+        "Retrying",
+        'desired catalog selector is invalid: "Equals" is no operator of a label selector: use In, NotIn, Exists, DoesNotExist',
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("observed", "error", "reason", "message"), [pytest.param(*row[1:], id=row[0]) for row in ERRORS]
+)
+def test_what_prevents_a_step(observed: World, error: type[OlmError], reason: str, message: str) -> None:
+    plan = decide(observed).plan
+    assert isinstance(plan, error)
+    assert (plan.reason, plan.message) == (reason, message)

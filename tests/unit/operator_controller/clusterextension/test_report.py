@@ -1,0 +1,387 @@
+"""The status of a ClusterExtension, World by World."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from olmkit.api.clusterextensions import FINALIZER, ClusterExtensionStatus
+from olmkit.api.conditions import Cause, PendingEvent, StatusReport
+from olmkit.api.meta import Object
+from olmkit.errors import Conflict, Forbidden, Waiting
+from operator_controller.clusterextension.decide import decide
+from operator_controller.clusterextension.report import report
+from operator_controller.clusterextension.world import Done, Keep, Outcome, World
+from tests.unit.operator_controller.clusterextension.worlds import (
+    extension_object,
+    operator_object,
+    other_operator,
+    owner,
+    world,
+)
+
+EARLIER, NOW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+WANTED = {"name": "argo.v1.1.0", "version": "1.1.0", "image": "quay.io/argo:1.1.0", "applied": True}
+ROLLING = {**WANTED, "applied": False}
+INSTALLED: Object = {
+    "installed": {"name": "argo.v1.0.0", "version": "1.0.0"},
+    "installedBundleResource": "quay.io/argo:1.0.0",
+}
+READY = {"type": "Ready", "status": "True", "reason": "Succeeded", "message": "", "lastTransitionTime": EARLIER}
+NOT_READY = {**READY, "status": "False", "reason": "Upgrading"}
+RUNNING: Object = {**INSTALLED, "wanted": WANTED, "conditions": [READY]}
+PREFIX = 'error for resolved bundle "argo.v1.1.0" with version "1.1.0": '
+NOTHING = ("False", "Failed", "No bundle installed")
+
+
+def failure(reason: str, **fields: Any) -> Object:
+    return {"failure": {"reason": reason, "message": "why", **fields}}
+
+
+def reported(observed: World) -> StatusReport[ClusterExtensionStatus] | None:
+    """The report after the step that is decided, which is carried out."""
+    decision = decide(observed)
+    outcome: Outcome = decision.plan if isinstance(decision.plan, Exception) else Done(decision.plan)
+    return report(observed, decision.evaluation, outcome)
+
+
+def conditions(found: StatusReport[ClusterExtensionStatus] | None) -> dict[str, tuple[str, str, str]]:
+    assert found is not None
+    return {each.type: (each.status, each.reason, each.message) for each in found.status.conditions}
+
+
+def old(kind: str, status: str, reason: str, message: str = "", generation: int = 2) -> Object:
+    facts = {"observedGeneration": generation, "lastTransitionTime": EARLIER}
+    return {"type": kind, "status": status, "reason": reason, "message": message, **facts}
+
+
+RETRYING_BEFORE = old("Progressing", "True", "Retrying", "before")
+
+PROGRESSING: list[tuple[str, Object, Object, tuple[str, str, str] | None]] = [
+    ("applied and healthy", {}, RUNNING, ("True", "Succeeded", "Desired state reached")),
+    (
+        "applied and unhealthy: health is Available",
+        {},
+        {**RUNNING, "conditions": [NOT_READY], **failure("Unhealthy")},
+        ("True", "Succeeded", "Desired state reached"),
+    ),
+    (
+        "too late, and there is no limit",
+        {},
+        {**RUNNING, **failure("DeadlineExceeded")},
+        ("True", "Succeeded", "Desired state reached"),
+    ),
+    (
+        "too late",
+        {"progressDeadlineMinutes": 15},
+        {**RUNNING, **failure("DeadlineExceeded")},
+        (
+            "False",
+            "ProgressDeadlineExceeded",
+            "Revision has not rolled out for 15 minute(s). Last status: why",
+        ),
+    ),
+    (
+        "unhealthy before everything was applied",
+        {},
+        {"wanted": ROLLING, **failure("Unhealthy")},
+        ("True", "Retrying", f"{PREFIX}why"),
+    ),
+    (
+        "not found: the sentence alone",
+        {},
+        failure("PackageNotFound"),
+        ("True", "Retrying", 'no bundles found for package "argo"'),
+    ),
+    (
+        "not found, while the bundle before is applied",
+        {},
+        {**RUNNING, **failure("NoUpgradeEdge", installedVersion="1.0.0")},
+        (
+            "True",
+            "Retrying",
+            'error upgrading from currently installed version "1.0.0": no bundles found for package "argo"',
+        ),
+    ),
+    ("not installed", {}, {"wanted": ROLLING, **failure("ObjectExists")}, ("True", "Retrying", f"{PREFIX}why")),
+    ("rolled back", {}, {"wanted": ROLLING, **failure("RolledBack")}, ("True", "Retrying", f"{PREFIX}why")),
+    ("not written, before a bundle is known", {}, failure("ApplyFailed"), ("True", "Retrying", "why")),
+    (
+        "a bundle for one namespace, without one",
+        {},
+        {"wanted": ROLLING, **failure("InvalidConfiguration", installModes=["SingleNamespace"])},
+        (
+            "False",
+            "InvalidConfiguration",
+            f"{PREFIX}invalid ClusterExtension configuration: invalid configuration: "
+            'required field "watchNamespace" is missing',
+        ),
+    ),
+    (
+        "a configuration that the bundle does not accept, for another reason",
+        {},
+        {"wanted": ROLLING, **failure("InvalidConfiguration")},
+        ("False", "InvalidConfiguration", f"{PREFIX}invalid ClusterExtension configuration: why"),
+    ),
+    (
+        "without the ServiceAccount that rukpak requires",
+        {},
+        {"wanted": ROLLING, **failure("ServiceAccountRequired")},
+        ("False", "Blocked", "a ClusterExtension has no ServiceAccount to install with: why"),
+    ),
+    (
+        "waiting for approval",
+        {},
+        {
+            "wanted": ROLLING,
+            "available": {
+                **{"version": "1.1.0", "bundle": "argo.v1.1.0", "image": "i", "catalog": "c", "channel": "a"},
+                **{"reason": "ApprovalRequired", "message": "waits for approval"},
+            },
+        },
+        ("False", "Blocked", "waits for approval"),
+    ),
+    ("being applied: as before", {}, {"wanted": ROLLING}, ("True", "Retrying", "before")),
+    ("being resolved: as before", {}, {}, ("True", "Retrying", "before")),
+]
+
+
+@pytest.mark.parametrize(("spec", "status", "expected"), [pytest.param(*row[1:], id=row[0]) for row in PROGRESSING])
+def test_progressing_follows_from_the_fields_of_the_operator(
+    spec: Object, status: Object, expected: tuple[str, str, str]
+) -> None:
+    raw = extension_object(status={"conditions": [RETRYING_BEFORE]}, **spec)
+    assert conditions(reported(world(raw, operator_object(raw, **status))))["Progressing"] == expected
+
+
+def test_progressing_is_absent_at_first() -> None:
+    raw = extension_object()
+    assert conditions(reported(world(raw, operator_object(raw, wanted=ROLLING)))) == {
+        "Installed": ("False", "Absent", "No bundle installed")
+    }
+
+
+SUCCEEDED = ("True", "Succeeded", "Installed bundle quay.io/argo:1.0.0 successfully")
+HEALTHY = ("True", "ProbesSucceeded", "Objects are available and pass all probes.")
+UNKNOWN = ("Unknown", "Reconciling", "")
+
+OTHERS: list[tuple[str, Object, tuple[str, str, str] | None, tuple[str, str, str] | None, Object | None]] = [
+    ("nothing is known", {}, None, None, None),
+    (
+        "nothing runs, and the first bundle is being applied",
+        {"wanted": ROLLING},
+        ("False", "Absent", NOTHING[2]),
+        None,
+        None,
+    ),
+    ("nothing runs, and something failed", failure("PackageNotFound"), NOTHING, None, None),
+    ("a bundle runs", RUNNING, SUCCEEDED, HEALTHY, {"name": "argo.v1.0.0", "version": "1.0.0"}),
+    (
+        "a bundle runs while another one is tried",
+        {**INSTALLED, "wanted": ROLLING, "conditions": [NOT_READY]},
+        SUCCEEDED,
+        UNKNOWN,
+        {"name": "argo.v1.0.0", "version": "1.0.0"},
+    ),
+    (
+        "a bundle runs, and is not healthy",
+        {**RUNNING, "conditions": [NOT_READY], **failure("Unhealthy")},
+        SUCCEEDED,
+        ("False", "ProbeFailure", "why"),
+        {"name": "argo.v1.0.0", "version": "1.0.0"},
+    ),
+    (
+        "a bundle of a version that is none of semver runs",
+        {**RUNNING, "installed": {"name": "argo.v1", "version": "v1-latest"}},
+        SUCCEEDED,
+        HEALTHY,
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("status", "installed", "available", "bundle"), [pytest.param(*row[1:], id=row[0]) for row in OTHERS]
+)
+def test_what_runs_is_reported_whatever_is_tried(
+    status: Object,
+    installed: tuple[str, str, str] | None,
+    available: tuple[str, str, str] | None,
+    bundle: Object | None,
+) -> None:
+    raw = extension_object()
+    found = reported(world(raw, operator_object(raw, **status)))
+    assert found is not None
+    assert (conditions(found).get("Installed"), conditions(found).get("Available")) == (installed, available)
+    assert found.status.dump().get("install") == ({"bundle": bundle} if bundle else None)
+
+
+def test_a_choice_that_failed_says_nothing_about_the_health_of_what_runs() -> None:
+    before = old("Available", "True", "ProbesSucceeded", "before")
+    raw = extension_object(status={"conditions": [before]})
+    status = {**RUNNING, "conditions": [NOT_READY], **failure("NoUpgradeEdge")}
+    assert conditions(reported(world(raw, operator_object(raw, **status))))["Available"][2] == "before"
+
+
+def test_conditions_have_the_generation_of_the_clusterextension_and_lines() -> None:
+    raw = extension_object(status={"conditions": [old("Progressing", "True", "Succeeded")]})
+    deprecated = {"known": True, "package": "use argo2", "bundle": "too\u200bold\nby far"}
+    found = reported(world(raw, operator_object(raw, **{**RUNNING, "deprecations": deprecated})))
+    assert found is not None
+    assert {each.observed_generation for each in found.status.conditions} == {3}
+    assert conditions(found)["Deprecated"] == ("True", "Deprecated", "use argo2\ntoo\\u200bold\nby far")
+    times = {each.type: each.last_transition_time for each in found.status.conditions}
+    assert (times["Progressing"], times["Installed"]) == (EARLIER, NOW)
+
+
+def test_a_message_that_is_too_long_ends_as_in_olm_v1() -> None:
+    raw = extension_object()
+    deprecated = {"known": True, "package": "x" * 40_000}
+    found = conditions(reported(world(raw, operator_object(raw, **RUNNING, deprecations=deprecated))))
+    message = found["Deprecated"][2]
+    assert (len(message), message[-26:]) == (32_768, "x\n\n... [message truncated]")
+
+
+UNREPORTED: list[tuple[str, World]] = [
+    ("the Operator is not there yet", world()),
+    (
+        "it differs, and is changed",
+        world(extension_object(catalog={"version": "2.x"}), operator_object(extension_object())),
+    ),
+    (
+        "it was changed, and does not report on that yet",
+        world(operator=operator_object(extension_object(), observedGeneration=1, wanted=WANTED)),
+    ),
+    ("the finalizer is missing", world(extension_object(metadata={"finalizers": []}))),
+    ("being deleted, with its Operator", world(extension_object(metadata={"deletionTimestamp": EARLIER}))),
+]
+
+
+@pytest.mark.parametrize("observed", [pytest.param(row[1], id=row[0]) for row in UNREPORTED])
+def test_the_status_stays_as_it_is(observed: World) -> None:
+    assert reported(observed) is None
+
+
+def test_a_pass_that_lost_a_race_reports_nothing() -> None:
+    observed = world()
+    assert report(observed, decide(observed).evaluation, Conflict(409, "Conflict", "changed")) is None
+    assert report(observed, None, Done(Keep())) is None
+
+
+def test_an_operator_that_cannot_be_written_is_reported() -> None:
+    observed = world()
+    found = report(observed, decide(observed).evaluation, Forbidden(403, "Forbidden", "a policy says no"))
+    assert conditions(found) == {
+        "Progressing": ("True", "Retrying", "the Operator cannot be written: a policy says no"),
+        "Installed": NOTHING,
+    }
+
+
+def test_a_foreign_operator_is_no_installation() -> None:
+    found = reported(world(operator={**other_operator(), "status": {**RUNNING, "observedGeneration": 1}}))
+    assert found is not None
+    assert found.status.install is None
+    assert (conditions(found)["Progressing"][:2], conditions(found)["Installed"]) == (("False", "Blocked"), NOTHING)
+
+
+def test_a_configuration_with_problems_is_reported_beside_what_runs() -> None:
+    raw = extension_object(config={"configType": "Inline", "inline": {"replicas": 2}})
+    found = reported(world(raw, operator_object(extension_object(), **RUNNING)))
+    assert conditions(found) == {
+        "Progressing": (
+            "False",
+            "InvalidConfiguration",
+            'invalid ClusterExtension configuration: invalid configuration: unknown field "replicas"',
+        ),
+        "Installed": SUCCEEDED,
+        "Available": HEALTHY,
+    }
+
+
+# --- deletion
+
+
+DELETING = extension_object(
+    metadata={"deletionTimestamp": EARLIER, "finalizers": [FINALIZER]},
+    status={
+        "conditions": [old("Installed", "True", "Succeeded", "as before")],
+        "install": {"bundle": {"name": "argo.v1.0.0", "version": "1.0.0"}},
+    },
+)
+
+
+def test_a_deletion_that_others_hold_is_blocked() -> None:
+    held = {**READY, "status": "False", "reason": "DeletionBlocked", "message": "required by beta"}
+    going = operator_object(DELETING, metadata={"deletionTimestamp": EARLIER}, conditions=[held])
+    found = reported(world(DELETING, going))
+    assert found is not None
+    assert conditions(found) == {
+        "Progressing": ("False", "Blocked", "required by beta"),
+        "Installed": ("True", "Succeeded", "as before"),
+    }
+    assert found.status.install is not None
+    assert found.events == (PendingEvent("Warning", "DeletionBlocked", "required by beta", "Install"),)
+
+
+def test_a_deletion_that_is_refused_is_blocked() -> None:
+    observed = world(DELETING, operator_object(DELETING, **RUNNING))
+    refused = Waiting("Blocked", "it is protected", timedelta(minutes=1))
+    found = report(observed, decide(observed).evaluation, refused)
+    assert conditions(found)["Progressing"] == ("False", "Blocked", "it is protected")
+
+
+ORPHANING = extension_object(metadata={"deletionTimestamp": EARLIER, "finalizers": ["orphan", FINALIZER]})
+LEFT = PendingEvent("Normal", "Released", "Operator argo stays, and belongs to no ClusterExtension", "Release")
+
+
+@pytest.mark.parametrize(
+    ("observed", "expected"),
+    [
+        pytest.param(world(ORPHANING, operator_object(ORPHANING)), None, id="its release is no outcome yet"),
+        pytest.param(
+            world(ORPHANING, other_operator()),
+            StatusReport(world(ORPHANING).extension.status, events=(LEFT,)),
+            id="released",
+        ),
+        pytest.param(world(ORPHANING), None, id="there was none"),
+        pytest.param(
+            world(ORPHANING, other_operator(ownerReferences=[owner("other", "u")])), None, id="the Operator of others"
+        ),
+        pytest.param(world(DELETING), None, id="a deletion with the Operator has no Event"),
+    ],
+)
+def test_an_operator_that_stays_has_an_event(
+    observed: World, expected: StatusReport[ClusterExtensionStatus] | None
+) -> None:
+    assert reported(observed) == expected
+
+
+# --- Events
+
+
+EXPLAINED = {**failure("AmbiguousCatalogs", catalogs=["a", "b"]), "resolution": "a and b offer it"}
+AMBIGUOUS = PendingEvent("Warning", "AmbiguousCatalogs", "a and b offer it", "Install")
+BEFORE = old("Progressing", "True", "Retrying", "before")
+
+EVENTS: list[tuple[str, Object | None, Object, Cause | None, PendingEvent | None]] = [
+    ("a first failure, in the words of the Operator", None, EXPLAINED, None, AMBIGUOUS),
+    ("the same failure again", BEFORE, EXPLAINED, Cause("AmbiguousCatalogs", frozenset("ab")), None),
+    ("a failure that this process did not see begin", BEFORE, EXPLAINED, None, None),
+    ("another failure", BEFORE, EXPLAINED, Cause("PackageNotFound"), AMBIGUOUS),
+    ("another catalog", BEFORE, EXPLAINED, Cause("AmbiguousCatalogs", frozenset("a")), AMBIGUOUS),
+    ("a success", BEFORE, RUNNING, Cause("x"), PendingEvent("Normal", "Succeeded", "Desired state reached", "Install")),
+    ("the same success again", old("Progressing", "True", "Succeeded"), RUNNING, None, None),
+    ("progress", None, {"wanted": ROLLING}, None, None),
+]
+
+
+@pytest.mark.parametrize(("before", "status", "known", "event"), [pytest.param(*row[1:], id=row[0]) for row in EVENTS])
+def test_an_outcome_has_one_event(
+    before: Object | None, status: Object, known: Cause | None, event: PendingEvent | None
+) -> None:
+    raw = extension_object(status={"conditions": [before] if before else []})
+    found = reported(world(raw, operator_object(raw, **status), reported=known))
+    assert found is not None
+    assert found.events == ((event,) if event else ())
