@@ -12,7 +12,7 @@ OWN_TIERS := alerts browser certmanager gitops image node release signatures
 # Tiers without a cluster and, but for a few files, without processes.
 PURE_TIERS := cases corpus unit
 # Long proofs of promises that shorter tests prove too: marked tests, wherever they are. Only their own targets run them.
-LONG_TIERS := console crash hostile scale
+LONG_TIERS := console crash hostile scale v1
 # Tests that are collected for seconds, as those of properties are, for which hypothesis reads all modules: the one process of the pure
 # tiers collects them, and not each of those that share files.
 COLLECTED_ONCE := \
@@ -22,7 +22,7 @@ tests/integration/catalogd/ingest/test_yaml_worker_pool.py \
 tests/integration/olmkit/sources/oci/test_layers.py \
 tests/integration/olmkit/sources/test_tree.py \
 tests/integration/olmkit/sources/test_zip_archive.py
-SHORT := -m "not (console or crash or hostile or scale)"
+SHORT := -m "not (console or crash or hostile or scale or v1)"
 NODE_TESTS := tests/node
 SHORT_NODE_TESTS := tests/node/test_suite.py tests/node/operators/test_greeter.py::test_it_reconciles_is_upgraded_and_removed
 DEMO_FLAGS := $(if $(ONCE),--once) $(if $(CATALOG),--catalog $(CATALOG)) $(if $(NODE),--node $(NODE)) $(if $(NAME),--name $(NAME))
@@ -167,6 +167,9 @@ hostile: setup ## content and servers made to exhaust memory, disk or time: mill
 
 scale: setup ## a thousand Operators at once, and all packages of the corpus side by side
 	$(BIN)/pytest $(call workers,2) -m scale tests
+
+v1: setup ## the scenarios of OLM v1, and what kubectl-operator does, against ClusterCatalogs and ClusterExtensions
+	$(BIN)/pytest $(call workers,2) -m v1 tests
 
 alerts: setup ## check the alerts and the dashboard with promtool and Prometheus (the first build takes five minutes)
 	$(BIN)/pytest tests/alerts

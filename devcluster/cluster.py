@@ -103,14 +103,18 @@ class Cluster:
 
     def run_kubectl(self, *arguments: str, input: str | None = None) -> str:
         """Run kubectl as the cluster's admin and return its output. Raises DevclusterError with its error message."""
+        done = self.finished_kubectl(*arguments, input=input)
+        if done.returncode != 0:
+            raise DevclusterError(f"kubectl {' '.join(arguments)}: {done.stderr.strip() or done.stdout.strip()}")
+        return done.stdout
+
+    def finished_kubectl(self, *arguments: str, input: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run kubectl as the cluster's admin; returns its exit status, and what it wrote to stdout and stderr, with warnings."""
         command = [str(self._kubectl), f"--kubeconfig={self.kubeconfig}", *arguments]
         # kubectl caches the discovery of a server by its address, and addresses are reused.
         # It ends before it has garbage worth collecting.
         environment = {**os.environ, "KUBECACHEDIR": str(self.directory / "kubectl"), "GOGC": "off"}
-        done = subprocess.run(command, input=input, env=environment, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise DevclusterError(f"kubectl {' '.join(arguments)}: {done.stderr.strip() or done.stdout.strip()}")
-        return done.stdout
+        return subprocess.run(command, input=input, env=environment, capture_output=True, text=True, check=False)
 
     def token_kubeconfig(self, namespace: str, serviceaccount: str) -> Path:
         """Write a kubeconfig with a new token (24 h) of an existing ServiceAccount; return its path."""

@@ -182,6 +182,8 @@ class Suite(Services):
                 addresses.catalogs,
                 "--replica-address",
                 addresses.catalogs,
+                "--v1-address",
+                f"catalogd-service.{NAMESPACE}.svc",
             ]
         if addresses.debug is not None:
             arguments += ["--debug-bind-address", addresses.debug]

@@ -23,7 +23,7 @@ from tests.file_scheduling import FileScheduling
 # Ten thousand tests are collected, and none of them is garbage: pytest_collection_finish() turns the collector on again.
 gc.disable()
 
-LONG_TIERS = ("console", "crash", "hostile", "scale")
+LONG_TIERS = ("console", "crash", "hostile", "scale", "v1")
 """Markers of tests that are not part of `make test`."""
 LONG_FILES = ("tests/cluster/olmctl/suite/", "tests/e2e/test_docs.py")
 """What one process takes minutes for."""

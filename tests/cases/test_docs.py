@@ -207,6 +207,22 @@ def test_the_blocks_that_are_not_run_are_these() -> None:
     ]
 
 
+_SCENARIO = re.compile(r"^\| ([a-z-]+) \| (.+?) \| (.+?) \|$", re.MULTILINE)
+_TEST = re.compile(r"`(tests/[\w/]+\.py)`")
+
+
+def test_the_scenarios_of_olm_v1_have_tests_of_their_names_or_a_reason() -> None:
+    _, table = (REPOSITORY / "docs" / "v1.md").read_text().split("\n## Scenarios of OLM v1\n")
+    found = [each for each in _SCENARIO.findall(table) if each[0] != "feature"]
+    assert len({title for _, title, _ in found}) == len(found) == 64
+    for _, title, text in found:
+        for path in _TEST.findall(text):
+            name = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")
+            is_same = f"`{path}`" == text
+            assert not is_same or f"def test_{name}(" in (REPOSITORY / path).read_text(), f"{path} has no test {name}"
+            assert (REPOSITORY / path).exists(), path
+
+
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "sh"], ids=lambda block: block.place)
 def test_commands_can_be_parsed_and_what_they_start_is_there(block: pages.Block) -> None:
     done = subprocess.run(["bash", "-n"], input=block.text, capture_output=True, text=True, check=False)

@@ -16,10 +16,14 @@ from devcluster.watch import BUNDLE_DEPLOYMENTS, CATALOGS, NAMESPACES, OPERATORS
 Answer = TypeVar("Answer")
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+CLUSTER_CATALOGS = "/apis/olm.operatorframework.io/v1/clustercatalogs"
+CLUSTER_EXTENSIONS = "/apis/olm.operatorframework.io/v1/clusterextensions"
 POLL = "1s"
 
 _PATHS = {
+    "ClusterExtension": CLUSTER_EXTENSIONS,
     "Operator": OPERATORS,
+    "ClusterCatalog": CLUSTER_CATALOGS,
     "Catalog": CATALOGS,
     "bundledeployment": BUNDLE_DEPLOYMENTS,
     "crd": CRDS,
@@ -65,7 +69,7 @@ class ClusterStage:
         return self.apply(operator_object(package, name or self.name, **spec))
 
     def apply(self, object_: Object) -> str:
-        """Apply a Catalog or an Operator, which the end of the test deletes; returns its name."""
+        """Apply a Catalog or an Operator, ours or of OLM v1, which the end of the test deletes; returns its name."""
         name = str(object_["metadata"]["name"])
         self.cluster.api.apply(_PATHS[object_["kind"]], object_)
         self.also_delete(object_["kind"], name)
@@ -165,9 +169,9 @@ class ClusterStage:
         return True
 
     def close(self) -> None:
-        """Delete what was applied, Operators first, and wait until nothing of it is left."""
+        """Delete what was applied, what is installed first, and wait until nothing of it is left."""
         try:
-            for kind in ("Operator", "Catalog"):
+            for kind in ("ClusterExtension", "Operator", "ClusterCatalog", "Catalog"):
                 names = {name for applied, name in self._applied if applied == kind}
                 for name in names:
                     self.cluster.api.request("DELETE", f"{_PATHS[kind]}/{name}")

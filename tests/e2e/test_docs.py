@@ -31,6 +31,7 @@ from release.dashboard import queries
 from rukpak.admission.probe import CONFIGURATION
 from tests.e2e.packages import catalog_file, definition, package_blobs, registry_bundle, service_version
 from tests.e2e.reader import Reader
+from tests.e2e.stage import CLUSTER_CATALOGS, CLUSTER_EXTENSIONS
 from tests.forked_programs import ForkedOlm
 from tests.leaders import leaders
 from tests.olm_v0 import OlmV0, Package
@@ -75,8 +76,10 @@ PRESUMED = {
 }
 """Objects that have to exist before a page is followed; earlier pages create them."""
 LEFT = {
+    CLUSTER_EXTENSIONS: ("hello-operator",),
     OPERATORS: ("snapscheduler", "notebook-operator", "party-operator", "hello-operator", "greeter"),
     BUNDLE_DEPLOYMENTS: ("message-board", "greeter"),
+    CLUSTER_CATALOGS: ("samples",),
     CATALOGS: ("community", "samples", "acme"),
     "/apis/rbac.authorization.k8s.io/v1/clusterroles": ("reader-of-samples",),
     "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings": ("reader-of-samples",),

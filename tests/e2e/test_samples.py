@@ -50,6 +50,13 @@ def test_the_sample_catalogs_can_be_applied_together(stage: Stage, offered: str)
     assert installed["status"]["installed"]["catalog"] == "redhat-operators"
 
 
+def test_the_samples_of_olm_v1_are_accepted(stage: Stage) -> None:
+    for path in sorted((SAMPLES / "v1").iterdir()):
+        count = len(list(yaml.safe_load_all(path.read_text())))
+        command = ("create", "--dry-run=server", "--validate=strict", "-f", str(path))
+        assert stage.cluster.kubectl(*command).count("created (server dry run)") == count, path.name
+
+
 def test_the_quickstart_has_the_same_catalog() -> None:
     catalog, _ = yaml.safe_load_all((SAMPLES / "quickstart.yaml").read_text())
     assert catalog == sample("operatorhubio")
