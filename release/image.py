@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -65,8 +66,7 @@ def build(
         helm.fill(charts, report)
         modules = helm.modules(charts / helm.PROGRAM)
         engine = _Engine(program, Path(scratch))
-        report("Making the base out of Debian packages ...")
-        engine.base(packages, development=target == DEVELOPMENT)
+        engine.base(_base(packages, target == DEVELOPMENT, report))
         report("Building the image ...")
         written = engine.image({"wheels": found, "helm": charts}, version, commit, target)
         image = layout.read(written)
@@ -125,6 +125,24 @@ def _wheels(lock: str, report: Callable[[str], None]) -> Path:
     return publish_once(directory, fill, lambda: report("Another process downloads the wheels; waiting ..."))
 
 
+def _base(packages: Sequence[debian_packages.DebianPackage], development: bool, report: Callable[[str], None]) -> Path:
+    """The context of the image BASE_NAME, in the cache: one for the same packages, and the same code that makes it."""
+    parts = (Path(base.__file__).read_text(), str(development), *(each.sha256 for each in packages))
+    key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+    def fill(staging: Path) -> None:
+        report("Making the base out of Debian packages ...")
+        tree = staging / "tree"
+        time = base.make_base(packages, tree, with_shell=development)
+        base.write_tar(tree, staging / "base.tar", time)
+        shutil.rmtree(tree)
+        (staging / "Dockerfile").write_text("FROM scratch\nADD base.tar /\n")
+        os.utime(staging / "Dockerfile", (time, time))
+
+    waiting = "Another process makes the base of the image; waiting ..."
+    return publish_once(cache_directory() / "image" / f"base-{key}", fill, lambda: report(waiting))
+
+
 class _Engine:
     """buildah with its data in a directory of its own: no containers, no storage driver of the kernel."""
 
@@ -133,14 +151,9 @@ class _Engine:
         root, state = directory / "storage", directory / "run"
         self._command = (str(program), "--storage-driver", "vfs", "--root", str(root), "--runroot", str(state))
 
-    def base(self, packages: Sequence[debian_packages.DebianPackage], development: bool) -> None:
+    def base(self, context: Path) -> None:
         """Make the image BASE_NAME. Its layer depends on the packages alone, so that releases share it."""
-        tree, context = self._directory / "tree", self._directory / "base"
-        context.mkdir()
-        time = base.make_base(packages, tree, with_shell=development)
-        base.write_tar(tree, context / "base.tar", time)
-        shutil.rmtree(tree)
-        (context / "Dockerfile").write_text("FROM scratch\nADD base.tar /\n")
+        time = int((context / "Dockerfile").stat().st_mtime)
         self._build(context, time, "--tag", BASE_NAME)
 
     def image(self, stages: Mapping[str, Path], version: str, commit: sources.Commit, target: str) -> Path:
