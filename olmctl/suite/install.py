@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any
 
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError, warn
 from olmctl.operators.follow import RETRY_DELAY_SECONDS, versions_of
 from olmctl.operators.session import on_cluster
-from olmctl.questions.operator_state import is_terminating
+from olmctl.questions.operator_state import is_terminating, part
 from olmctl.questions.own_fields import FIELD_MANAGER
 from olmctl.questions.port_forward import POD
 from olmctl.questions.session import Session
@@ -27,7 +28,6 @@ from olmctl.suite.manifests import PART_OF, PART_OF_LABEL, Manifests, documents,
 from olmctl.suite.objects import (
     ObjectState,
     deletion_text,
-    find,
     find_all,
     kind_of,
     name_of,
@@ -51,6 +51,7 @@ from olmkit.api.meta import Object
 from olmkit.errors import Conflict, Forbidden, NotFound, Unavailable
 from olmkit.runtime.client import Client
 from olmkit.runtime.election import LeaseDurations
+from olmkit.tls.certificate_rotator import SECRET
 
 
 @on_cluster
@@ -70,17 +71,19 @@ async def install(session: Session, image: str, export: bool, **options: Any) ->
     image, pull_secrets = image or kept_image(manifests, controllers), pull_secrets or pull_secrets_of(controllers)
     manifests = load_manifests(image, namespace, pull_secrets=pull_secrets)
     manifests = await _with_optional_parts(session, manifests, controllers, options)
-    await _wait_for_deletions(client, manifests, deadline, seconds)
+    found = await _wait_for_deletions(client, manifests, deadline, seconds)
     is_dry_run, is_waiting = bool(options["dry_run"]), not options["no_wait"]
     await check_installed(client, manifests, controllers, is_forced=options["is_forced"])
     await warn_of_helm_release(client, controllers)
-    await _apply_dry(client, manifests, forces := _force_rule(manifests, options["is_forced"]), is_shown=is_dry_run)
+    checked = await _apply_dry(
+        client, manifests, found, _force_rule(manifests, options["is_forced"]), is_shown=is_dry_run
+    )
     if is_dry_run:
         return 0
     await forget_generator(client, manifests)
-    await _apply(client, manifests.crds, forces)
+    await _apply(client, checked[: len(manifests.crds)])
     await _wait(client, manifests.crds, deadline, seconds)
-    await _apply_objects(client, manifests, forces)
+    await _apply_objects(client, manifests, checked[len(manifests.crds) :])
     leftovers = await find_leftovers(client, manifests)
     if is_waiting:
         await _wait(client, manifests.awaited, deadline, seconds)
@@ -110,8 +113,8 @@ def _force_rule(manifests: Manifests, is_forced: bool) -> _ForceRule:
     return lambda obj: is_forced or (obj["kind"], obj["metadata"]["name"]) in manifests.taken_over
 
 
-async def _apply_objects(client: Client, manifests: Manifests, forces: _ForceRule) -> None:
-    await _apply(client, manifests.objects, forces)
+async def _apply_objects(client: Client, manifests: Manifests, checked: Sequence[_Checked]) -> None:
+    await _apply(client, checked)
     await delete_leftovers(client, manifests.unwanted)
     if await make_session_key(client, manifests):
         say(f"secret/{SESSION_KEY_SECRET} created", flush=True)
@@ -156,7 +159,8 @@ async def _finish(session: Session, manifests: Manifests, leftovers: Sequence[Ob
     status."""
     session.time.lift()
     await delete_leftovers(session.client, leftovers)
-    now = await states(session.client, manifests.all)
+    # As `olm suite status`, which reads no Secrets.
+    now = await states(session.client, [each for each in manifests.all if each["kind"] != SECRET.kind])
     line = ProgressLine(is_for_terminal=True)
     try:
         found = await with_leaders(session.client, session.system_namespace, now, line.show, LeaseDurations.duration)
@@ -166,23 +170,25 @@ async def _finish(session: Session, manifests: Manifests, leftovers: Sequence[Ob
     return exit_status(found)
 
 
-async def _wait_for_deletions(client: Client, manifests: Manifests, deadline: float, seconds: float) -> None:
-    """Wait for the end of objects that are being deleted: what is applied to them would be deleted too, or be refused. Raises
-    CommandError with TIMED_OUT and what holds them."""
+async def _wait_for_deletions(
+    client: Client, manifests: Manifests, deadline: float, seconds: float
+) -> list[Object | None]:
+    """Wait for the end of objects that are being deleted: what is applied to them would be deleted too, or be refused. Returns
+    what is there, as find_all(). Raises CommandError with TIMED_OUT and what holds them."""
     line = ProgressLine()
-    for each in await find_all(client, manifests.all):
-        if each is None or not is_terminating(each):
-            continue
+    found = await find_all(client, manifests.all)
+    terminating = [each for each in found if each is not None and is_terminating(each)]
+    for each in terminating:
         text = deletion_text(each)
         try:
             async with (
                 asyncio.timeout_at(deadline),
                 aclosing(versions_of(client, kind_of(each), *place_of(each))) as versions,
             ):
-                async for found in versions:
-                    if found is None or found["metadata"]["uid"] != each["metadata"]["uid"]:
+                async for version in versions:
+                    if version is None or version["metadata"]["uid"] != each["metadata"]["uid"]:
                         break
-                    text = deletion_text(found)
+                    text = deletion_text(version)
                     line.show(f"waiting for the deletion of {text}")
         except TimeoutError:
             raise CommandError(
@@ -190,45 +196,75 @@ async def _wait_for_deletions(client: Client, manifests: Manifests, deadline: fl
             ) from None
         finally:
             line.end()
+    return await find_all(client, manifests.all) if terminating else found
 
 
-async def _apply_dry(client: Client, manifests: Manifests, forces: _ForceRule, *, is_shown: bool) -> None:
-    """Have the API server check each object that exists, and each that can be checked before its namespace exists.
+@dataclass(frozen=True)
+class _Checked:
+    """An object of the manifests, before it is applied and as the API server would have it afterwards.
+
+    `is_forced`: its application takes over the fields of others. `before` is None if it does not exist, `after` if it could not
+    be checked because its namespace does not exist.
+    """
+
+    wanted: Object
+    is_forced: bool
+    before: Object | None
+    after: Object | None
+
+    @property
+    def outcome(self) -> str:
+        """The effect of its application, as kubectl says it."""
+        if self.before is None or self.after is None:
+            return "created"
+        return "unchanged" if _content(self.before) == _content(self.after) else "configured"
+
+    @property
+    def is_applied(self) -> bool:
+        """Report whether its application would change nothing, nor who has applied its fields."""
+        return self.outcome == "unchanged" and _managers(self.before) == _managers(self.after)
+
+
+async def _apply_dry(
+    client: Client, manifests: Manifests, found: Sequence[Object | None], forces: _ForceRule, *, is_shown: bool
+) -> list[_Checked]:
+    """Have the API server check each object that exists, and each that can be checked before its namespace exists. Returns them
+    in their order.
 
     Raises CommandError if others manage the same fields, before anything is changed.
     """
-    found = await find_all(client, manifests.all)
     existing = {name_of(each) for each in found if each is not None}
     missing = {each["metadata"]["name"] for each in manifests.namespaces if name_of(each) not in existing}
+    checked = []
     for obj, before in zip(manifests.all, found, strict=True):
         after = None
         if obj["metadata"].get("namespace") not in missing:
             after = await apply(client, obj, is_forced=forces(obj), is_dry_run=True)
+        checked.append(_Checked(obj, forces(obj), before, after))
         if is_shown:
-            say(f"{name_of(obj)} {_outcome(before, after)} (dry run)")
+            say(f"{name_of(obj)} {checked[-1].outcome} (dry run)")
     for obj in manifests.unwanted if is_shown else ():
         say(f"{name_of(obj)} deleted (dry run)")
+    return checked
 
 
-async def _apply(client: Client, objects: Sequence[Object], forces: _ForceRule) -> None:
-    """Raises CommandError if somebody deletes what is being installed."""
-    for obj in objects:
-        before = await find(client, obj)
-        try:
-            after = await apply(client, obj, is_forced=forces(obj))
-        except (Forbidden, NotFound) as error:
-            found = await find_all(client, objects)
-            if deleted := [name_of(each) for each in found if each is not None and is_terminating(each)]:
-                text = f"somebody has deleted {', '.join(deleted)} meanwhile: repeat this command"
-                raise CommandError(FAILED, f"{name_of(obj)}: {text}") from error
-            raise
-        say(f"{name_of(obj)} {_outcome(before, after)}", flush=True)
+async def _apply(client: Client, checked: Sequence[_Checked]) -> None:
+    """Apply the objects that are not as they should be. Raises CommandError if somebody deletes what is being installed."""
+    for each in checked:
+        if not each.is_applied:
+            await _apply_one(client, each, checked)
+        say(f"{name_of(each.wanted)} {each.outcome}", flush=True)
 
 
-def _outcome(before: Object | None, after: Object | None) -> str:
-    if before is None or after is None:
-        return "created"
-    return "unchanged" if _content(before) == _content(after) else "configured"
+async def _apply_one(client: Client, one: _Checked, checked: Sequence[_Checked]) -> None:
+    try:
+        await apply(client, one.wanted, is_forced=one.is_forced)
+    except (Forbidden, NotFound) as error:
+        found = await find_all(client, [each.wanted for each in checked])
+        if deleted := [name_of(each) for each in found if each is not None and is_terminating(each)]:
+            text = f"somebody has deleted {', '.join(deleted)} meanwhile: repeat this command"
+            raise CommandError(FAILED, f"{name_of(one.wanted)}: {text}") from error
+        raise
 
 
 def _content(obj: Object) -> Object:
@@ -236,6 +272,11 @@ def _content(obj: Object) -> Object:
     left_out = ("managedFields", "resourceVersion", "generation")
     metadata = {key: value for key, value in obj["metadata"].items() if key not in left_out}
     return {**{key: value for key, value in obj.items() if key != "status"}, "metadata": metadata}
+
+
+def _managers(obj: Object | None) -> list[Object]:
+    """The managers that have applied fields of the object, with these fields."""
+    return [each for each in part(obj or {}, "metadata", "managedFields") or () if each["operation"] == "Apply"]
 
 
 async def apply(client: Client, obj: Object, *, is_forced: bool, is_dry_run: bool = False) -> Object:

@@ -8,9 +8,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from olmctl.suite.manifests import Manifests
-from olmctl.suite.objects import find, is_own, name_of
+from olmctl.suite.objects import CRD, find, is_own, name_of
+from olmkit.api import operator_conditions
 from olmkit.api.crd import operator_condition_definition
 from olmkit.runtime.client import Client
+
+_NAME = f"{operator_conditions.KIND.plural}.{operator_conditions.KIND.group}"
+_DEFINITION = {"apiVersion": CRD.api_version, "kind": CRD.kind, "metadata": {"name": _NAME}}
+"""The CRD by its name alone: to make its schema takes a tenth of a second."""
 
 
 def with_definition(manifests: Manifests) -> Manifests:
@@ -20,14 +25,13 @@ def with_definition(manifests: Manifests) -> Manifests:
 
 async def with_own_definition(client: Client, manifests: Manifests, *, is_wanted: bool = False) -> Manifests:
     """The manifests with the CRD if the suite has it on the cluster, or if it is wanted and nobody has it."""
-    found = await find(client, operator_condition_definition())
+    found = await find(client, _DEFINITION)
     has_it = is_wanted if found is None else is_own(found)
     return with_definition(manifests) if has_it else manifests
 
 
 def foreign_definition(manifests: Manifests) -> str:
     """The sentence about the CRD if it is wanted and these manifests, of with_own_definition(), lack it; "" if they have it."""
-    definition = operator_condition_definition()
-    if definition in manifests.crds:
+    if any(name_of(each) == name_of(_DEFINITION) for each in manifests.crds):
         return ""
-    return f"{name_of(definition)} stays as it is: it is not olm-suite's, and rukpak uses it"
+    return f"{name_of(_DEFINITION)} stays as it is: it is not olm-suite's, and rukpak uses it"

@@ -13,7 +13,7 @@ from olmkit.api import bundledeployments, operators
 from olmkit.runtime.client import Client
 from olmkit.runtime.election import Election, LeaseDurations
 from tests.cluster.olmctl.suite import held
-from tests.cluster.olmctl.suite.conftest import INSTALL, Olm, is_installed
+from tests.cluster.olmctl.suite.conftest import Olm, is_installed
 from tests.cluster.olmctl.suite.held import BUNDLE_DEPLOYMENTS, OPERATORS
 
 NAMESPACE = "olm-suite-system"
@@ -21,11 +21,7 @@ REMOVE = ("suite", "uninstall", "--remove", "--yes")
 FORCED = (*REMOVE, "--force")
 POLICY = LeaseDurations(renew_period=0.5)
 
-
-@pytest.fixture(autouse=True)
-def installed(olm: Olm) -> None:
-    """The suite is installed. kwok makes its pods Ready; nobody holds a Lease."""
-    assert olm(*INSTALL, "--force")[0] == 0
+pytestmark = pytest.mark.usefixtures("installed")
 
 
 @pytest.fixture

@@ -18,9 +18,8 @@ STAYS = (
 
 
 @pytest.fixture
-def used(olm: Olm, bare_cluster: Cluster) -> Iterator[None]:
+def used(installed: None, bare_cluster: Cluster) -> Iterator[None]:
     """The suite is installed, and a user has a login and certificates for sources in its namespace."""
-    assert olm(*INSTALL, "--force")[0] == 0
     bare_cluster.kubectl("create", "secret", "generic", "pull-secret", "-n", NAMESPACE)
     bare_cluster.kubectl("create", "configmap", "certificates", "-n", NAMESPACE)
     label = "app.kubernetes.io/part-of=olm-suite"  # as kustomize labels everything that it applies
@@ -31,9 +30,11 @@ def used(olm: Olm, bare_cluster: Cluster) -> Iterator[None]:
     bare_cluster.kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found")
 
 
-@pytest.mark.parametrize("way", ["--orphan", "--remove"])
+@pytest.mark.parametrize(("way", "is_installed_again"), [("--orphan", True), ("--remove", False)])
 @pytest.mark.usefixtures("used")
-def test_a_namespace_with_objects_of_users_stays_with_them_alone(way: str, olm: Olm, bare_cluster: Cluster) -> None:
+def test_a_namespace_with_objects_of_users_stays_with_them_alone(
+    way: str, is_installed_again: bool, olm: Olm, bare_cluster: Cluster
+) -> None:
     status, out, _ = olm("suite", "uninstall", way, "--dry-run")
     assert (status, STAYS in out.splitlines()) == (0, True), out
     status, out, err = olm("suite", "uninstall", way, "--yes")
@@ -49,6 +50,8 @@ def test_a_namespace_with_objects_of_users_stays_with_them_alone(way: str, olm: 
     status, out, err = olm("suite", "uninstall", way, "--yes")
     assert (status, out, err.splitlines()[-1]) == (0, "", STAYS)
     assert "olm-suite is not installed: there is nothing to remove" in err
+    if not is_installed_again:
+        return
     assert olm(*INSTALL)[0] == 0
     bare_cluster.kubectl(
         "delete", "secret,configmap", "pull-secret", "certificates", "-n", NAMESPACE, "--ignore-not-found"

@@ -14,9 +14,10 @@ from devcluster.cluster import Cluster
 from devcluster.demo.full_catalog import catalog_object
 from olmctl.suite.manifests import load_manifests
 from olmctl.suite.objects import name_of
+from olmctl.suite.v1_kinds import with_v1
 from olmkit.api import catalogs
 from tests.cluster.conftest import read_kind
-from tests.cluster.olmctl.suite.conftest import INSTALL, Olm
+from tests.cluster.olmctl.suite.conftest import INSTALL, Installation, Olm
 from tests.leaders import leaders
 
 NAMESPACE = "olm-suite-system"
@@ -50,19 +51,25 @@ def grant(cluster: Cluster, message: str) -> None:
     cluster.kubectl("patch", "clusterrole", USER, "--type=json", "-p", patch)
 
 
+@pytest.fixture
+def absent(olm: Olm) -> None:
+    """Nothing is left of the suite."""
+    assert olm(*REMOVE)[0] == 0
+
+
 @pytest.mark.parametrize(
     ("before", "command"),
     [
-        pytest.param(REMOVE, INSTALL, id="an installation"),
-        pytest.param(INSTALL, (*INSTALL, "--force", "--image", "olm-suite:next"), id="an update"),
-        pytest.param((*INSTALL, "--force"), ORPHAN, id="a removal of the controllers"),
-        pytest.param(INSTALL, REMOVE, id="a removal of everything"),
+        pytest.param("absent", INSTALL, id="an installation"),
+        pytest.param("present", (*INSTALL, "--force", "--image", "olm-suite:next"), id="an update"),
+        pytest.param("present", ORPHAN, id="a removal of the controllers"),
+        pytest.param("present", REMOVE, id="a removal of everything"),
     ],
 )
 def test_the_permissions_that_a_refusal_names_are_enough(
-    before: tuple[str, ...], command: tuple[str, ...], olm: Olm, bare_cluster: Cluster, clerk: str
+    before: str, command: tuple[str, ...], olm: Olm, bare_cluster: Cluster, clerk: str, request: pytest.FixtureRequest
 ) -> None:
-    assert olm(*before)[0] == 0
+    request.getfixturevalue(before)
     found = bare_cluster.kubectl("get", "crds,namespaces,clusterroles,deployments", "-A", "-o", "name")
     status, out, err = olm(*command, "--as", clerk)
     assert (status, out) == (5, ""), err
@@ -96,17 +103,18 @@ def release(cluster: Cluster, *what: str) -> None:
 
 
 def test_nothing_is_installed_into_a_namespace_that_is_being_deleted(
-    olm: Olm, bare_cluster: Cluster, terminating: str
+    olm: Olm, bare_cluster: Cluster, terminating: str, installation: Installation
 ) -> None:
     status, out, err = olm(*INSTALL, "--timeout", "3s")
     assert (status, out) == (4, ""), err
     assert err.splitlines()[-1].startswith(f"nothing is installed: not deleted within 3 seconds: {terminating}: ")
     assert "operatorframework.io" not in bare_cluster.kubectl("get", "crds", "-o", "name")
     install_while(bare_cluster, terminating, ("configmap", "held", "-n", NAMESPACE))
+    installation.is_there = True
 
 
-def test_a_crd_that_is_being_deleted_is_awaited(olm: Olm, bare_cluster: Cluster) -> None:
-    assert olm(*INSTALL)[0] == 0
+@pytest.mark.usefixtures("present")
+def test_a_crd_that_is_being_deleted_is_awaited(bare_cluster: Cluster) -> None:
     catalog = catalog_object("held", "quay.io/example/catalog:latest", "1h")
     catalog["metadata"]["finalizers"] = [HOLD]
     bare_cluster.kubectl("apply", "-f", "-", input=json.dumps(catalog))
@@ -128,5 +136,5 @@ def install_while(cluster: Cluster, what: str, holding: tuple[str, ...]) -> None
         assert process.stderr.readline().startswith(f"waiting for the deletion of {what}")
         release(cluster, *holding)
         out, err = process.communicate()
-    names = [name_of(each) for each in load_manifests().all]
+    names = [name_of(each) for each in with_v1(load_manifests()).all]
     assert (process.returncode, [line.split()[0] for line in out.splitlines()[: len(names)]]) == (0, names), err

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from devcluster.cluster import Cluster
 from olmctl.suite.manifests import SYSTEM_NAMESPACE, load_manifests
 from olmkit.api.label_policy import POLICY
 from tests.cluster.conftest import await_allowed
-from tests.cluster.olmctl.suite.conftest import INSTALL, UNGUARDED, Olm, guard_labels, is_installed
+from tests.cluster.olmctl.suite.conftest import UNGUARDED, Olm, guard_labels, is_installed
 from tests.leaders import leaders
 
 IN_NAMESPACE = ("-n", SYSTEM_NAMESPACE)
@@ -21,10 +23,24 @@ CRD = "operators.operators.operatorframework.io"
 
 
 @pytest.fixture(autouse=True)
-def installed(olm: Olm, bare_cluster: Cluster) -> None:
-    """The suite is installed, as the manifests have it, and rukpak has applied its policy."""
-    assert olm(*INSTALL, "--force")[0] == 0
+def guarded(installed: None, bare_cluster: Cluster) -> None:
+    """The suite is installed, and rukpak has applied its policy."""
     guard_labels(bare_cluster)
+
+
+@contextmanager
+def changed(cluster: Cluster, *names: str, field: str = "spec") -> Iterator[None]:
+    """A test changes this field of these objects of the suite; afterwards it is as before, and Deployments are available."""
+    before = {each: json.loads(cluster.kubectl("get", each, *IN_NAMESPACE, "-o", "json"))[field] for each in names}
+    try:
+        yield
+    finally:
+        for each, value in before.items():
+            patch = json.dumps([{"op": "replace", "path": f"/{field}", "value": value}])
+            cluster.kubectl("patch", each, *IN_NAMESPACE, "--type=json", "-p", patch)
+        for each in names:
+            if each.startswith("deployment/"):
+                cluster.kubectl("rollout", "status", each, *IN_NAMESPACE)
 
 
 def rows(out: str) -> dict[tuple[str, str], dict[str, Any]]:
@@ -88,17 +104,18 @@ def test_the_policy_that_guards_the_labels_of_rukpak_is_shown(olm: Olm, bare_clu
 
 
 def test_what_is_scaled_to_zero_is_not_available(olm: Olm, bare_cluster: Cluster) -> None:
-    bare_cluster.kubectl("scale", "deployment", "--all", *IN_NAMESPACE, "--replicas=0")
-    status, out, err = olm("suite", "status", "-o", "json")
+    with changed(bare_cluster, *(f"deployment/{name}" for name in sorted(CONTROLLERS))):
+        bare_cluster.kubectl("scale", "deployment", "--all", *IN_NAMESPACE, "--replicas=0")
+        status, out, err = olm("suite", "status", "-o", "json")
     shown = {(name, row["status"]) for (kind, name), row in rows(out).items() if kind == "Deployment"}
     assert (status, shown) == (1, {(name, "ScaledToZero") for name in CONTROLLERS})
     assert "Deployment rukpak: it is scaled to 0 replicas\n" in err
 
 
 def test_the_image_is_shown_with_the_version_if_it_is_another(olm: Olm, bare_cluster: Cluster) -> None:
-    bare_cluster.kubectl("set", "image", "deployment/rukpak", *IN_NAMESPACE, "rukpak=example.com/suite:v9")
-    bare_cluster.kubectl("rollout", "status", "deployment/rukpak", *IN_NAMESPACE)
-    with leaders(bare_cluster):
+    with changed(bare_cluster, "deployment/rukpak"), leaders(bare_cluster):
+        bare_cluster.kubectl("set", "image", "deployment/rukpak", *IN_NAMESPACE, "rukpak=example.com/suite:v9")
+        bare_cluster.kubectl("rollout", "status", "deployment/rukpak", *IN_NAMESPACE)
         status, out, err = olm("suite", "status", "-o", "json")
     found = rows(out)
     assert (status, found["Deployment", "rukpak"]["version"], found["Deployment", "rukpak"]["leader"]) == (
@@ -112,10 +129,14 @@ def test_the_image_is_shown_with_the_version_if_it_is_another(olm: Olm, bare_clu
 
 def test_permissions_and_crds_that_were_changed_are_named(olm: Olm, bare_cluster: Cluster) -> None:
     change = json.dumps([{"op": "replace", "path": "/rules", "value": []}])
-    bare_cluster.kubectl("patch", "clusterrole", "olm-suite-catalogd", "--type=json", "-p", change)
     path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/paused"
-    bare_cluster.kubectl("patch", "crd", CRD, "--type=json", "-p", json.dumps([{"op": "remove", "path": path}]))
-    with leaders(bare_cluster):
+    with (
+        changed(bare_cluster, "clusterrole/olm-suite-catalogd", field="rules"),
+        changed(bare_cluster, f"crd/{CRD}"),
+        leaders(bare_cluster),
+    ):
+        bare_cluster.kubectl("patch", "clusterrole", "olm-suite-catalogd", "--type=json", "-p", change)
+        bare_cluster.kubectl("patch", "crd", CRD, "--type=json", "-p", json.dumps([{"op": "remove", "path": path}]))
         status, out, err = olm("suite", "status", "-o", "json")
     shown = {(kind, name) for (kind, name), row in rows(out).items() if row["status"] == "Differs"}
     assert (status, shown) == (
@@ -127,9 +148,9 @@ def test_permissions_and_crds_that_were_changed_are_named(olm: Olm, bare_cluster
 
 
 def test_what_people_adjust_is_named_and_good(olm: Olm, bare_cluster: Cluster) -> None:
-    bare_cluster.kubectl("scale", "deployment", "rukpak", *IN_NAMESPACE, "--replicas=2")
-    bare_cluster.kubectl("rollout", "status", "deployment/rukpak", *IN_NAMESPACE)
-    with leaders(bare_cluster):
+    with changed(bare_cluster, "deployment/rukpak"), leaders(bare_cluster):
+        bare_cluster.kubectl("scale", "deployment", "rukpak", *IN_NAMESPACE, "--replicas=2")
+        bare_cluster.kubectl("rollout", "status", "deployment/rukpak", *IN_NAMESPACE)
         status, out, err = olm("suite", "status", "-o", "json")
     assert (status, err) == (0, "warning: deployment.apps/rukpak was changed on this cluster: spec.replicas\n")
     assert rows(out)["Deployment", "rukpak"]["message"] == "differs: spec.replicas"

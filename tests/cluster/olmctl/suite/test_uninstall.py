@@ -29,12 +29,6 @@ MOMENTARY = "momentary"
 REMOVE = ("suite", "uninstall", "--remove", "--yes")
 
 
-@pytest.fixture
-def installed(olm: Olm) -> None:
-    """The suite is installed."""
-    assert olm(*INSTALL, "--force")[0] == 0
-
-
 @pytest.mark.usefixtures("installed")
 def test_nothing_is_deleted_before_it_is_chosen_and_confirmed(olm: Olm) -> None:
     with pytest.raises(SystemExit, match="2"):
