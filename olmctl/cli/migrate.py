@@ -1,4 +1,4 @@
-"""The command `olm migrate v0`, which moves what OLM v0 has installed to the suite.
+"""The commands `olm migrate v0` and `olm migrate v1`, which move what OLM v0 or OLM v1 has installed to the suite.
 
 Declares its arguments and options. The work is imported when it runs, so that `olm` starts fast.
 """
@@ -28,7 +28,7 @@ class _Replacement(click.ParamType[tuple[str, str]]):
 
 @click.group("migrate", context_settings=SETTINGS, subcommand_metavar="COMMAND")
 def migrate() -> None:
-    """Move what OLM v0 has installed here."""
+    """Move what OLM v0 or OLM v1 has installed here."""
 
 
 @migrate.command("v0")
@@ -78,5 +78,35 @@ def v0(**given: Any) -> int:
     are taken over without restarting a pod, and the objects of OLM v0 are deleted last. It can be interrupted, and repeated.
     """
     from olmctl.migration.command import migrate_v0 as run
+
+    return run(**given)
+
+
+@migrate.command("v1")
+@click.option("--all", "is_all", is_flag=True, help="Move everything: one controller serves a kind.")
+@click.option(
+    "--dry-run", is_flag=True, help="Only say what would become of everything. Also without --all and --undo."
+)
+@click.option(
+    "--stop-controllers",
+    "stops",
+    is_flag=True,
+    help="Scale the controllers of OLM v1 to 0.",
+)
+@click.option(
+    "--hold", "is_held", is_flag=True, help="End before what OLM v1 consists of is deleted: --undo is possible."
+)
+@click.option("--undo", "is_undo", is_flag=True, help="Give everything back to OLM v1.")
+@click.option("--yes", "is_confirmed", is_flag=True, help="Do not ask.")
+@timeout_option("How long each step may take, such as 90s or 10m.  [default: 5m]")
+@connection_options
+@reports_errors
+def v1(**given: Any) -> int:
+    """Have the suite serve ClusterCatalogs and ClusterExtensions, in place of OLM v1.
+
+    Without --all it says what would become of each of them. With it, they stay as they are, and what is installed for them is
+    taken over without restarting a pod; what OLM v1 consists of is deleted last. It can be interrupted, and repeated.
+    """
+    from olmctl.migration.v1.command import migrate_v1 as run
 
     return run(**given)

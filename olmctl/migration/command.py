@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import click
 
 from olmctl.commands import NOT_FOUND, REFUSED, CommandError
+from olmctl.migration.confirmation import confirm
 from olmctl.migration.controllers import CONTROLLERS, is_noted, start
 from olmctl.migration.marks import is_being_removed
 from olmctl.migration.packages import MigrationPlan, PackagePlan, make_plan
@@ -75,7 +75,7 @@ async def migrate_v0(  # noqa: PLR0913 the options of the command
     _check(plan, moved)
     if not is_confirmed:
         print_plan(plan, selected, with_rest=False)
-        _confirm()
+        confirm("Move these packages?")
         session.time.begin()
     await _move(session, moved, interrupted, request)
     return 0
@@ -126,13 +126,6 @@ def movable(plan: MigrationPlan) -> list[PackagePlan]:
         if len(kept) == len(moved):
             return moved
         moved = kept
-
-
-def _confirm() -> None:
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise CommandError(REFUSED, "nothing is changed: confirm it with --yes")
-    if not click.confirm("\nMove these packages?", err=True):
-        raise CommandError(REFUSED, "nothing is changed")
 
 
 async def _move(

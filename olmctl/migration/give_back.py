@@ -57,6 +57,8 @@ class GiveBack:
     seconds: float
     definitions: Collection[str] = ()
     """The names of the CustomResourceDefinitions that it owns."""
+    requested: tuple[str, ...] = ("spec", "version")
+    """The path to the version that the Operator is to have."""
 
     async def delete_operator(self) -> None:
         """Delete the Operator, and nothing of what it has installed. Raises CommandError."""
@@ -84,7 +86,7 @@ class GiveBack:
     def require_same_version(self, operator: Object) -> None:
         """Raises CommandError if the Operator has another version than was moved, or is to have it: the other OLM would put the
         older one over the data of the later one."""
-        for version in (text(operator, "status", "installed", "version"), text(operator, "spec", "version")):
+        for version in (text(operator, "status", "installed", "version"), text(operator, *self.requested)):
             if version not in ("", self.version):
                 text_ = f"Operator {self.name} has version {version}, and {self.olm} has {self.version}"
                 raise CommandError(REFUSED, f"{text_}: it cannot be given back; `{self.command}` continues")

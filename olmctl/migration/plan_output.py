@@ -52,8 +52,8 @@ def print_plan(plan: MigrationPlan, packages: Sequence[PackagePlan], *, with_res
         say()
         print_table(_CATALOGS, map(_catalog_row, catalogs))
     rest = plan.rest if with_rest else ()
-    _print_list("Not carried over:", (*_problems(packages), *_catalog_problems(catalogs, packages), *rest))
-    _print_list(
+    print_list("Not carried over:", (*_problems(packages), *_catalog_problems(catalogs, packages), *rest))
+    print_list(
         "Notes:", (*_notes(packages), *((f"CatalogSource {each.source}", n) for each in catalogs for n in each.notes))
     )
 
@@ -108,7 +108,8 @@ def next_commands(plan: PackagePlan) -> Iterator[str]:
         yield f"its migration has begun: `{command}` continues it{back}"
 
 
-def _print_list(title: str, entries: Sequence[tuple[str, str]]) -> None:
+def print_list(title: str, entries: Sequence[tuple[str, str]]) -> None:
+    """Print sentences about subjects under a title, if there are some."""
     if entries:
         say(f"\n{title}")
         for subject, sentence in entries:

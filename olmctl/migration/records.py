@@ -15,6 +15,7 @@ from typing import Any
 
 from olmctl.migration.values import at, items, text
 from olmkit.api.bundledeployment_status import KEEP_TEMPLATE_ANNOTATION
+from olmkit.api.bundledeployments import RELEASED_ANNOTATION
 from olmkit.api.meta import Kind, Object, unchanged_precondition
 from olmkit.api.ownership import has_applied
 
@@ -134,8 +135,8 @@ class Marks:
         }
 
     def restored(self, obj: Object, owners: Collection[str]) -> Object:
-        """The patch that gives the object back. References to an owner that is not there any more are left out: the garbage
-        collector would delete the object."""
+        """The patch that gives the object back, without rukpak's note that it has left it. References to an owner that is not
+        there any more are left out: the garbage collector would delete the object."""
         record = self.record_of(obj) or Record()
         present: Sequence[Any] = at(obj, "metadata", "ownerReferences") or ()
         known = {text(each, "uid") for each in present}
@@ -144,7 +145,10 @@ class Marks:
             "metadata": {
                 **unchanged_precondition(obj),
                 "labels": {**record.labels, self.key: None},
-                "annotations": {**record.annotations, self.key: None, KEEP_TEMPLATE_ANNOTATION: None},
+                "annotations": {
+                    **record.annotations,
+                    **dict.fromkeys((self.key, KEEP_TEMPLATE_ANNOTATION, RELEASED_ANNOTATION)),
+                },
                 "ownerReferences": [*present, *map(dict, back)],
             }
         }

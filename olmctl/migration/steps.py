@@ -16,15 +16,14 @@ from dataclasses import dataclass
 
 from olmctl.commands import FAILED, REFUSED, CommandError
 from olmctl.migration.changes import change
-from olmctl.migration.controller_set import DEPLOYMENTS
 from olmctl.migration.controllers import CONTROLLERS, note_begun, note_ended
 from olmctl.migration.listing import Found
 from olmctl.migration.marks import MARK, MARKS, Installation
 from olmctl.migration.packages import PackagePlan, changes_since, is_later_version, version_of
+from olmctl.migration.pods import report_pods
 from olmctl.migration.read import installation_of, owned_objects, read_olm_v0
-from olmctl.migration.records import DEPLOYMENT, template_digest
 from olmctl.migration.v0 import SERVICE_VERSIONS, OlmV0
-from olmctl.migration.values import at, full_name, name_of, namespace_of, text
+from olmctl.migration.values import at, text
 from olmctl.operators.follow import follow, wait_for_operator
 from olmctl.operators.install import apply_operator
 from olmctl.questions.catalog_offers import offered_entries
@@ -83,7 +82,7 @@ class Move:
         before = None if is_done else operator
         wanted = version_of(self.plan.version or {})
         await wait_for_operator(self.session, self.plan.name, self.seconds, wanted, before=before)
-        await self._report_pods(objects)
+        await report_pods(self.session, MARKS, objects)
 
     async def _begin(self, *, is_new: bool) -> OlmV0:
         """Do what changes nothing of OLM v0 but the mark; returns what it has while its controllers are stopped. The note comes
@@ -183,18 +182,6 @@ class Move:
     async def _create_operator(self) -> None:
         await apply_operator(self.session, self._manifest(), is_forced=False)
         say(f"Operator {self.plan.name} takes them over")
-
-    async def _report_pods(self, objects: list[Found]) -> None:
-        """Say of each Deployment whether its pods are those that OLM v0 started."""
-        for each in objects:
-            if each.kind.group_kind == DEPLOYMENT:
-                name = full_name(each.obj)
-                live = await self.session.client.get(DEPLOYMENTS, name_of(each.obj), namespace_of(each.obj))
-                record = MARKS.record_of(live)
-                if record is not None and record.template == template_digest(live):
-                    say(f"Deployment {name}: its pods have not been restarted")
-                elif record is not None:
-                    say(f"warning: Deployment {name}: its pod template has changed", err=True)
 
 
 def without_mark(obj: Object) -> Object | None:

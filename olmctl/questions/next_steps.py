@@ -15,7 +15,7 @@ from olmctl.questions.requested_fields import followed_channels
 from olmkit.api.bundledeployment_status import RevisionOutcome
 from olmkit.api.install_policies import ON_FAILURE
 from olmkit.api.meta import Object
-from olmkit.api.operators import MIGRATION_LABEL, ConditionType, Reason
+from olmkit.api.operators import MIGRATION_LABEL, V1_MIGRATION_LABEL, ConditionType, Reason
 
 
 def is_held_by_condition(operator: Object) -> bool:
@@ -38,6 +38,8 @@ def _steps(operator: Object, deployment: Object | None) -> Iterator[str]:
         return
     if package := text_at(operator, "metadata", "labels", MIGRATION_LABEL):
         yield f"`olm migrate v0 {package} --undo` gives it back to OLM v0"
+    if text_at(operator, "metadata", "labels", V1_MIGRATION_LABEL):
+        yield "`olm migrate v1 --undo` gives everything back to OLM v1"
     if pending := pending_rollback(deployment):
         yield pending
     if options := permitting_options(deployment):

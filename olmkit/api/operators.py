@@ -41,11 +41,14 @@ ADOPT = "true"
 MIGRATION_LABEL = "operators.operatorframework.io/migrated-from-olm-v0"
 """Label of the objects that `olm migrate v0` moves, until it has finished: the package. An annotation of the same name has what
 was taken from each of them."""
+V1_MIGRATION_LABEL = "operators.operatorframework.io/migrated-from-olm-v1"
+"""Label of the objects that `olm migrate v1` moves, until it has finished: the ClusterExtension. An annotation of the same name
+has what was taken from each of them, and of an Operator the bundle that was installed."""
 REPLICAS_ANNOTATION = "operators.operatorframework.io/replicas-before-migration"
-"""Annotation of a Deployment of OLM v0 that `olm migrate v0` has stopped: its number of replicas before."""
+"""Annotation of a Deployment of OLM v0 or v1 that `olm migrate` has stopped: its number of replicas before."""
 MIGRATIONS_ANNOTATION = "operators.operatorframework.io/begun-migrations"
 """Annotation of a Deployment of OLM v0 that `olm migrate v0` has stopped: the uids of the ClusterServiceVersions whose migration
-has begun, separated by commas."""
+has begun, separated by commas. `removing`: what OLM v1 consists of is being deleted."""
 INSTALLED_FOR_LABEL = "operators.operatorframework.io/installed-for"
 """The label of an Operator that was created because another one requires its package. Nobody has taken it over."""
 MAX_NAME_LENGTH = 45

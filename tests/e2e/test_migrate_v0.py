@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -12,15 +11,15 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.suite import Suite
-from olmctl.commands import NOT_FOUND, CommandError
+from olmctl.commands import NOT_FOUND
 from olmctl.main import main
 from olmctl.migration.command import migrate_v0
 from olmctl.migration.marks import MARK, is_being_removed
-from olmctl.operators.retrying_client import RetryingClient
 from olmctl.questions.operator_state import is_terminating
 from olmctl.questions.session import Session
 from olmkit.api.bundledeployment_status import KEEP_TEMPLATE_ANNOTATION
 from tests.cluster.conftest import await_allowed
+from tests.e2e.killed_commands import killed_again_and_again
 from tests.e2e.packages import (
     Files,
     catalog_file,
@@ -153,54 +152,16 @@ def olm(cluster: Cluster, suite: Suite) -> Iterator[OlmV0]:
         mine.close()
 
 
-class Killed(BaseException):
-    """The process of the command ends."""
-
-
-class DyingClient(RetryingClient):
-    """A client whose process is killed after the first write that changes something."""
-
-    def __init__(self, kubeconfig: str, seen: set[str]) -> None:
-        super().__init__(kubeconfig)
-        self._seen = seen
-        self._is_dead = False
-
-    async def request(self, method: str, path: str, **options: Any) -> Object:
-        if self._is_dead:
-            raise Killed
-        answer = await super().request(method, path, **options)
-        if method != "GET":
-            written = f"{method} {path} {answer.get('metadata', {}).get('resourceVersion', '')}"
-            if written not in self._seen:
-                self._seen.add(written)
-                self._is_dead = True
-                raise Killed
-        return answer
-
-
-def killed_again_and_again(
-    site: Site, seen: set[str], on_kill: Callable[[], None] = lambda: None, **options: Any
-) -> int:
+def killed(site: Site, seen: set[str], on_kill: Callable[[], None] = lambda: None, **options: Any) -> int:
     """Run the command until it ends by itself; returns how often it was killed, each time after one write."""
     usual = {"packages": (site.name,), "is_all": False, "dry_run": False, "output": None, "catalogs": (), "stops": True}
     more = {"is_held": False, "is_undo": False, "removes_sources": False, "is_confirmed": True, "seconds": 60.0}
 
-    async def once() -> None:
-        async with DyingClient(str(site.stage.cluster.kubeconfig), seen) as client:
-            session = Session(client, "olm-suite-system")
-            await migrate_v0.__wrapped__(session, **{**usual, **more, **options})  # type: ignore[attr-defined]
+    async def command(session: Session) -> None:
+        await migrate_v0.__wrapped__(session, **{**usual, **more, **options})  # type: ignore[attr-defined]
 
-    for kills in range(100):
-        try:
-            asyncio.run(once())
-        except Killed:
-            on_kill()
-            continue
-        except CommandError as error:
-            if (error.status, "is_undo" in options) != (NOT_FOUND, True):
-                raise
-        return kills
-    pytest.fail("the command does not end")
+    last = NOT_FOUND if "is_undo" in options else 0
+    return killed_again_and_again(site.stage.cluster.kubeconfig, command, seen, on_kill, last)
 
 
 def replicas_of_controllers(stage: Stage) -> list[int]:
@@ -329,7 +290,7 @@ def test_a_package_is_planned_and_given_back(stage: Stage, olm: OlmV0, capsys: p
     assert state(site) != before
     captured = capsys.readouterr()
     assert f"{site.name} is not finished" in captured.err
-    assert killed_again_and_again(site, set(), is_undo=True) > 15
+    assert killed(site, set(), is_undo=True) > 15
     assert state(site) == before
     assert site.pods() == pods
     assert not stage.exists("Operator", site.name)
@@ -388,7 +349,7 @@ def test_a_package_whose_version_is_deleted_in_a_hold_is_completed(
         assert site.run(site.name, "--undo") == 5
         assert "it cannot be given back" in capsys.readouterr().err
         assert replicas_of_controllers(stage) == [0, 0]
-        assert killed_again_and_again(site, set(), removes_sources=True) > 10
+        assert killed(site, set(), removes_sources=True) > 10
         assert (uid_of_deployment(site), site.things()) == (uid, things)
         check_nothing_is_left(site)
     finally:
@@ -461,7 +422,7 @@ def test_a_migration_to_objects_from_git_that_is_killed_after_each_write_is_comp
         assert replicas_of_controllers(stage) == [0, 0]
 
     try:
-        kills = killed_again_and_again(site, seen, ask_for_everything_back, removes_sources=True)
+        kills = killed(site, seen, ask_for_everything_back, removes_sources=True)
         assert kills > 20
         assert len(refused) > 5
         assert set(refused) == {5}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from olmctl.questions.next_steps import next_steps
-from olmkit.api.operators import MIGRATION_LABEL
+from olmkit.api.operators import MIGRATION_LABEL, V1_MIGRATION_LABEL
 
 Object = dict[str, Any]
 HOLD = "OperatorConditionNotUpgradeable"
@@ -38,6 +38,7 @@ def deployment(*history: str, spec: Object | None = None, **status: Any) -> Obje
 
 
 MIGRATED = {"name": "a", "generation": 2, "labels": {MIGRATION_LABEL: "lamp"}}
+FROM_V1 = {"name": "a", "generation": 2, "labels": {V1_MIGRATION_LABEL: "lamp"}}
 STALLED, REFUSED = "Stalled True Blocked", "Resolved False ResolutionFailed"
 UPGRADING, UNHEALTHY = "False Upgrading", "False Unhealthy"
 FAILED = deployment("1.1.0 Failed", "1.0.0 Succeeded")
@@ -60,6 +61,12 @@ HELD = deployment(upgradeHold={"operatorCondition": "n/a.v1", "message": "we hav
             None,
             "`olm migrate v0 lamp --undo` gives it back to OLM v0",
             id="it was taken over from OLM v0, and is not Ready",
+        ),
+        pytest.param(
+            {**operator(UPGRADING, "Reconciling True Installing"), "metadata": FROM_V1},
+            None,
+            "`olm migrate v1 --undo` gives everything back to OLM v1",
+            id="it was taken over from OLM v1, and is not Ready",
         ),
         pytest.param(
             {**operator("True Succeeded"), "metadata": MIGRATED}, None, "", id="it was taken over, and is Ready"
