@@ -89,7 +89,7 @@ async def build(manager: Manager) -> None:
     manager.on_close(conditions.unregister)
     manager.add_controller(controller)
     manager.add_controller(make_orphan_controller(reconciler))
-    manager.add_runnable(make_extension_controller(manager, informers.operators).run, every_replica=False)
+    manager.add_runnable(make_extension_controller(manager, informers).run, every_replica=False)
     manager.add_runnable(resolver.run, every_replica=False)
     for informer in (informers.catalogs, definitions):
         manager.add_ready_check(f"informer {informer.kind.plural}", informer.synced.is_set)
@@ -174,14 +174,14 @@ def make_orphan_controller(reconciler: OperatorReconciler) -> Controller:
     return controller
 
 
-def make_extension_controller(manager: Manager, operator_informer: Informer) -> OptionalController:
+def make_extension_controller(manager: Manager, shared: Informers) -> OptionalController:
     """The controller of ClusterExtensions, which runs while this process may list them; and its metrics."""
     kind = clusterextensions.KIND
 
     def make(informer: MakeInformer) -> Controller:
         leaders = ForeignLeaders(informer)
         extensions = informer(kind, absent_is_empty=True, transform=without_managed_fields)
-        informers = ExtensionInformers(extensions, operator_informer)
+        informers = ExtensionInformers(extensions, shared.operators, shared.catalogs)
         publisher = Publisher(manager.client, kind, NAME, extensions, chooses_events=False)
         reconciler = ExtensionReconciler(ExtensionActions(manager.client, informers), publisher, informers, leaders)
         extensions.subscribe(reconciler.orphaning.record)
@@ -189,7 +189,8 @@ def make_extension_controller(manager: Manager, operator_informer: Informer) -> 
         manager.on_started_leading(reconciler.start_leading)
         controller = Controller("clusterextension", reconciler.steps(), workers=MAX_CONCURRENT_RECONCILES)
         controller.watch(extensions, informers.keys_of_extension)
-        controller.watch(operator_informer, informers.keys_of_operator)
+        controller.watch(shared.operators, informers.keys_of_operator)
+        controller.watch(shared.catalogs, informers.keys_of_catalog)
         for leases in leaders.informers:  # no pass begins before they are known
             controller.watch(leases, lambda change: ())
         leaders.subscribe(lambda: informers.enqueue_all(controller.enqueue))

@@ -297,6 +297,16 @@ def served_digest(catalog: Catalog) -> str:
     return catalog.status.content_digest or "" if is_serving and is_wanted and catalog.status.content_url else ""
 
 
+def is_first_unpacked(catalog: Catalog) -> bool:
+    """Report whether the first content of the Catalog is being unpacked, or is about to be: nothing is served, and nothing has
+    failed."""
+    is_wanted = not catalog.is_unavailable and not catalog.metadata.deleting
+    is_failing = catalog.status.failure_reason is not None or is_condition_true(
+        catalog.status.conditions, ConditionType.STALLED
+    )
+    return is_wanted and not is_failing and not catalog.status.content_digest
+
+
 def package_names(catalog: Catalog) -> tuple[str, ...]:
     """The packages that the status lists: all of them, unless there are too many for it."""
     return tuple(filter(None, (name.strip() for name in (catalog.status.packages or "").split(","))))

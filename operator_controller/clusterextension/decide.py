@@ -4,12 +4,15 @@ a controller of OLM v1 acts                    nothing is written, and nothing i
 being deleted                                  its Operator is deleted before it, or released if dependents are to stay
 spec is none that an Operator can have         the Operator stays as it is, and what is installed keeps running
 an Operator of the name belongs to others      it stays as it is, unless somebody has asked to hand it over
+a catalog that counts is unpacked first        an Operator is not created yet: the catalog could be a better choice, or a tie
 else                                           the Operator is created, or changed where it differs
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 from olmkit.api import operators
 from olmkit.api.clusterextensions import (
@@ -20,11 +23,13 @@ from olmkit.api.clusterextensions import (
     Reason,
     operator_name,
 )
+from olmkit.api.label_selector import LabelSelector
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.text import quoted
 from olmkit.runtime.reconciler import Decision
 from operator_controller.clusterextension.configuration import read_configuration
 from operator_controller.clusterextension.operator_object import change_of, operator_for, protection_change
+from operator_controller.clusterextension.resolution_sentence import catalog_unavailable
 from operator_controller.clusterextension.world import (
     AdoptOperator,
     ChangeOperator,
@@ -42,6 +47,8 @@ from operator_controller.clusterextension.world import (
 
 DELETION_DELAY = timedelta(minutes=1)
 """The time after which an Operator is checked again that is in the way and whose deletion has no event for this object."""
+UNPACK_DELAY = timedelta(minutes=1)
+"""The time after which a catalog that is being unpacked is checked again; its Catalog has an event before."""
 CONFIGURATION_PREFIX = "invalid ClusterExtension configuration: invalid configuration: "
 SELECTOR_PREFIX = "desired catalog selector is invalid: "
 
@@ -72,7 +79,7 @@ def _next_step(world: World, evaluation: Evaluation) -> Plan | OlmError:
     if FINALIZER not in finalizers:
         return SetFinalizers((*finalizers, FINALIZER))
     if world.operator is None:
-        return CreateOperator(evaluation.desired)
+        return _unpacked_first(world, evaluation.desired) or CreateOperator(evaluation.desired)
     if world.operator.model.metadata.deleting:
         return _being_deleted(world.operator)
     change = change_of(world.operator.raw, evaluation.desired)
@@ -107,6 +114,17 @@ def _deletion_of_operator(world: World, owned: ObservedOperator) -> Plan:
 
 
 # --- what prevents an Operator
+
+
+def _unpacked_first(world: World, desired: Mapping[str, Any]) -> Waiting | None:
+    """The wait for a catalog that counts and serves nothing yet: OLM v1 chooses nothing before each of them is served. A catalog
+    that has failed, and one that somebody adds later, stops nobody."""
+    selector = LabelSelector.load(desired["spec"]["catalogSelector"])
+    names = sorted(each.metadata.name for each in world.unpacking if selector.matches(each.metadata.labels))
+    if not names:
+        return None
+    text = catalog_unavailable(desired["spec"]["packageName"], names[0])
+    return Waiting(Reason.RETRYING, text, UNPACK_DELAY, names)
 
 
 def _selector_problem(world: World) -> str:

@@ -1,4 +1,5 @@
-"""Maps watch events to keys: which ClusterExtensions a change of a ClusterExtension, an Operator or a leader of OLM v1 enqueues.
+"""Maps watch events to keys: which ClusterExtensions a change of a ClusterExtension, an Operator, a Catalog or a leader of OLM v1
+enqueues.
 
 Also the informers that are watched, and their index. Reads only informers; never decides.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from olmkit.api.catalogs import Catalog, is_first_unpacked
 from olmkit.api.clusterextensions import operator_name
 from olmkit.runtime.informer import Change, Informer
 
@@ -17,10 +19,12 @@ OPERATOR_INDEX = "operator"
 
 @dataclass(frozen=True)
 class Informers:
-    """One informer for each kind that is watched. That of Operators is shared with their own controller."""
+    """One informer for each kind that is watched. Those of Operators and Catalogs are shared with the controller
+    of Operators."""
 
     extensions: Informer
     operators: Informer
+    catalogs: Informer
 
     def __post_init__(self) -> None:
         self.extensions.add_index(OPERATOR_INDEX, lambda raw: [operator_name(raw["metadata"]["name"])])
@@ -34,6 +38,15 @@ class Informers:
         names = {raw["metadata"]["name"] for raw in (change.new, change.old) if raw is not None}
         found = (raw for name in names for raw in self.extensions.by_index(OPERATOR_INDEX, name))
         return {raw["metadata"]["name"] for raw in found}
+
+    def unpacking(self) -> tuple[Catalog, ...]:
+        """The Catalogs whose first content is being unpacked: they have neither served nor failed."""
+        return tuple(filter(is_first_unpacked, map(Catalog.load, self.catalogs.objects.values())))
+
+    def keys_of_catalog(self, change: Change) -> Iterable[str]:
+        """The ClusterExtensions without an Operator: they may have waited for the content of the Catalog."""
+        names = (raw["metadata"]["name"] for raw in self.extensions.objects.values())
+        return {name for name in names if self.operators.get(operator_name(name)) is None}
 
     def enqueue_all(self, enqueue: Callable[[str], None]) -> None:
         """Enqueue all ClusterExtensions: a controller of OLM v1 leads no more."""

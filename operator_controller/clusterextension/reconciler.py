@@ -85,6 +85,7 @@ class ExtensionReconciler:
             raw=raw,
             extension=extension,
             operator=ObservedOperator.load(operator) if operator is not None else None,
+            unpacking=self.informers.unpacking() if operator is None else (),
             leader=self.leaders.state(),
             was_orphaning=extension.metadata.uid in self.orphaning,
             reported=self.reported.cause(extension.metadata.uid),

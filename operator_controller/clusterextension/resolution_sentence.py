@@ -1,6 +1,6 @@
 """The sentence with which OLM v1 explains that no bundle was found: made from the fields of a failure, never from its message.
 
-Tests of OLM v1 compare it as a whole. Called by conditions.py. Pure.
+Tests of OLM v1 compare it as a whole. Called by conditions.py and decide.py. Pure.
 """
 
 from __future__ import annotations
@@ -45,11 +45,15 @@ def resolution_sentence(extension: ClusterExtension, failure: Failure) -> str:
     if failure.reason in _NOT_FOUND:
         return _not_found(extension, package, failure)
     if failure.reason == FailureReason.CATALOG_UNAVAILABLE and failure.catalogs:
-        first = failure.catalogs[0]
-        return sprintf(_UNAVAILABLE, package, first, first)
+        return catalog_unavailable(package, failure.catalogs[0])
     if failure.reason == FailureReason.INVALID_RANGE and catalog is not None:
         return f"desired version range {quoted(catalog.version or '')} is invalid: {failure.message}"
     return failure.message
+
+
+def catalog_unavailable(package: str, catalog: str) -> str:
+    """The sentence for a catalog whose content is not known."""
+    return sprintf(_UNAVAILABLE, package, catalog, catalog)
 
 
 def _not_found(extension: ClusterExtension, package: str, failure: Failure) -> str:

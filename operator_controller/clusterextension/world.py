@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from olmkit.api.catalogs import Catalog
 from olmkit.api.clusterextensions import KIND, ClusterExtension
 from olmkit.api.conditions import Cause
 from olmkit.api.foreign_leader import ForeignLeader
@@ -53,6 +54,8 @@ class World:
     """The ClusterExtension as read."""
     extension: ClusterExtension
     operator: ObservedOperator | None = None
+    unpacking: tuple[Catalog, ...] = ()
+    """The Catalogs whose first content is being unpacked. They matter only while there is no Operator."""
     leader: ForeignLeader | None = None
     """The controller of OLM v1 that leads, and acts on ClusterExtensions."""
     was_orphaning: bool = False

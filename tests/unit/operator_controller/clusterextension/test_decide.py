@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from olmkit.api.catalogs import Catalog
 from olmkit.api.clusterextensions import FINALIZER
 from olmkit.api.foreign_leader import ForeignLeader
 from olmkit.api.meta import Object
@@ -25,6 +26,7 @@ from operator_controller.clusterextension.world import (
     World,
 )
 from tests.unit.operator_controller.clusterextension.worlds import (
+    catalog_object,
     desired_operator,
     extension_object,
     operator_object,
@@ -60,6 +62,7 @@ def handed_over(name: str, package: str = "argo", **metadata: Any) -> Object:
     return other_operator(package, annotations={f"{GROUP}/adopt-for": name}, **metadata)
 
 
+CHOOSY = extension_object(catalog={"selector": {"matchLabels": {"team": "a"}}})
 CHANGED = extension_object(catalog={"version": "2.x"})
 PROTECTED = operator_object(RAW, metadata={"annotations": {PROTECTION: "true"}})
 GOING = operator_object(RAW, metadata={"deletionTimestamp": DELETED})
@@ -71,6 +74,21 @@ PLANS: list[tuple[str, World, Plan]] = [
         SetFinalizers(("x/y", FINALIZER)),
     ),
     ("with the finalizer, the Operator is created", world(), CreateOperator(DESIRED)),
+    (
+        "a Catalog of a person that is being unpacked is not waited for",
+        world(unpacking=(Catalog.load(catalog_object("of-a-person", owned=False)),)),
+        CreateOperator(DESIRED),
+    ),
+    (
+        "nor one that the selector does not select",
+        world(CHOOSY, unpacking=(Catalog.load(catalog_object("other", labels={"team": "b"})),)),
+        CreateOperator(desired_operator(CHOOSY)),
+    ),
+    (
+        "what is installed waits for no catalog",
+        world(CHANGED, OWN, unpacking=(Catalog.load(catalog_object("late")),)),
+        ChangeOperator("argo", "uid-of-operator", "9", {"spec": {"version": "2.x"}}),
+    ),
     ("an Operator as desired is kept", world(operator=OWN), Keep()),
     (
         "one that differs is changed, as it was read",
@@ -143,6 +161,13 @@ INLINE = {"configType": "Inline", "inline": {"replicas": 2}}
 SELECTOR = {"matchExpressions": [{"key": "a", "operator": "Equals"}]}
 
 ERRORS: list[tuple[str, World, type[OlmError], str, str]] = [
+    (
+        "a catalog that counts is being unpacked for the first time: there may be a tie",
+        world(unpacking=(Catalog.load(catalog_object("late")), Catalog.load(catalog_object("of-others", owned=False)))),
+        Waiting,
+        "Retrying",
+        'error walking catalogs: error getting package "argo" from catalog "late": catalog "late" is not being served',
+    ),
     ("an Operator of a person", world(operator=other_operator()), Blocked, "Blocked", FOREIGN + HAND_OVER),
     (
         "one that is handed over to another ClusterExtension",

@@ -10,7 +10,9 @@ import pytest
 from olmkit.api.meta import Object
 from olmkit.runtime.informer import Change, Informer
 from operator_controller.clusterextension.events import Informers
+from tests.unit.operator_controller.clusterextension.worlds import catalog_object
 
+STALLED = {"type": "Stalled", "status": "True", "reason": "InvalidSource", "message": "", "lastTransitionTime": "t"}
 LONG = "x" * 60
 SHORT = "x" * 36 + "-42f2d973"
 
@@ -25,6 +27,9 @@ class Indexed:
     def add_index(self, name: str, keys: Callable[[Object], list[str]]) -> None:
         self._index = keys
 
+    def get(self, name: str) -> Object | None:
+        return self.objects.get(("", name))
+
     def by_index(self, name: str, key: str) -> list[Object]:
         return [raw for raw in self.objects.values() if key in self._index(raw)]
 
@@ -33,8 +38,10 @@ def named(name: str) -> Object:
     return {"metadata": {"name": name}}
 
 
-def informers() -> Informers:
-    return Informers(cast(Informer, Indexed("argo", LONG, SHORT)), cast(Informer, Indexed()))
+def informers(*catalog_objects: Object) -> Informers:
+    extensions, operators, catalogs = Indexed("argo", LONG, SHORT), Indexed(SHORT), Indexed()
+    catalogs.objects = {("", raw["metadata"]["name"]): raw for raw in catalog_objects}
+    return Informers(cast(Informer, extensions), cast(Informer, operators), cast(Informer, catalogs))
 
 
 @pytest.mark.parametrize(
@@ -52,6 +59,30 @@ def test_changes_of_an_operator(change: Change, keys: set[str]) -> None:
 
 def test_changes_of_a_clusterextension() -> None:
     assert informers().keys_of_extension(Change(None, named("argo"))) == {"argo"}
+
+
+def test_a_change_of_a_catalog_enqueues_those_without_an_operator() -> None:
+    assert informers().keys_of_catalog(Change(None, named("any"))) == {"argo"}
+
+
+@pytest.mark.parametrize(
+    ("raw", "is_waited_for"),
+    [
+        pytest.param(catalog_object("new"), True, id="nothing was unpacked yet"),
+        pytest.param(catalog_object("new", phase="Unpacking"), True, id="it is being unpacked"),
+        pytest.param(catalog_object("new", failureReason="SourceUnreadable"), False, id="it cannot be read"),
+        pytest.param(
+            catalog_object("new", conditions=[STALLED]),
+            False,
+            id="a person has to change it",
+        ),
+        pytest.param(catalog_object("new", contentDigest="sha256:a"), False, id="it was unpacked"),
+        pytest.param(catalog_object("new", spec={"availability": "Unavailable"}), False, id="it is turned off"),
+    ],
+)
+def test_catalogs_that_are_unpacked_for_the_first_time(raw: Object, *, is_waited_for: bool) -> None:
+    found = informers(raw).unpacking()
+    assert [each.metadata.name for each in found] == (["new"] if is_waited_for else [])
 
 
 def test_all_are_enqueued_when_nobody_else_leads() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from olmkit.api import clusterextensions, operators
+from olmkit.api import catalogs, clusterextensions, operators
 from olmkit.api.clusterextensions import FINALIZER, ClusterExtension
 from olmkit.api.meta import Object, controller_reference
 from operator_controller.clusterextension.configuration import read_configuration
@@ -70,6 +70,25 @@ def world(raw: Object | None = None, operator: Object | None = None, **facts: An
     raw = raw if raw is not None else extension_object()
     observed = ObservedOperator.load(operator) if operator is not None else None
     return World(now=NOW, raw=raw, extension=ClusterExtension.load(raw), operator=observed, **facts)
+
+
+def catalog_object(
+    name: str,
+    *,
+    owned: bool = True,
+    labels: Mapping[str, str] | None = None,
+    spec: Mapping[str, Any] | None = None,
+    **status: Any,
+) -> Object:
+    """A Catalog with this status, which belongs to a ClusterCatalog if it is `owned`."""
+    owners = {"olm.operatorframework.io/owner-kind": "ClusterCatalog"} if owned else {}
+    return {
+        "apiVersion": catalogs.KIND.api_version,
+        "kind": catalogs.KIND.kind,
+        "metadata": {"name": name, "labels": {**owners, **(labels or {})}},
+        "spec": {"source": {"type": "image", "image": {"ref": "registry.example/catalog:v1"}}, **(spec or {})},
+        "status": status,
+    }
 
 
 def owner(name: str, uid: str) -> Object:
