@@ -28,7 +28,7 @@ class _Replacement(click.ParamType[tuple[str, str]]):
 
 @click.group("migrate", context_settings=SETTINGS, subcommand_metavar="COMMAND")
 def migrate() -> None:
-    """Move what OLM v0 or OLM v1 has installed here."""
+    """Move what OLM v0 or OLM v1 installed."""
 
 
 @migrate.command("v0")
@@ -102,7 +102,7 @@ def v0(**given: Any) -> int:
 @connection_options
 @reports_errors
 def v1(**given: Any) -> int:
-    """Have the suite serve ClusterCatalogs and ClusterExtensions, in place of OLM v1.
+    """Take over the extensions of OLM v1.
 
     Without --all it says what would become of each of them. With it, they stay as they are, and what is installed for them is
     taken over without restarting a pod; what OLM v1 consists of is deleted last. It can be interrupted, and repeated.

@@ -21,7 +21,7 @@ from olmkit.runtime.event_recorder import EVENT
 from olmkit.runtime.informer import Change, Informer
 from olmkit.runtime.lease_holder import LEASE
 from olmkit.runtime.manager import Manager, Settings
-from operator_controller.setup import make_extension_controller
+from operator_controller.setup import make_extension_controller, make_informers
 from tests.cluster.informing_client import InformingClient
 from tests.cluster.proxy import run_as
 from tests.cluster.recording_proxy import Recorded, RecordingProxy
@@ -139,7 +139,7 @@ class Place:
         settings = Settings(directory, metrics_bind_address="0", health_probe_bind_address="0", leader_elect=False)
         async with await Client.connect(str(self._between.kubeconfig)) as own:
             manager = Manager("operator-controller", settings, own)
-            controller = make_extension_controller(manager, manager.informer(operators.KIND))
+            controller = make_extension_controller(manager, make_informers(manager.informer))
             manager.add_runnable(controller.run, every_replica=False)
             run = asyncio.create_task(manager.run())
             try:
