@@ -79,13 +79,14 @@ def test_a_failure_that_happens_again_is_counted_in_its_event(stage: Stage) -> N
 
 
 def _event_counted(stage: Stage, kind: str, text: str, count: int) -> None:
-    """Wait for the Event about the object of the test, with the text in its message, that has happened so often."""
+    """Wait for the Warning about the object of the test, with the text in its message, that has happened so often. While the
+    content of a catalog is not read yet, an Event of another type has the same text."""
     stage.until(
         "/api/v1/namespaces/default/events",
         f"{text} of the {kind} is counted as {count}",
         lambda objects: any(
-            (each["involvedObject"]["name"], each["involvedObject"]["kind"], each.get("count"))
-            == (stage.name, kind, count)
+            (each["type"], each["involvedObject"]["name"], each["involvedObject"]["kind"], each.get("count"))
+            == ("Warning", stage.name, kind, count)
             and text in each["message"]
             for each in objects.values()
         ),
