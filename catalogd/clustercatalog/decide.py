@@ -7,7 +7,9 @@ Pure.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 from catalogd.clustercatalog.catalog_object import catalog_for, difference, has_removals
 from catalogd.clustercatalog.world import (
@@ -35,7 +37,7 @@ from olmkit.runtime.reconciler import Decision
 
 MIN_DELAY = timedelta(seconds=1)
 DELETION_RECHECK = timedelta(seconds=10)
-"""The time between two looks at a Catalog of an earlier ClusterCatalog, which the garbage collector deletes."""
+"""The time between two checks of a Catalog of an earlier ClusterCatalog, which the garbage collector deletes."""
 SOURCE_ERROR = "source catalog content: "
 """The prefix of messages about a source that cannot be read."""
 
@@ -52,8 +54,9 @@ def decide(world: World) -> Decision[Plan, Evaluation]:
     existing, owned = world.existing, world.owned
     if existing is not None and owned is None:
         return Decision(_takeover(world, existing), Evaluation())
-    patch = difference(owned, catalog_for(world.cluster_catalog)) if owned is not None else {}
-    plan = _prepare(world) or _apply(world, patch) or _finish(world) or Keep()
+    desired = catalog_for(world.cluster_catalog)
+    patch = difference(owned, desired) if owned is not None else {}
+    plan = _prepare(world) or _apply(owned, desired, patch) or _finish(world) or Keep()
     return Decision(plan, Evaluation(owned is not None and not patch and _is_observed(owned)))
 
 
@@ -114,8 +117,7 @@ def _prepare(world: World) -> Prepare | None:
     return Prepare(finalizers, {NAME_LABEL: world.name})
 
 
-def _apply(world: World, patch: dict[str, object]) -> ApplyCatalog | None:
-    owned, desired = world.owned, catalog_for(world.cluster_catalog)
+def _apply(owned: ObservedCatalog | None, desired: Mapping[str, Any], patch: Mapping[str, Any]) -> ApplyCatalog | None:
     if owned is not None and not patch:
         return None
     identity = apply_precondition(owned.model.metadata.uid if owned is not None else None)

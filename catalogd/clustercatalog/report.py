@@ -38,14 +38,11 @@ from olmkit.api.conditions import (
     Transition,
     find_condition,
     is_condition_true,
-    merge_conditions,
+    merge_v1_conditions,
 )
 from olmkit.api.meta import Condition
 from olmkit.errors import Blocked, Conflict
-from olmkit.gocompat.text import printable_lines
 
-TRUNCATED = "\n\n... [message truncated]"
-"""The end of a truncated message, as upstream writes it."""
 RELEASED = "Released"
 """Reason of the Event about a Catalog that stays when its ClusterCatalog is deleted."""
 STORAGE_ERROR = "error storing fbc: "
@@ -98,13 +95,8 @@ def _report(
     cluster_catalog = world.cluster_catalog
     content = _content(world, served_by)
     desired = [each for each in (progressing, _serving(world, bool(content))) if each is not None]
-    conditions, transitions = merge_conditions(
-        cluster_catalog.status.conditions,
-        desired,
-        cluster_catalog.metadata.generation,
-        world.now,
-        text=printable_lines,
-        limit_suffix=TRUNCATED,
+    conditions, transitions = merge_v1_conditions(
+        cluster_catalog.status.conditions, desired, cluster_catalog.metadata.generation, world.now
     )
     status = ClusterCatalogStatus(conditions=conditions).model_copy(update=content)
     return StatusReport(status, transitions, _events(transitions))

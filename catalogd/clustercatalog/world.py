@@ -14,7 +14,7 @@ from olmkit.api.catalogs import Catalog
 from olmkit.api.clustercatalogs import AvailabilityMode, ClusterCatalog
 from olmkit.api.clusterextensions import OWNER_KIND_LABEL
 from olmkit.api.foreign_leader import ForeignLeader
-from olmkit.api.meta import ORPHAN_FINALIZER, unchanged_precondition
+from olmkit.api.meta import unchanged_precondition
 
 # --- World
 
@@ -77,8 +77,11 @@ class World:
         """The Catalog that stays when the ClusterCatalog is deleted, as `kubectl delete --cascade=orphan` requests; None if it is
         as it stays. The garbage collector may have removed the owner already, but not the label."""
         metadata, found = self.cluster_catalog.metadata, self.existing
-        is_orphaning = metadata.deleting and (ORPHAN_FINALIZER in metadata.finalizers or self.was_orphaning)
-        if not is_orphaning or found is None or found.model.metadata.deleting:
+        if (
+            not metadata.is_orphaning(was_orphaning=self.was_orphaning)
+            or found is None
+            or found.model.metadata.deleting
+        ):
             return None
         is_left = found.model.metadata.controller is None and OWNER_KIND_LABEL in found.model.metadata.labels
         return found if self.owned is not None or is_left else None

@@ -1,12 +1,14 @@
-"""Patches an object of the cluster as it is, also if others change it meanwhile."""
+"""Patches an object of the cluster as it is, also if others change it meanwhile, and deletes one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from olmctl.commands import FAILED, CommandError
-from olmctl.migration.values import name_of, namespace_of
+from olmctl.migration.values import full_name, name_of, namespace_of
 from olmctl.questions.session import Session
+from olmctl.terminal import clean
+from olmctl.terminal_output import say
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import Conflict, NotFound
 
@@ -40,3 +42,13 @@ async def change(session: Session, kind: Kind, obj: Object, patch_of: PatchOf, m
             if obj["metadata"]["uid"] != uid:
                 return
     raise CommandError(FAILED, f"{kind.kind} {namespace or ''}/{name} is changed by others again and again")
+
+
+async def delete(session: Session, kind: Kind, obj: Object) -> None:
+    """Delete an object, and print that it is deleted; nothing if it is gone. Raises Conflict if another one has its name."""
+    namespace = namespace_of(obj) or None
+    try:
+        await session.client.delete(kind, name_of(obj), namespace, uid=obj["metadata"]["uid"])
+    except NotFound:
+        return
+    say(f"{kind.kind} {clean(full_name(obj) if namespace else name_of(obj))} deleted")

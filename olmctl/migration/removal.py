@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from olmctl.commands import FAILED, REFUSED, TIMED_OUT, CommandError
-from olmctl.migration.changes import change
+from olmctl.migration.changes import change, delete
 from olmctl.migration.controller_set import DEPLOYMENTS
 from olmctl.migration.controllers import CONTROLLERS, is_noted, note_begun, note_ended
 from olmctl.migration.listing import Found
@@ -132,7 +132,7 @@ class Removal:
             "uid"
         ]  # then the Subscription is what an interrupted deletion is found by
         for each in () if is_gone else subscriptions:
-            await self._delete(SUBSCRIPTIONS, each)
+            await delete(self.session, SUBSCRIPTIONS, each)
         for each in self.found.versions:
             if is_copy(each) and each["metadata"]["uid"] in installation.owners:
                 await self._delete_version(each)
@@ -141,7 +141,7 @@ class Removal:
         if self.removes_sources:
             await self._delete_source(source, subscriptions)
         for each in subscriptions if is_gone else ():
-            await self._delete(SUBSCRIPTIONS, each)
+            await delete(self.session, SUBSCRIPTIONS, each)
         listed, _ = await self.session.client.list(SUBSCRIPTIONS, namespace)
         check_gone(self.package, listed, subscriptions)
         await self._unmark(installation)
@@ -173,15 +173,6 @@ class Removal:
 
         await change(self.session, SERVICE_VERSIONS, self.version, patch)
 
-    async def _delete(self, kind: Kind, obj: Object) -> None:
-        namespace = namespace_of(obj) or None
-        try:
-            await self.session.client.delete(kind, name_of(obj), namespace, uid=obj["metadata"]["uid"])
-        except NotFound:
-            return
-        where = full_name(obj) if namespace else name_of(obj)
-        say(f"{kind.kind} {where} deleted")
-
     async def _delete_install_plans(self) -> None:
         """Delete those that are about nothing that OLM v0 still has."""
         namespace = namespace_of(self.version)
@@ -190,7 +181,7 @@ class Removal:
         for each in self.found.install_plans:
             names = set(texts(each, "spec", "clusterServiceVersionNames"))
             if namespace_of(each) == namespace and name_of(self.version) in names and not names & others:
-                await self._delete(INSTALL_PLANS, each)
+                await delete(self.session, INSTALL_PLANS, each)
 
     async def _delete_version(self, version: Object) -> None:
         """Delete a ClusterServiceVersion without its dependents, and without the controller that its finalizers wait for."""
@@ -249,14 +240,14 @@ class Removal:
             if OWNER_UID_LABEL in labels or record is None:
                 continue
             if each.kind.group_kind in GENERATED and (OWNER in record.labels or record.references):
-                await self._delete(each.kind, each.obj)
+                await delete(self.session, each.kind, each.obj)
             else:
                 left.append(each)
         if left:
             say(f"note: not in the bundle, and left as it is: {', '.join(map(str, left))}", err=True)
         components = await component_list(self.session, installation)
         if components is not None:
-            await self._delete(COMPONENTS, components)
+            await delete(self.session, COMPONENTS, components)
 
     async def _delete_group(self) -> None:
         """Delete the OperatorGroup of the namespace if OLM v0 has nothing else there."""
@@ -271,8 +262,8 @@ class Removal:
             selector = f"{OWNER}={name_of(group)},{OWNER_KIND}=OperatorGroup,{OWNER_NAMESPACE}={namespace}"
             roles, _ = await self.session.client.list(_CLUSTER_ROLES, label_selector=selector, metadata_only=True)
             for role in roles:
-                await self._delete(_CLUSTER_ROLES, role)
-            await self._delete(OPERATOR_GROUPS, group)
+                await delete(self.session, _CLUSTER_ROLES, role)
+            await delete(self.session, OPERATOR_GROUPS, group)
 
     async def _delete_source(self, name: str, removed: list[Object]) -> None:
         """Delete the CatalogSource if only the deleted Subscriptions named it."""
@@ -281,7 +272,7 @@ class Removal:
             return
         for source in self.found.catalog_sources:
             if full_name(source) == name:
-                await self._delete(CATALOG_SOURCES, source)
+                await delete(self.session, CATALOG_SOURCES, source)
 
     async def _unmark(self, installation: Installation) -> None:
         _, objects = await owned_objects(self.session, self.found, installation)

@@ -24,14 +24,13 @@ from olmkit.api.meta import Object
 from olmkit.runtime.client import Client
 from olmkit.runtime.lease_holder import LEASE, holder_host
 from olmkit.tls.certificate_rotator import SECRET
+from olmkit.tls.service import V1_CA_SECRET, V1_NAMESPACE
 
 RENEWAL_SECONDS = 30.0
 """The time to wait for a renewal. Controllers of OLM v1 renew their Lease every 26 seconds."""
 GENERATOR_ANNOTATION = "olm.operatorframework.io/generator"
 """The annotation of OLM v1's CRDs with the set that they belong to."""
-CLIENT_NAMESPACE = "olmv1-system"
-"""The namespace in which clients of OLM v1 read the CA of catalogd."""
-_CA_OBJECTS = ("catalogd-service-ca", "olm-suite-v1-catalogd-ca")
+_CA_OBJECTS = (V1_CA_SECRET, "olm-suite-v1-catalogd-ca")
 """The Secret with the CA, and the Role and the RoleBinding with which catalogd writes it."""
 _KINDS = "ClusterCatalog and ClusterExtension"
 
@@ -178,7 +177,7 @@ async def _fitted(client: Client, manifests: Manifests) -> Manifests:
     objects = manifests.v1
     if not serves_policies(await client.discover()):
         objects = tuple(each for each in objects if each["kind"] not in (POLICIES.kind, BINDINGS.kind))
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CLIENT_NAMESPACE}}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": V1_NAMESPACE}}
     found = await find(client, namespace)
     if found is not None and not is_terminating(found):
         objects = (*objects, *_ca_objects_for_clients(objects))
@@ -188,8 +187,8 @@ async def _fitted(client: Client, manifests: Manifests) -> Manifests:
 def _ca_objects_for_clients(objects: Iterable[Object]) -> Iterator[Object]:
     for each in objects:
         metadata = each["metadata"]
-        if metadata["name"] in _CA_OBJECTS and metadata["namespace"] != CLIENT_NAMESPACE:
-            yield {**each, "metadata": {**metadata, "namespace": CLIENT_NAMESPACE}}
+        if metadata["name"] in _CA_OBJECTS and metadata["namespace"] != V1_NAMESPACE:
+            yield {**each, "metadata": {**metadata, "namespace": V1_NAMESPACE}}
 
 
 async def _found(client: Client, objects: Sequence[Object], *, is_chosen: Callable[[Object], bool]) -> list[Object]:

@@ -12,9 +12,11 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 from olmkit.api.meta import MAX_MESSAGE_BYTES, Condition, Conditioned
 from olmkit.errors import ApiError, OlmError
-from olmkit.gocompat.text import ELLIPSIS, one_line, truncate
+from olmkit.gocompat.text import ELLIPSIS, one_line, printable_lines, truncate
 
 ConditionValue = Literal["True", "False", "Unknown"]
+_V1_TRUNCATED = "\n\n... [message truncated]"
+"""The end of a truncated message of OLM v1."""
 MAX_SUMMARY_BYTES = 1024
 """Bytes of the messages of the three conditions that kstatus and `kubectl get` show."""
 MAX_MESSAGE_BYTES_BY_TYPE = dict.fromkeys(("Ready", "Reconciling", "Stalled"), MAX_SUMMARY_BYTES)
@@ -166,3 +168,10 @@ def merge_conditions(
         if previous is None or status_changed or previous.reason != each.reason:
             transitions.append(Transition(each.type, each.status, each.reason, message))
     return [result[name] for name in sorted(result)], tuple(transitions)
+
+
+def merge_v1_conditions(
+    old: Sequence[Condition], desired: Sequence[DesiredCondition | Condition], generation: int, now: datetime
+) -> tuple[list[Condition], tuple[Transition, ...]]:
+    """merge_conditions() for the kinds of OLM v1, whose messages have lines, and end as upstream's do if they are truncated."""
+    return merge_conditions(old, desired, generation, now, text=printable_lines, limit_suffix=_V1_TRUNCATED)

@@ -149,6 +149,11 @@ class ObjectMeta(Model):
         """True if the object is being deleted."""
         return self.deletion_timestamp is not None
 
+    def is_orphaning(self, *, was_orphaning: bool) -> bool:
+        """Report whether the object is being deleted without its dependents, as `kubectl delete --cascade=orphan` requests.
+        `was_orphaning`: it was seen with ORPHAN_FINALIZER, which the garbage collector removes within milliseconds."""
+        return self.deleting and (ORPHAN_FINALIZER in self.finalizers or was_orphaning)
+
     @property
     def controller(self) -> OwnerReference | None:
         """The owner that controls the object; None if there is none."""

@@ -24,20 +24,18 @@ from olmkit.api.conditions import (
     StatusReport,
     causes_of,
     find_condition,
-    merge_conditions,
+    merge_v1_conditions,
 )
 from olmkit.api.meta import Condition
 from olmkit.api.operator_status import OperatorStatus
 from olmkit.api.patterns import OBJECT_NAME
 from olmkit.api.v1_rules import BUNDLE_VERSION_PATTERN
 from olmkit.errors import Conflict
-from olmkit.gocompat.text import printable_lines
 from operator_controller.clusterextension import conditions
 from operator_controller.clusterextension.deprecations import deprecation_conditions
 from operator_controller.clusterextension.resolution_sentence import RESOLUTION
 from operator_controller.clusterextension.world import Done, Evaluation, Keep, Outcome, SetFinalizers, World
 
-_TRUNCATED = "\n\n... [message truncated]"
 _Conditions = Sequence[DesiredCondition | Condition | None]
 
 
@@ -116,13 +114,8 @@ def _report(
     world: World, desired: _Conditions, install: InstallStatus | None, events: tuple[PendingEvent, ...]
 ) -> StatusReport[ClusterExtensionStatus]:
     known = [each for each in desired if each is not None]
-    merged, transitions = merge_conditions(
-        world.extension.status.conditions,
-        known,
-        world.extension.metadata.generation,
-        world.now,
-        text=printable_lines,
-        limit_suffix=_TRUNCATED,
+    merged, transitions = merge_v1_conditions(
+        world.extension.status.conditions, known, world.extension.metadata.generation, world.now
     )
     causes = causes_of(each for each in known if isinstance(each, DesiredCondition))
     return StatusReport(ClusterExtensionStatus(conditions=merged, install=install), transitions, events, causes=causes)

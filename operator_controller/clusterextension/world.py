@@ -11,7 +11,7 @@ from olmkit.api.catalogs import Catalog
 from olmkit.api.clusterextensions import KIND, ClusterExtension
 from olmkit.api.conditions import Cause
 from olmkit.api.foreign_leader import ForeignLeader
-from olmkit.api.meta import ORPHAN_FINALIZER, OwnerReference
+from olmkit.api.meta import OwnerReference
 from olmkit.api.operators import Operator
 from olmkit.api.ownership import is_dependency
 from operator_controller.clusterextension.configuration import Configuration
@@ -73,8 +73,7 @@ class World:
     @property
     def is_orphaning(self) -> bool:
         """True if the Operator stays when the ClusterExtension is deleted, as `kubectl delete --cascade=orphan` requests."""
-        metadata = self.extension.metadata
-        return metadata.deleting and (ORPHAN_FINALIZER in metadata.finalizers or self.was_orphaning)
+        return self.extension.metadata.is_orphaning(was_orphaning=self.was_orphaning)
 
 
 @dataclass(frozen=True)

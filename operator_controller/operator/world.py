@@ -11,7 +11,7 @@ from olmkit.api import bundledeployments
 from olmkit.api.bundle_annotations import BUNDLE_NAME_ANNOTATION
 from olmkit.api.bundledeployments import BundleDeployment
 from olmkit.api.conditions import find_condition, is_condition_true
-from olmkit.api.meta import ORPHAN_FINALIZER, Condition, OwnerReference
+from olmkit.api.meta import Condition, OwnerReference
 from olmkit.api.operator_status import InstalledBundle
 from olmkit.api.operators import KIND, Operator
 from olmkit.api.ownership import is_dependency
@@ -168,8 +168,7 @@ class World:
     @property
     def is_orphaning(self) -> bool:
         """True if the objects of the Operator stay when it is deleted, as `kubectl delete --cascade=orphan` requests."""
-        metadata = self.operator.metadata
-        return metadata.deleting and (ORPHAN_FINALIZER in metadata.finalizers or self.was_orphaning)
+        return self.operator.metadata.is_orphaning(was_orphaning=self.was_orphaning)
 
     @property
     def leaves_bundle_deployment(self) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from olmctl.commands import FAILED, REFUSED, CommandError
-from olmctl.migration.changes import change
+from olmctl.migration.changes import change, delete
 from olmctl.migration.controller_set import DEPLOYMENTS, replicas_before
 from olmctl.migration.listing import Found, discovered, listed, stored_kinds
 from olmctl.migration.marks import REMOVING
@@ -23,7 +23,7 @@ from olmctl.migration.v1.objects import CONTROLLERS, MARK, MARKS, OlmV1, install
 from olmctl.migration.v1.plan import ExtensionPlan, MigrationPlan
 from olmctl.migration.v1.read import owned_objects
 from olmctl.migration.v1.serving import UPSTREAM
-from olmctl.migration.values import at, full_name, name_of, namespace_of, text
+from olmctl.migration.values import at, name_of, namespace_of, text
 from olmctl.questions.session import Session
 from olmctl.suite.manifests import NAME_LABEL, PART_OF_LABEL
 from olmctl.terminal import clean
@@ -31,9 +31,8 @@ from olmctl.terminal_output import say
 from olmkit.api import clusterextensions, customresourcedefinitions, operators
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
 from olmkit.api.clusterextensions import UPSTREAM_FINALIZERS
-from olmkit.api.meta import Kind, Object, unchanged_precondition
+from olmkit.api.meta import Object, unchanged_precondition
 from olmkit.api.operators import MIGRATIONS_ANNOTATION
-from olmkit.errors import NotFound
 from olmkit.runtime.source_secrets import SECRETS
 
 _RBAC = "rbac.authorization.k8s.io"
@@ -75,14 +74,14 @@ class Removal:
         for each in self.plan.extensions:
             await self._release(each)
         for secret in self._secrets():
-            await self._delete(SECRETS, secret)
+            await delete(self.session, SECRETS, secret)
         parts = await self._parts()
         for found in (each for each in parts if each.kind.group != _RBAC):
-            await self._delete(found.kind, found.obj)
+            await delete(self.session, found.kind, found.obj)
         for deployment in self.found.controllers:  # a controller is known by its permissions
-            await self._delete(DEPLOYMENTS, deployment)
+            await delete(self.session, DEPLOYMENTS, deployment)
         for found in (each for each in parts if each.kind.group == _RBAC):
-            await self._delete(found.kind, found.obj)
+            await delete(self.session, found.kind, found.obj)
         if self.found.namespaces:
             names = ", ".join(sorted(self.found.namespaces))
             say(f"note: left as it is: namespace {names}, and what is in it besides", err=True)
@@ -126,14 +125,6 @@ class Removal:
             for namespace in (sorted(self.found.namespaces) if kind.namespaced else ("",))
         ]
         return await listed(self.session, lists, lambda _: True)
-
-    async def _delete(self, kind: Kind, obj: Object) -> None:
-        namespace = namespace_of(obj) or None
-        try:
-            await self.session.client.delete(kind, name_of(obj), namespace, uid=obj["metadata"]["uid"])
-        except NotFound:
-            return
-        say(f"{kind.kind} {clean(full_name(obj) if namespace else name_of(obj))} deleted")
 
 
 def _is_left(found: Found) -> bool:
