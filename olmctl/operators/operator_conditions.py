@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from olmctl.questions.operator_state import part, text_at
+from olmctl.operators.retrying_client import JSON_PATCH
+from olmctl.questions.operator_state import text_at
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmctl.terminal_output import say
-from olmkit.api.meta import Kind, Object, unchanged_precondition
+from olmkit.api.meta import Kind, Object
 from olmkit.api.operator_condition_names import GROUP, GROUP_KIND, PLURAL, UPGRADEABLE
-from olmkit.errors import Conflict
+from olmkit.errors import Conflict, Invalid
 
 MAX_PATCHES = 30
-"""The attempts to write the override while the operator writes its conditions: each of its writes makes one fail."""
+"""The attempts to write the override while others write the OperatorCondition."""
 
 
 async def override_hold(session: Session, deployment: Object | None, command: str) -> bool:
@@ -27,7 +28,7 @@ async def override_hold(session: Session, deployment: Object | None, command: st
         try:
             await _write(session, kind, name, namespace, override)
             break
-        except Conflict:  # the operator has written its conditions meanwhile
+        except (Conflict, Invalid):  # others have written meanwhile: a failed test of a JSON patch is Invalid
             continue
     else:
         await _write(session, kind, name, namespace, override)
@@ -36,8 +37,16 @@ async def override_hold(session: Session, deployment: Object | None, command: st
 
 
 async def _write(session: Session, kind: Kind, name: str, namespace: str, override: Object) -> None:
-    """Raises Conflict if the object has changed since it was read."""
+    """Raises Invalid if the overrides have changed since they were read. The operator may write its conditions."""
     found = await session.client.get(kind, name, namespace)
-    others = [each for each in part(found, "spec", "overrides") or () if each.get("type") != UPGRADEABLE]
-    change = {"metadata": unchanged_precondition(found), "spec": {"overrides": [*others, override]}}
-    await session.client.patch(kind, name, change, namespace)
+    spec = found.get("spec") or {}
+    before = spec.get("overrides")
+    others = [each for each in before or () if each.get("type") != UPGRADEABLE]
+    change = [
+        {"op": "test", "path": "/metadata/uid", "value": found["metadata"]["uid"]},
+        {"op": "test", "path": "/spec/overrides", "value": before},
+        {"op": "add", "path": "/spec/overrides", "value": [*others, override]},
+    ]
+    if not spec:
+        change[1:] = [{"op": "add", "path": "/spec", "value": {"overrides": [override]}}]
+    await session.client.patch(kind, name, change, namespace, content_type=JSON_PATCH)

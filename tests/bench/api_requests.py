@@ -17,6 +17,7 @@ _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _NOT_COUNTED = ("WATCH", "PUT")
 """Watches last, and PUTs are renewals of leases."""
 _WRITES = ("POST", "PATCH", "DELETE")
+_REVIEWS = ("selfsubjectaccessreviews", "selfsubjectreviews")
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Work:
     writes: float
     dry_runs: float
     """Of all clients; only rukpak sends any."""
+    reviews: float
+    """Questions of all clients about their names and their rights, which are POSTs that write nothing."""
     events: float
     """Events that were created or counted, by all clients."""
     statuses: float
@@ -62,6 +65,7 @@ def work(cluster: Cluster, suite: Suite, *names: str) -> Work:
         requests=sum(count for verb, count in sent.items() if verb not in _NOT_COUNTED),
         writes=sum(sent[verb] for verb in _WRITES),
         dry_runs=sum(value for labels, value in served if labels["dry_run"]),
+        reviews=sum(value for labels, value in served if labels["resource"] in _REVIEWS),
         events=sum(
             value
             for labels, value in served

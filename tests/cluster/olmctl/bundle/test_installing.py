@@ -126,7 +126,8 @@ async def test_a_bundle_that_was_rolled_back_ends_an_upgrade_to_it_at_once(works
     assert (status, "rolled back" in err, "Not A Name" in err) == (1, False, True), err
 
     files = workshop.directory.parent / "before"
-    assert (await workshop.olm("content", before, "-o", str(files)))[0] == 0
+    status, _, err = await workshop.olm("content", before, "-o", str(files))
+    assert status == 0, err
     status, _, err = await workshop.olm("upgrade", str(files), "--name", name, "--timeout", "60s")
     assert status == 0, err
     assert (deployments.get(name) or {})["status"]["installed"]["bundle"] == before, "the files are the same"
