@@ -25,7 +25,6 @@ from olmctl.questions.left_installations import (
     DEPLOYMENT_RESOURCE,
     RETRIED,
     LeftInstallation,
-    controlling_owner,
     is_rolled_back,
     left_installations,
     pending_rollback,
@@ -34,6 +33,7 @@ from olmctl.questions.left_installations import (
 )
 from olmctl.questions.operator_state import condition, is_observed, is_terminating, is_true, part, text_at
 from olmctl.questions.own_fields import FIELD_MANAGER
+from olmctl.questions.owners import controlling_owner
 from olmctl.questions.packages import installed_packages
 from olmctl.questions.session import Session
 from olmctl.terminal import clean

@@ -205,8 +205,8 @@ def uninstall(**given: Any) -> int:
 def list_operators(**given: Any) -> int:
     """List the Operators and what each waits for.
 
-    Shows also what is installed and what is wanted. BundleDeployments without an Operator, such as those of `olm bundle run`,
-    follow in a table of their own.
+    Shows also what is installed and what is wanted. ClusterExtensions without an Operator, and BundleDeployments without one,
+    such as those of `olm bundle run`, follow in tables of their own.
     """
     from olmctl.operators.list import list_operators as run
 
@@ -222,8 +222,8 @@ def list_operators(**given: Any) -> int:
 def why(**given: Any) -> int:
     """Explain which version OPERATOR has, and why.
 
-    If it has none, explains why none was chosen. The name may also be that of a BundleDeployment without an Operator, such as one
-    of `olm bundle run`.
+    If it has none, explains why none was chosen. The name may also be that of a ClusterExtension, or of a BundleDeployment
+    without an Operator, such as one of `olm bundle run`.
     """
     from olmctl.operators.why import why as run
 

@@ -42,6 +42,7 @@ async def approve(
 ) -> int:
     """Approve the version that waits for approval of OPERATOR, unless the upgrade would be refused."""
     found = await kept_operator(session, operator)
+    operator = found["metadata"]["name"]
     pending = available_version(found)
     if version is not None and version != pending:
         waiting = f"version {version} does not wait for approval: {pending or 'no version'} does"

@@ -36,6 +36,7 @@ async def exclude(session: Session, operator: str, version: str, is_undone: bool
     if is_forced and not is_undone:
         raise click.UsageError("--force goes with --undo")
     found = await kept_operator(session, operator)
+    operator = found["metadata"]["name"]
     entry = excluded_entry(found, version)
     if is_undone:
         text = await _permit(session, found, entry, is_forced=is_forced) if entry else f"unchanged: permits {version}"

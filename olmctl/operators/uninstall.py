@@ -11,6 +11,8 @@ from olmctl.operators.follow import wait_until_gone
 from olmctl.operators.list import RESOURCE
 from olmctl.operators.session import on_cluster
 from olmctl.questions.left_installations import operator_named
+from olmctl.questions.operator_state import is_terminating
+from olmctl.questions.owners import deletion_refusal
 from olmctl.questions.removal import removal_of
 from olmctl.questions.session import Session
 from olmctl.terminal_output import say
@@ -23,6 +25,9 @@ async def uninstall(
 ) -> int:
     """Uninstall OPERATOR with all objects of its bundle, its CRDs and their custom resources, after naming them."""
     found = await operator_named(session, operator)
+    operator = found["metadata"]["name"]
+    if not (dry_run or is_terminating(found)) and (refusal := deletion_refusal(found)):
+        raise CommandError(REFUSED, refusal)
     removal = await removal_of(session, found)
     for line in removal.lines:
         say(line, err=not dry_run)

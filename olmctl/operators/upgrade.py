@@ -26,7 +26,14 @@ from olmctl.questions.operator_state import (
 from olmctl.questions.own_fields import own_fields
 from olmctl.questions.requested_fields import channel_fields, followed_channels
 from olmctl.questions.session import Session
-from olmctl.questions.upgrade import changed, check_changes, has_no_upgrades, newer_version, nothing_to_do
+from olmctl.questions.upgrade import (
+    changed,
+    check_changes,
+    check_not_owned,
+    has_no_upgrades,
+    newer_version,
+    nothing_to_do,
+)
 from olmctl.terminal import clean
 from olmctl.terminal_output import say
 from olmkit.api import operators
@@ -50,8 +57,10 @@ async def upgrade(session: Session, operator: str, force: bool, **options: Any) 
     version that waits. With `force` no OperatorCondition holds it."""
     check_fields({**channel_fields(options["channel"]), "version": options["version"]})
     found = await kept_operator(session, operator)
+    operator = found["metadata"]["name"]
     settings = _install_settings(found, options)
     changes = _changes(found, options)
+    check_not_owned(found, {**changes, "install": settings})
     check_not_excluded(found, options["version"] or "")
     if any(changes.values()) and not force:
         await check_changes(session, found, changes, settings)

@@ -1,4 +1,4 @@
-"""`olm why OPERATOR`: why this version is installed, or why nothing is; also of a BundleDeployment that has no Operator."""
+"""`olm why OPERATOR`: why this version is installed, or why nothing is; also of what has no Operator."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from olmctl.operators.installation_output import explanation, facts
 from olmctl.operators.output import Column, print_object, print_table
 from olmctl.operators.session import on_cluster
 from olmctl.questions.controller_state import RUKPAK, out_of_date
+from olmctl.questions.extensions import WaitingExtension
 from olmctl.questions.left_installations import LeftInstallation
 from olmctl.questions.session import Session
 from olmctl.questions.why import ConditionRow, Why, condition_rows
@@ -32,6 +33,9 @@ async def why(session: Session, operator: str, output: str | None, trace: bool) 
             warn(each)
         _explain(found, output)
         return 0
+    if isinstance(found, WaitingExtension):
+        _explain_waiting(found, output)
+        return 0
     for each in found.warnings:
         warn(each)
     if output:
@@ -49,6 +53,19 @@ def _explain(found: LeftInstallation, output: str | None) -> None:
         _print(facts(found), condition_rows(found.deployment))
 
 
+def _explain_waiting(found: WaitingExtension, output: str | None) -> None:
+    """Print the state of a ClusterExtension without an Operator."""
+    if output:
+        print_object(found.extension.get("status") or {}, output)
+        return
+    known = (
+        ("Extension", f"{found.name} (a ClusterExtension without an Operator)"),
+        ("Asked for", found.asked),
+        ("State", found.state),
+    )
+    _print(known, condition_rows(found.extension))
+
+
 def _print(found: Iterable[tuple[str, str]], conditions: Iterable[ConditionRow]) -> None:
     """Print facts and conditions."""
     for name, value in found:
@@ -61,6 +78,7 @@ def _print(found: Iterable[tuple[str, str]], conditions: Iterable[ConditionRow])
 def _facts(found: Why) -> Iterator[tuple[str, str]]:
     hint = f" (olm approve {found.name})" if found.awaits_approval else ""
     yield "Operator", found.name
+    yield "Belongs to", found.owner
     yield "Asked for", found.asked
     yield "State", found.state
     yield "Failure", found.failure

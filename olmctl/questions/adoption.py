@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from olmctl.questions.errors import NothingFound, QuestionError, Refused
-from olmctl.questions.left_installations import LeftInstallation, controlling_owner, left_installations
+from olmctl.questions.left_installations import LeftInstallation, left_installations
 from olmctl.questions.operator_state import is_protected, is_terminating, text_at
+from olmctl.questions.owners import controlling_owner
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments, operators

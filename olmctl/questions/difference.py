@@ -61,6 +61,7 @@ async def difference(session: Session, name: str, version: str | None, read: Rea
     """Compare what the Operator of that name has installed with this version of its package; without a version with the one that
     waits, or else the one that was chosen. Raises ApiError, OlmError, QuestionError, and what `read` raises."""
     operator = await operator_named(session, name)
+    name = operator["metadata"]["name"]
     deployment = await bundle_deployment_of(session, operator)
     running = running_bundle(deployment)
     wanted = await wanted_bundle(session, operator, deployment, version)

@@ -14,6 +14,7 @@ from olmctl.questions.exclusions import excluded_versions
 from olmctl.questions.left_installations import left_installations, with_left
 from olmctl.questions.offered_versions import RunningOperator, running_operator
 from olmctl.questions.operator_state import part, text_at
+from olmctl.questions.owners import is_called
 from olmctl.questions.packages import PackageEntry, check_channels, installed_packages
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
@@ -70,10 +71,10 @@ async def package_graph(
 
 
 def _asked_for(name: str, by_package: dict[str, list[Object]]) -> tuple[str, Sequence[Object]]:
-    """The package, and the Operators whose bundles are marked: the one of that name, else all of the package of that name."""
+    """The package, and the Operators whose bundles are marked: the one that is called so, else all of the package of the name."""
     for package, found in by_package.items():
         for each in found:
-            if each["metadata"]["name"] == name:
+            if is_called(each, name):
                 return package, [each]
     return name, by_package.get(name, ())
 

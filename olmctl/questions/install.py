@@ -12,6 +12,7 @@ from olmctl.questions.errors import NothingFound, QuestionError, Refused, after
 from olmctl.questions.exclusions import FIELD, own_exclusions
 from olmctl.questions.offered_versions import check_version
 from olmctl.questions.operator_state import is_terminating, text_at
+from olmctl.questions.owners import change_refusal
 from olmctl.questions.packages import check_channels, installed_packages
 from olmctl.questions.requested_fields import channel_fields, followed_channels
 from olmctl.questions.session import Session
@@ -84,7 +85,8 @@ def operator_name(package: str) -> str:
 
 
 async def existing_operator(session: Session, request: InstallRequest) -> Object | None:
-    """The Operator of the name of the request as it is. Raises Refused if it is that of another package."""
+    """The Operator of the name of the request as it is. Raises Refused if it is that of another package, or belongs to a
+    ClusterExtension."""
     try:
         found = await session.client.get(operators.KIND, request.name)
     except NotFound:
@@ -92,6 +94,8 @@ async def existing_operator(session: Session, request: InstallRequest) -> Object
     package = text_at(found, "spec", "packageName")
     if package != request.package:
         raise Refused(f"an Operator {request.name} exists for package {package}: choose another name with --name")
+    if not is_terminating(found) and (refusal := change_refusal(found)):
+        raise Refused(refusal)
     return found
 
 
@@ -118,14 +122,14 @@ async def install_check(
 
 async def _check_claim(session: Session, request: InstallRequest) -> None:
     """Raises Refused if another Operator manages the package: a second one would never be resolved."""
-    names = [
-        text_at(each, "metadata", "name")
-        for each in (await installed_packages(session)).get(request.package, ())
-        if not is_terminating(each)
+    managing = [
+        each for each in (await installed_packages(session)).get(request.package, ()) if not is_terminating(each)
     ]
-    if names:
-        text = f"package {request.package} is already managed by Operator {names[0]}"
-        raise Refused(f"{text}: change that one (olm upgrade {names[0]}), or create another with --force")
+    if managing:
+        name = text_at(managing[0], "metadata", "name")
+        text = f"package {request.package} is already managed by Operator {name}"
+        instead = change_refusal(managing[0]) or f"change that one (olm upgrade {name})"
+        raise Refused(f"{text}: {instead}, or create another with --force")
 
 
 async def _check_offer(session: Session, request: InstallRequest, existing: Object | None) -> None:

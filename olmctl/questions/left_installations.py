@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from olmctl.questions.errors import NothingFound
+from olmctl.questions.extensions import operator_of, waiting_extension
 from olmctl.questions.operator_state import condition, is_observed, is_terminating, is_true, part, text_at
 from olmctl.questions.own_fields import FIELD_MANAGER
+from olmctl.questions.owners import controlling_owner
 from olmctl.questions.packages import package_objects
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
-from olmkit.api import bundledeployments, operators
+from olmkit.api import bundledeployments
 from olmkit.api.bundle_annotations import PACKAGE_ANNOTATION
 from olmkit.api.bundledeployment_status import RevisionOutcome
 from olmkit.api.bundledeployments import ConditionType, Reason
@@ -292,18 +294,15 @@ def with_left(operators: Mapping[str, Sequence[Object]], left: Iterable[LeftInst
     return found
 
 
-def controlling_owner(deployment: Object) -> Object | None:
-    """The owner reference of the object that controls a BundleDeployment; None if nothing does."""
-    owners = part(deployment, "metadata", "ownerReferences") or ()
-    return next((owner for owner in owners if owner.get("controller")), None)
-
-
 async def operator_named(session: Session, name: str) -> Object:
-    """The Operator of that name. Raises NotFound; NothingFound if it has left what it had installed."""
+    """The Operator of that name, or of the ClusterExtension of that name. Raises NotFound; NothingFound if it has left what it
+    had installed, or is not created yet."""
     try:
-        return await session.client.get(operators.KIND, name)
+        return await operator_of(session, name)
     except NotFound as error:
         left = await unowned_installation(session, name)
         if left is None or not (left.package or left.is_run):
+            if (extension := await waiting_extension(session, name)) is not None:
+                raise NothingFound(extension.sentence) from error
             raise
         raise NothingFound(f"there is no Operator {name}, but {left.sentence}") from error

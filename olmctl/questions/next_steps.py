@@ -11,6 +11,7 @@ from olmctl.questions.exclusions import excluded_entry, undo_hint
 from olmctl.questions.left_installations import pending_rollback, permitting_options
 from olmctl.questions.offered_versions import pinned_version
 from olmctl.questions.operator_state import condition, is_observed, is_terminating, is_true, part, text_at
+from olmctl.questions.owners import owner_of
 from olmctl.questions.requested_fields import followed_channels
 from olmkit.api.bundledeployment_status import RevisionOutcome
 from olmkit.api.install_policies import ON_FAILURE
@@ -60,10 +61,12 @@ def _of_hold(operator: Object, deployment: Object | None) -> Iterator[str]:
 
 def _of_refusal(operator: Object) -> Iterator[str]:
     """The way back from a request that no version satisfies."""
-    version = text_at(operator, "spec", "version")
+    version, owner = text_at(operator, "spec", "version"), owner_of(operator)
     if entry := excluded_entry(operator, version or _running(operator)):
         yield undo_hint(operator, entry)
-    if version:
+    if owner:
+        yield f"`{owner.command('edit')}` changes the version and the channels"
+    elif version:
         yield f"`{_upgrade(operator)} --version ''` follows the channel"
     elif followed_channels(operator["spec"]):
         yield f"`{_upgrade(operator)} --channel ''` follows the default channel of the package"
@@ -75,7 +78,9 @@ def _of_failed_upgrade(operator: Object, deployment: Object | None) -> Iterator[
     is_pinned = pinned_version(text_at(operator, "spec", "version")) is not None
     before = _version_before_failure(deployment)
     if wanted not in ("", runs):
-        if is_pinned:
+        if is_pinned and (owner := owner_of(operator)):
+            yield f"version {runs} in {owner} (`{owner.command('edit')}`) stays with {runs}"
+        elif is_pinned:
             yield f"`{_upgrade(operator)} --version {runs}` stays with {runs}"
         else:
             excluded = f"olm exclude {text_at(operator, 'metadata', 'name')} {wanted}"

@@ -8,6 +8,7 @@ from olmctl.questions.controller_state import RUKPAK, out_of_date
 from olmctl.questions.crd_check import crd_check
 from olmctl.questions.left_installations import LeftInstallation, unowned_installations
 from olmctl.questions.operator_state import available_version, condition, state, text_at
+from olmctl.questions.owners import owner_of
 from olmctl.questions.session import Session
 from olmkit.api import operators
 from olmkit.api.meta import Object
@@ -33,6 +34,8 @@ class OperatorRow:
     created: str
     """The time of its creation."""
     message: str
+    owner: str
+    """The kind and the name of what it belongs to."""
 
     @classmethod
     def of(cls, obj: Object) -> OperatorRow:
@@ -49,6 +52,7 @@ class OperatorRow:
             state(obj),
             obj["metadata"]["creationTimestamp"],
             text_at(condition(obj, "Ready"), "message"),
+            str(owner_of(obj) or ""),
         )
 
 

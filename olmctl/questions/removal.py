@@ -15,6 +15,7 @@ from olmctl.questions.installed_objects import (
     installed_objects,
 )
 from olmctl.questions.operator_state import dependencies, installed, is_protected, is_true, part
+from olmctl.questions.owners import owner_of
 from olmctl.questions.required_operators import RequiredOperators, Requiring
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
@@ -99,9 +100,10 @@ async def removal_of(session: Session, found: Object) -> Removal:
     is_refused = is_protected(found) and bool(contents[name].in_use) and contents[name].policy == CASCADE
     lines = [f"Operator {name} ({_runs(found)}) will be deleted.", *contents[name].lines]
     if is_refused:
+        owner = owner_of(found)
         lines.append(
             "It is protected: the deletion will be refused as long as there are custom resources. To remove the protection: "
-            + operators.unprotect_command(operators.KIND, name)
+            + operators.unprotect_command(*((owner.kind, owner.name) if owner else (operators.KIND, name)))
         )
     going = {name, *deleted}
     lines += _dependency_lines(required, deleted, contents)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from olmctl.questions.controller_state import out_of_date
 from olmctl.questions.errors import after
+from olmctl.questions.extensions import operator_of
 from olmctl.questions.installed_objects import InstalledObject, bundle_deployment_of, installed_objects
 from olmctl.questions.left_installations import LeftInstallation, unowned_installation
 from olmctl.questions.operator_state import condition, dependencies, installed, is_true, part, state, text_at
@@ -52,9 +53,9 @@ class Tree:
 
 
 async def tree(session: Session, name: str) -> Tree:
-    """The tree of the Operator of that name. Raises NotFound, ApiError."""
+    """The tree of the Operator of that name, or of the ClusterExtension of that name. Raises NotFound, ApiError."""
     try:
-        found = await session.client.get(operators.KIND, name)
+        found = await operator_of(session, name)
     except NotFound:
         left = await unowned_installation(session, name)
         if left is None:

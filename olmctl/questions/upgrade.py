@@ -22,18 +22,19 @@ from olmctl.questions.operator_state import (
     text_at,
 )
 from olmctl.questions.own_fields import merged, own_spec
+from olmctl.questions.owners import change_refusal, owner_of
 from olmctl.questions.packages import check_channels, package_objects
 from olmctl.questions.requested_fields import followed_channels
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import operators
+from olmkit.api.clusterextensions import owned_fields
 from olmkit.api.meta import Object
 from olmkit.api.operators import APPROVED_VERSION_ANNOTATION, ConditionType, Reason
 from operator_controller.resolve.answers.answer import KeptOutBy
 
 _NO_UPGRADES = frozenset({Reason.CATALOG_DELETED, Reason.CATALOG_UNAVAILABLE, Reason.NOT_OFFERED})
 """Reasons of Ready for an Operator whose Catalog leads to no upgrade."""
-_OTHER_VERSION = "choose another version with --version, or '' to follow the channel"
 
 
 async def check_changes(
@@ -50,6 +51,12 @@ async def check_changes(
     check_channels(entries, followed_channels(changes))
     await check_version(session, entries, changes.get("version"), found)
     await check_upgrade(session, entries, {**found, "spec": {**found["spec"], **changes}})
+
+
+def check_not_owned(found: Object, changes: Mapping[str, Any]) -> None:
+    """Raises Refused if one of the changes of the spec is of a field that the ClusterExtension of the Operator sets."""
+    if owned_fields(changes) and (refusal := change_refusal(found)):
+        raise Refused(refusal)
 
 
 async def version_refusal(session: Session, name: str, version: str) -> str:
@@ -111,7 +118,7 @@ def nothing_to_do(found: Object) -> str:
     version, runs = text_at(found, "spec", "version"), installed(found) or "nothing"
     refused = refusal(found)
     if refused and pinned_version(version):
-        return f"it is pinned to {version} and is {refused} ({_OTHER_VERSION})"
+        return f"it is pinned to {version} and is {refused} ({_other_version(found)})"
     if refused:
         name = text_at(found, "metadata", "name")
         return f"it follows {_followed(version)}, has {runs} and is {refused} (olm why {name})"
@@ -122,14 +129,21 @@ def nothing_to_do(found: Object) -> str:
             return f"spec.excludedVersions has {excluded}; {undo_hint(found, excluded)}"
         if text_at(found, "status", "available", "reason") == KeptOutBy.VERSION:
             pin = f"is pinned to {version}" if pinned_version(version) else f"follows versions {version}"
-            return f"it {pin}, which keeps out {pending}; {_OTHER_VERSION}"
+            return f"it {pin}, which keeps out {pending}; {_other_version(found)}"
         return f"{pending} is available and not installed: {text_at(found, 'status', 'available', 'message')}"
     if has_no_upgrades(found):
         message = text_at(condition(found, ConditionType.READY), "message")
         return f"it has {runs}, and no upgrade can be found: {message}"
     if pinned_version(version):
-        return f"it is pinned to {version}; {_OTHER_VERSION}"
+        return f"it is pinned to {version}; {_other_version(found)}"
     return f"it follows {_followed(version)} automatically, and has {runs}"
+
+
+def _other_version(found: Object) -> str:
+    """The way to another version, as a clause."""
+    if owner := owner_of(found):
+        return f"choose another version in {owner} ({owner.command('edit')})"
+    return "choose another version with --version, or '' to follow the channel"
 
 
 def _followed(version: str) -> str:

@@ -10,6 +10,7 @@ from olmctl.questions import port_forward
 from olmctl.questions.controller_state import out_of_date
 from olmctl.questions.crd_check import CrdCheck, crd_check
 from olmctl.questions.errors import after
+from olmctl.questions.extensions import WaitingExtension, operator_of, waiting_extension
 from olmctl.questions.installed_objects import bundle_deployment_of
 from olmctl.questions.left_installations import LeftInstallation, unowned_installation
 from olmctl.questions.next_steps import is_held_by_condition, next_steps
@@ -26,10 +27,12 @@ from olmctl.questions.operator_state import (
     state,
     text_at,
 )
+from olmctl.questions.owners import owner_of
 from olmctl.questions.requested_fields import channels_text
 from olmctl.questions.required_operators import RequiredOperators
 from olmctl.questions.session import Session
 from olmkit.api import operators
+from olmkit.api.clusterextensions import operator_name
 from olmkit.api.meta import Object
 from olmkit.api.operator_status import RequiredPackage
 from olmkit.api.operators import ConditionType
@@ -56,6 +59,8 @@ class Why:
     """An Operator, explained. A text is empty if there is nothing."""
 
     name: str
+    owner: str
+    """The kind and the name of what it belongs to."""
     asked: str
     """The fields of the spec that select a version."""
     state: str
@@ -84,13 +89,16 @@ class Why:
     """The names of the Operators that require it."""
 
 
-async def why(session: Session, name: str, *, with_requirements: bool = True) -> Why | LeftInstallation:
-    """Explain the Operator of that name, or find the BundleDeployment that is there without one, also for who may not read
-    Operators. Raises NotFound, ApiError. `with_requirements`: read the other Operators too."""
+async def why(
+    session: Session, name: str, *, with_requirements: bool = True
+) -> Why | LeftInstallation | WaitingExtension:
+    """Explain the Operator of that name, or of the ClusterExtension of that name. Without one find the BundleDeployment that is
+    there, also for who may not read Operators, else the ClusterExtension. Raises NotFound, ApiError. `with_requirements`: read
+    the other Operators too."""
     try:
-        found = await session.client.get(operators.KIND, name)
+        found = await operator_of(session, name)
     except (NotFound, Forbidden):
-        without = await unowned_installation(session, name)
+        without = await unowned_installation(session, name) or await waiting_extension(session, name)
         if without is None:
             raise
         return without
@@ -102,14 +110,15 @@ async def why(session: Session, name: str, *, with_requirements: bool = True) ->
             listed, _ = await session.client.list(operators.KIND)
             required = RequiredOperators([*listed, found])
         requires = tuple(_required(each, required.operators.get(each.operator or "")) for each in dependencies(found))
-        required_by = tuple(required.requiring(name))
+        required_by = tuple(required.requiring(found["metadata"]["name"]))
     status = found.get("status") or {}
     fields = [f"{shown} {value}" for key, shown in _ASKED.items() if (value := text_at(found, "spec", key))]
     asked = ", ".join(filter(None, [*fields, channels_text(found["spec"])]))
     if excluded := part(found, "spec", "excludedVersions"):
         asked += f", without {', '.join(map(str, excluded))}"
     return Why(
-        name=name,
+        name=found["metadata"]["name"],
+        owner=str(owner_of(found) or ""),
         asked=asked,
         state=state(found),
         failure=failure_text(found),
@@ -148,9 +157,10 @@ def condition_rows(found: Object) -> tuple[ConditionRow, ...]:
 
 
 async def trace(session: Session, name: str) -> Object:
-    """The last resolution of the Operator, from the debug server of operator-controller. Raises ApiError."""
+    """The last resolution of the Operator of that name, or of the ClusterExtension of that name, from the debug server of
+    operator-controller. Raises ApiError."""
     return await port_forward.get(
-        session, port_forward.OPERATOR_CONTROLLER, f"/debug/resolutions/{quote(name, safe='')}"
+        session, port_forward.OPERATOR_CONTROLLER, f"/debug/resolutions/{quote(operator_name(name), safe='')}"
     )
 
 

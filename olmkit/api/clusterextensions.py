@@ -6,7 +6,7 @@ Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -16,7 +16,7 @@ from pydantic.config import JsonDict
 from olmkit.api import v1_rules
 from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.label_selector import KEY_PATTERN, MAX_KEY_LENGTH, MAX_REQUIREMENTS
-from olmkit.api.meta import Conditioned, Kind, Model, Resource
+from olmkit.api.meta import Conditioned, Kind, Model, Object, Resource
 from olmkit.api.names import MAX_LABEL_LENGTH, is_label_value, safe_name
 from olmkit.api.operators import MAX_NAME_LENGTH
 from olmkit.gocompat.text import quoted
@@ -39,6 +39,21 @@ OWNER_KIND_LABEL = "olm.operatorframework.io/owner-kind"
 OWNER_NAME_LABEL = "olm.operatorframework.io/owner-name"
 """Label of what belongs to an object of OLM v1: its name."""
 MAX_CHANNELS = 256
+_OWNED = ("packageName", "version", "channel", "channels", "catalogSelector", "upgradeConstraintPolicy")
+"""The fields of the spec of its Operator that a ClusterExtension owns."""
+_OWNED_OF_INSTALL = (
+    "namespace",
+    "namespacePolicy",
+    "watchNamespaces",
+    "installModePolicy",
+    "objectLabels",
+    "config",
+    "progressDeadline",
+    "serviceAccount",
+)
+"""The same of spec.install."""
+_SAFETY, _POLICY = "crdUpgradeSafety", "policy"
+"""The field of spec.install of which it owns one field."""
 
 
 class ConditionType(DescribedEnum):
@@ -288,3 +303,13 @@ def owner_labels(name: str) -> dict[str, str]:
     """The labels of what is installed for the ClusterExtension of this name, which is shortened if it is no label value."""
     value = name if len(name) <= MAX_LABEL_LENGTH else safe_name(name, name, MAX_LABEL_LENGTH)
     return {OWNER_KIND_LABEL: KIND.kind, OWNER_NAME_LABEL: value}
+
+
+def owned_fields(spec: Mapping[str, Any]) -> Object:
+    """The fields that a ClusterExtension owns of the spec of its Operator, or of a part of that."""
+    install = spec.get("install") or {}
+    owned = {name: value for name, value in install.items() if name in _OWNED_OF_INSTALL and value is not None}
+    policy = (install.get(_SAFETY) or {}).get(_POLICY)
+    own_install = {**owned, **({_SAFETY: {_POLICY: policy}} if policy else {})}
+    own = {name: value for name, value in spec.items() if name in _OWNED and value is not None}
+    return {**own, **({"install": own_install} if own_install else {})}

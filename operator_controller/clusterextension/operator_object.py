@@ -18,6 +18,7 @@ from olmkit.api.clusterextensions import (
     ClusterExtension,
     UpgradeConstraintPolicy,
     operator_name,
+    owned_fields,
     owner_labels,
 )
 from olmkit.api.install_policies import MUST_EXIST
@@ -26,21 +27,6 @@ from olmkit.api.meta import Object, controller_reference
 from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION, EVERY_CHANNEL, FINALIZER, PROTECTED, has_protection
 from operator_controller.clusterextension.configuration import Configuration
 
-_OWNED = ("packageName", "version", "channel", "channels", "catalogSelector", "upgradeConstraintPolicy")
-"""The fields of spec that the translation owns."""
-_OWNED_OF_INSTALL = (
-    "namespace",
-    "namespacePolicy",
-    "watchNamespaces",
-    "installModePolicy",
-    "objectLabels",
-    "config",
-    "progressDeadline",
-    "serviceAccount",
-)
-"""The same of spec.install."""
-_SAFETY, _POLICY = "crdUpgradeSafety", "policy"
-"""The field of spec.install of which it owns one field."""
 _CONSTRAINTS = {UpgradeConstraintPolicy.CATALOG_PROVIDED: "Enforce", UpgradeConstraintPolicy.SELF_CERTIFIED: "Ignore"}
 _ENFORCEMENT = {"Strict": "Enforce", "None": "None"}
 
@@ -95,7 +81,7 @@ def _install(extension: ClusterExtension, configuration: Configuration) -> Objec
         **({"watchNamespaces": [watched]} if watched else {}),
         "installModePolicy": "Strict",
         "objectLabels": owner_labels(extension.metadata.name),
-        _SAFETY: {_POLICY: _ENFORCEMENT[enforcement]},
+        "crdUpgradeSafety": {"policy": _ENFORCEMENT[enforcement]},
         **({"config": dict(configuration.deployment_config)} if configuration.deployment_config else {}),
         **({"progressDeadline": f"{deadline}m"} if deadline else {}),
     }
@@ -104,7 +90,7 @@ def _install(extension: ClusterExtension, configuration: Configuration) -> Objec
 def change_of(existing: Mapping[str, Any], desired: Mapping[str, Any]) -> Object:
     """The merge patch that gives the existing Operator the owned fields of the desired one, and removes what others have written
     into them; empty if they are equal. It is one write: between two, an Operator could follow a half of each."""
-    spec = merge_patch(_owned(existing["spec"]), _owned(desired["spec"]))
+    spec = merge_patch(owned_fields(existing["spec"]), owned_fields(desired["spec"]))
     protection = protection_change(existing, desired)
     return {**({"metadata": protection} if protection else {}), **({"spec": spec} if spec else {})}
 
@@ -114,13 +100,3 @@ def protection_change(existing: Mapping[str, Any], protector: Mapping[str, Any])
     if it is so already."""
     before, after = (has_protection(each["metadata"].get("annotations")) for each in (existing, protector))
     return {"annotations": {DELETION_PROTECTION_ANNOTATION: PROTECTED if after else None}} if before != after else {}
-
-
-def _owned(spec: Mapping[str, Any]) -> Object:
-    """The owned fields of the spec of an Operator."""
-    install = spec.get("install") or {}
-    owned = {name: value for name, value in install.items() if name in _OWNED_OF_INSTALL and value is not None}
-    policy = (install.get(_SAFETY) or {}).get(_POLICY)
-    own_install = {**owned, **({_SAFETY: {_POLICY: policy}} if policy else {})}
-    own = {name: value for name, value in spec.items() if name in _OWNED and value is not None}
-    return {**own, **({"install": own_install} if own_install else {})}

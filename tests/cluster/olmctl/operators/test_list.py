@@ -7,6 +7,9 @@ import json
 import pytest
 import yaml
 
+from olmkit.api import clusterextensions, operators
+from olmkit.api.clusterextensions import operator_name
+from olmkit.api.meta import controller_reference
 from tests.cluster.olmctl.conftest import NO_CONTROLLER, NO_RUKPAK, NO_SUITE, OPERATORS, Desk, condition
 
 INSTALLED = {
@@ -95,3 +98,39 @@ def test_bundle_deployments_without_an_operator_have_a_table_of_their_own(desk: 
     assert source.startswith("example.com/a@sha256:")
     assert f"note: BundleDeployment {run}" not in err
     assert run not in desk.olm("list", "-o", "name")[1]
+
+
+def test_clusterextensions_lead_to_their_operators_or_have_a_table_of_their_own(desk: Desk) -> None:
+    owner, waiting = f"{desk.prefix}-{'x' * 50}", f"{desk.prefix}-new"
+    spec = {"namespace": "default", "source": {"sourceType": "Catalog", "catalog": {"packageName": "a"}}}
+    head = {"apiVersion": clusterextensions.KIND.api_version, "kind": clusterextensions.KIND.kind, "spec": spec}
+    for name in (owner, waiting):
+        desk.apply({**head, "metadata": {"name": name}})
+    uid = desk.get(f"clusterextension.{clusterextensions.KIND.group}", owner)["metadata"]["uid"]
+    reference = controller_reference(clusterextensions.KIND, owner, uid)
+    operator = {"apiVersion": operators.KIND.api_version, "kind": "Operator", "spec": {"packageName": "a"}}
+    operator["metadata"] = {"name": operator_name(owner), "ownerReferences": [reference]}
+    name = desk.apply(operator, INSTALLED)
+
+    owned, table = desk.olm("list", "-o", "wide")[1].split("CLUSTEREXTENSION  ")
+    assert f"   ClusterExtension {owner}   " in next(line for line in owned.splitlines() if line.startswith(name))
+    assert [line.split()[:3] for line in table.splitlines() if line.startswith(desk.prefix)] == [
+        [waiting, "a", "Pending"]
+    ]
+    explained = desk.olm("why", owner)[1]
+    assert f"Operator:    {name}\nBelongs to:  ClusterExtension {owner}\n" in explained
+    assert f"Extension:   {waiting} (a ClusterExtension without an Operator)\n" in desk.olm("why", waiting)[1]
+    assert f"Operator/{name}" in desk.olm("tree", owner)[1]
+    assert desk.olm("exclude", owner, "9.0.0")[0] == 0
+    resource = f"{clusterextensions.KIND.plural}.{clusterextensions.KIND.group}"
+    for arguments, command in (
+        (("upgrade", owner, "--version", "2.0.0"), f"change that (kubectl edit {resource} {owner})"),
+        (("install", "a", "--name", name), f"change that (kubectl edit {resource} {owner})"),
+        (("uninstall", owner, "--yes"), f"delete that (kubectl delete {resource} {owner})"),
+    ):
+        status, out, err = desk.olm(*arguments)
+        assert (status, out) == (5, "")
+        assert f"Operator {name} belongs to ClusterExtension {owner}, which " in err
+        assert command in err
+    assert desk.olm("uninstall", owner, "--dry-run")[0] == 0
+    assert f"ClusterExtension {waiting} has no Operator yet" in desk.olm("exclude", waiting, "9.0.0")[2]
