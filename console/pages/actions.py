@@ -22,7 +22,7 @@ from console.views.changes import Button, ChangeView, Notice, Section
 from console.views.description import uninstall_message
 from console.views.uninstall import deletion_notices, deletion_section
 from olmctl.questions.catalogd import CatalogReadError
-from olmctl.questions.errors import QuestionError
+from olmctl.questions.errors import QuestionError, Refused
 from olmctl.questions.exclusions import (
     FIELD,
     excluded_entry,
@@ -42,8 +42,9 @@ from olmctl.questions.operator_state import (
     part,
     text_at,
 )
+from olmctl.questions.owners import change_refusal, deletion_refusal
 from olmctl.questions.removal import Removal, removal_of
-from olmctl.questions.upgrade import approval_patch, check_changes, version_patch
+from olmctl.questions.upgrade import approval_patch, check_changes, check_not_owned, version_patch
 from olmkit.api import bundledeployments, operators
 from olmkit.api.meta import Object, unchanged_precondition
 from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION, PROTECTED
@@ -68,9 +69,12 @@ async def _read(request: PageRequest) -> Object:
     return await request.session.client.get(_KIND, request.path["name"])
 
 
-async def _button(request: PageRequest, label: str, verb: str = "patch", kind: str = "primary") -> Button:
+async def _button(
+    request: PageRequest, label: str, verb: str = "patch", kind: str = "primary", refusal: str = ""
+) -> Button:
+    """The button, which cannot be pressed with a `refusal`, or without the right."""
     verdict = await request.access.may(Ask(verb, _KIND, name=request.path["name"]))
-    return Button(label, verdict.reason, verdict.command, kind)
+    return Button(label, refusal or verdict.reason, "" if refusal else verdict.command, kind)
 
 
 def _crumbs(name: str, last: str) -> tuple[tuple[str, str], ...]:
@@ -98,19 +102,22 @@ async def _written(name: str, write: Awaitable[object], done: str) -> Answer:
         await write
     except Conflict:
         return Redirect(f"/operators/{name}", _CHANGED, "warn")
+    except Refused as error:
+        return Redirect(f"/operators/{name}", error.message, "warn")
     except Invalid as error:
         return Redirect(f"/operators/{name}", f"The API server refuses this: {error.message}"[:500], "bad")
     return Redirect(f"/operators/{name}", done)
 
 
 async def _patch_seen(request: PageRequest, name: str, body: dict[str, Any]) -> None:
-    """Patch it unless its spec differs from what the page showed; its status may. Raises Conflict."""
+    """Patch it unless its spec differs from what the page showed; its status may. Raises Conflict, Refused."""
     seen = request.form.one("uid"), request.form.one("generation")
     for attempt in range(ATTEMPTS):
         found = await _read(request)
         metadata = found["metadata"]
         if (metadata["uid"], str(metadata["generation"])) != seen:
             raise Conflict(409, "Conflict", _CHANGED)
+        check_not_owned(found, body.get("spec") or {})
         patch = {**body, "metadata": {**body.get("metadata", {}), **unchanged_precondition(found)}}
         try:
             await request.session.client.patch(_KIND, name, patch)
@@ -325,7 +332,7 @@ async def _other_version(request: PageRequest, found: Object, version: str) -> A
         f"Operator {name} is pinned to {version}: it is not upgraded until its version is changed.",
         _crumbs(name, f"Version {version}"),
         f"/operators/{name}/version",
-        await _button(request, f"Pin to {version}"),
+        await _button(request, f"Pin to {version}", refusal=change_refusal(found)),
         f"/operators/{name}",
         notices=(*notices, *preview.notices),
         sections=(
@@ -351,12 +358,13 @@ async def ask_rollback(request: PageRequest) -> Answer:
         raise BadInput("version", "name the version to bring back")
     preview = await _preview(request, found, version)
     reviewed = version if preview.is_known else ""
+    button = await _button(request, f"Roll back to {version}", kind="danger", refusal=change_refusal(found))
     view = ChangeView(
         f"Roll {name} back to {version}",
         "The older version is installed whatever the upgrade edges say, and stays until its version is changed.",
         _crumbs(name, "Roll back"),
         f"/operators/{name}/rollback",
-        _unless_refused(await _button(request, f"Roll back to {version}", kind="danger"), preview),
+        _unless_refused(button, preview),
         f"/operators/{name}",
         notices=(*preview.notices, *(() if preview.is_known else (_MAY_BE_REFUSED,))),
         sections=(
@@ -422,9 +430,10 @@ async def _switch_page(
 ) -> Page:
     """The review of a switch. `names`: its heading, its label, and the last part of its path."""
     name, (heading, label, action) = request.path["name"], names
+    refusal = change_refusal(found) if action in ("protect", "unprotect") else ""
     view = ChangeView(
-        heading, text, _crumbs(name, label), f"/operators/{name}/{action}", await _button(request, label),
-        f"/operators/{name}", commands=shown, hidden=_seen(found),
+        heading, text, _crumbs(name, label), f"/operators/{name}/{action}",
+        await _button(request, label, refusal=refusal), f"/operators/{name}", commands=shown, hidden=_seen(found),
     )  # fmt: skip
     return _page(view)
 
@@ -475,6 +484,8 @@ async def unprotect(request: PageRequest) -> Answer:
 
 
 async def _protect(request: PageRequest, value: str | None, done: str) -> Answer:
+    if refusal := change_refusal(await _read(request)):
+        return Redirect(f"/operators/{request.path['name']}", refusal, "warn")
     body = {"metadata": {"annotations": {DELETION_PROTECTION_ANNOTATION: value}}}
     return await _patch(request, body, f"{request.path['name']} {done}.")
 
@@ -491,7 +502,7 @@ async def _uninstall_page(request: PageRequest, problem: str = "") -> Page:
     found = await _read(request)
     name = request.path["name"]
     removal = await removal_of(request.session, found)
-    button = await _button(request, "Uninstall", "delete", "danger")
+    button = await _button(request, "Uninstall", "delete", "danger", deletion_refusal(found))
     notices = []
     if is_terminating(found):
         button = Button("Uninstall", "It is being deleted already.", "", "danger")
@@ -546,6 +557,8 @@ async def uninstall(request: PageRequest) -> Answer:
     """Delete the Operator that the page was about, if its name was typed where custom resources go with it."""
     found = await _read(request)
     name = request.path["name"]
+    if refusal := deletion_refusal(found):
+        return Redirect(f"/operators/{name}", refusal, "warn")
     removal = await removal_of(request.session, found)
     if _takes_instances(removal) and request.form.one("confirm").strip() != name:
         return await _uninstall_page(request, f"Type {name} to confirm that custom resources are deleted.")

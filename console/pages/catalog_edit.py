@@ -19,6 +19,7 @@ from console.routes import Route
 from console.views.changes import Button, ChangeView, Notice, Section
 from console.views.install import CatalogFormView
 from olmctl.questions.operator_state import part, text_at
+from olmctl.questions.owners import change_refusal, deletion_refusal
 from olmkit.api import catalogs, operators
 from olmkit.api.catalogs import REFRESH_ANNOTATION
 from olmkit.api.meta import Kind, Object, apply_precondition
@@ -53,6 +54,8 @@ async def _form_page(
     read = catalog_form.read(shown, before)
     verb = "patch" if before else "create"
     verdict = await request.access.may(Ask(verb, _KIND, name=name))
+    refusal = change_refusal(before)
+    command = "" if refusal else verdict.command
     system = request.session.system_namespace
     secrets, maps, known = await gathered(
         [
@@ -75,7 +78,9 @@ async def _form_page(
         maps,
         catalog_form.order(known, shown["name"], priority),
         system,
-        Button("Save" if before else "Add the catalog", verdict.reason, verdict.command, name="action", value="save"),
+        Button(
+            "Save" if before else "Add the catalog", refusal or verdict.reason, command, name="action", value="save"
+        ),
         notices,
         (
             Command("kubectl", commands.here_document("kubectl apply -f -", text)),
@@ -141,6 +146,8 @@ async def edit(request: PageRequest) -> Answer:
 async def apply_edit(request: PageRequest) -> Answer:
     """Check or write the fields that the form changes."""
     found = editable(await request.session.client.get(_KIND, request.path["name"]))
+    if refusal := change_refusal(found):
+        return Redirect(f"/catalogs/{request.path['name']}", refusal, "warn")
     texts = {**_texts(request), "name": request.path["name"]}
     read = catalog_form.read(texts, found)
     if read.problems:
@@ -182,13 +189,14 @@ async def ask_delete(request: PageRequest) -> Answer:
         for each in ours
     )
     verdict = await request.access.may(Ask("delete", _KIND, name=name))
+    refusal = deletion_refusal(found)
     lines = () if rows else ("No Operator was installed from it.",)
     view = ChangeView(
         f"Delete catalog {name}",
         "Its packages are not offered any more. What is installed stays.",
         (("/catalogs", "Catalogs"), (f"/catalogs/{name}", name), ("", "Delete")),
         f"/catalogs/{name}/delete",
-        Button("Delete", verdict.reason, verdict.command, "danger"),
+        Button("Delete", refusal or verdict.reason, "" if refusal else verdict.command, "danger"),
         f"/catalogs/{name}",
         sections=(Section("Operators that came from it", lines, columns=("Operator", "Version", "Then"), rows=rows),),
         commands=commands.delete(_KIND, name),
@@ -207,6 +215,8 @@ def _fate(operator: Object, catalog: str) -> str:
 async def delete(request: PageRequest) -> Answer:
     """Delete the Catalog that the page was about."""
     name = request.path["name"]
+    if refusal := deletion_refusal(await request.session.client.get(_KIND, name)):
+        return Redirect(f"/catalogs/{name}", refusal, "warn")
     left = await request.session.client.delete(_KIND, name, uid=request.form.one("uid") or None)
     return Redirect("/catalogs", f"Catalog {name} {'was' if left is None else 'is being'} deleted.")
 

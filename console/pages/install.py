@@ -27,6 +27,7 @@ from console.views.changes import Button, ChangeView, Notice, Section
 from console.views.install import BasisView, InstallPreview, OperatorFormView
 from olmctl.questions.install import operator_name
 from olmctl.questions.operator_state import is_terminating, part, text_at
+from olmctl.questions.owners import change_refusal
 from olmctl.questions.packages import installed_packages
 from olmctl.questions.requested_fields import channels_text
 from olmkit.api import catalogs, operators
@@ -350,7 +351,7 @@ async def _edit_page(
 ) -> Page:
     name = str(found["metadata"]["name"])
     offer = await _offer_of(request, found, texts)
-    verdict = await request.access.may(Ask("patch", _KIND, name=name))
+    reason, command = await _refusal(request, found)
     view = OperatorFormView(
         f"Change {name}",
         "Only fields that you change are written, after a review.",
@@ -365,12 +366,20 @@ async def _edit_page(
         offer.newest(texts.get("channel", "")),
         offer.suggested_namespace,
         False,
-        Button("Review", verdict.reason, verdict.command),
+        Button("Review", reason, command),
         (Notice("info", "Some of this is not known.", offer.problem),) if offer.problem else (),
         hidden=(("sent", "1"), ("generation", _generation(found))),
         followed=channels_text(found["spec"]) if part(found, "spec", "channels") else "",
     )
     return Page("install.html", view, f"Change {name}", OPERATORS, status=status, scripts=("form.js",))
+
+
+async def _refusal(request: PageRequest, found: Object) -> tuple[str, str]:
+    """The reason why the user may not change the Operator, and the command that asks who may; "" if they may."""
+    if refusal := change_refusal(found):
+        return refusal, ""
+    verdict = await request.access.may(Ask("patch", _KIND, name=text_at(found, "metadata", "name")))
+    return verdict.reason, verdict.command
 
 
 async def _offer_of(request: PageRequest, found: Object, texts: Mapping[str, str]) -> Offer:
@@ -403,7 +412,7 @@ async def review_edit(request: PageRequest) -> Answer:
         problems := {field: each.why for each in saved.causes if (field := operator_form.field_of(each.field))}
     ):
         return await _edit_page(request, found, texts, problems, 422)
-    verdict = await request.access.may(Ask("patch", _KIND, name=name))
+    reason, command = await _refusal(request, found)
     rows = tuple((each.field, each.before or "not set", each.mine or "removed") for each in saved.changes)
     follows, sections = await _consequences(request, offer, read) if rows else ((), ())
     view = ChangeView(
@@ -411,7 +420,7 @@ async def review_edit(request: PageRequest) -> Answer:
         "These fields are written, and no others." if rows else "Nothing would be changed.",
         (("/operators", "Operators"), (f"/operators/{name}", name), ("", "Review")),
         f"/operators/{name}/edit",
-        Button("Change", verdict.reason or ("" if rows else "Nothing would be changed."), verdict.command),
+        Button("Change", reason or ("" if rows else "Nothing would be changed."), command),
         f"/operators/{name}",
         notices=tuple(filter(None, (notice, *follows, *_foreign(found, read.operator)))),
         sections=(Section("Fields", columns=("Field", "Before", "After"), rows=rows), *sections),
@@ -489,6 +498,8 @@ async def apply_edit(request: PageRequest) -> Answer:
     """Write the changed fields, to the Operator that the review was about."""
     name = request.path["name"]
     found = await request.session.client.get(_KIND, name)
+    if refusal := change_refusal(found):
+        return Redirect(f"/operators/{name}", refusal, "warn")
     if request.form.one("generation") != _generation(found):
         return await review_edit(request)
     before = editable(found)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from console.links import page_url
 from console.views.operator import Fact, condition_views
-from console.views.parts import Badge, Button, ConditionView, Note, Tab, Tile, joined, tile
+from console.views.parts import Badge, Button, ConditionView, Note, Tab, Tile, joined, tile, unless
 from olmctl.questions.operator_state import condition, is_observed, is_terminating, part, text_at
+from olmctl.questions.owners import change_refusal, deletion_refusal, owner_of
 from olmkit.api import catalogs
 from olmkit.api.meta import Object
 
@@ -236,20 +237,20 @@ def catalog_detail_view(given: CatalogInput) -> CatalogDetailView:
         conditions=tuple(condition_views(catalog)),
         problems=problems,
         problem_summary=summary,
-        actions=(
-            Button("Edit", path("edit"), reason=given.refusal, commands=(f"kubectl edit {_RESOURCE} {name}",)),
-            Button(
-                "Delete",
-                path("delete"),
-                kind="danger",
-                reason=given.delete_refusal,
-                commands=(f"kubectl delete {_RESOURCE} {name}",),
-            ),
-        ),
+        actions=tuple(_actions(given)),
         shared=tuple(_shared(given)),
         operators=tuple((each, page_url("operators", each, ns=given.ns)) for each in users),
         notes=(),
     )
+
+
+def _actions(given: CatalogInput) -> Iterable[Button]:
+    catalog, name = given.catalog, text_at(given.catalog, "metadata", "name")
+    path, command = page_url("catalogs", name, "edit", ns=given.ns), f"kubectl edit {_RESOURCE} {name}"
+    yield unless(change_refusal(catalog), Button("Edit", path, reason=given.refusal, commands=(command,)))
+    path, command = page_url("catalogs", name, "delete", ns=given.ns), f"kubectl delete {_RESOURCE} {name}"
+    delete = Button("Delete", path, kind="danger", reason=given.delete_refusal, commands=(command,))
+    yield unless(deletion_refusal(catalog), delete)
 
 
 def problems_of(catalog: Object) -> tuple[tuple[str, ...], str]:
@@ -268,6 +269,7 @@ def _facts(catalog: Object) -> Iterable[Fact]:
     type_, source = source_of(catalog)
     counts = [part(catalog, "status", each) for each in ("packageCount", "bundleCount")]
     selected = part(catalog, "spec", "packages") or ()
+    yield Fact("Belongs to", str(owner_of(catalog) or ""))
     yield Fact("Source", f"{type_} {source}")
     yield Fact("Checked", poll_text(catalog))
     yield Fact("Priority", str(priority(catalog)))

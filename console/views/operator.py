@@ -13,7 +13,7 @@ from console.graph_layout import Layout, Row
 from console.links import page_url
 from console.views.operator_notes import PERMIT, EndingInstance, Waiting, notes, sentence, waiting
 from console.views.operators import provided, scope_text
-from console.views.parts import Badge, Button, ConditionView, Note, Tab, Tile, joined, revision, state_dot, tile
+from console.views.parts import Badge, Button, ConditionView, Note, Tab, Tile, joined, revision, state_dot, tile, unless
 from console.views.states import state_badge, upgrade_waits
 from olmctl.questions.exclusions import excluded_entry, excluded_versions, other_managers
 from olmctl.questions.operator_state import (
@@ -27,6 +27,7 @@ from olmctl.questions.operator_state import (
     part,
     text_at,
 )
+from olmctl.questions.owners import change_refusal, deletion_refusal, owner_of
 from olmctl.questions.requested_fields import channels_text
 from olmkit.api.meta import Kind, Object
 from olmkit.api.ownership import is_dependency
@@ -205,6 +206,8 @@ def operator_view(given: OperatorInput) -> OperatorView:
         badges.append(Badge("info", "Paused", "pause"))
     if is_dependency(operator):
         badges.append(Badge("", "Dependency"))
+    if owner := owner_of(operator):
+        badges.append(Badge("", f"of {owner}"))
     return OperatorView(
         name=name,
         tile=tile(package or name, catalog=catalog, package=package, has_icon=bool(catalog)),
@@ -268,7 +271,8 @@ def _actions_on(given: OperatorInput) -> Iterable[Button]:
 
     if part(given.operator, "status", "installed", "apis"):
         yield Button("Create an instance", path("instances"), kind="primary")
-    yield Button("Change version", path("edit"), reason=given.refusal, commands=(f"olm upgrade {name}",))
+    change = Button("Change version", path("edit"), reason=given.refusal, commands=(f"olm upgrade {name}",))
+    yield unless(change_refusal(given.operator), change)
     patch = f'{{"spec":{{"paused":{str(not is_paused).lower()}}}}}'
     yield Button(
         "Resume" if is_paused else "Pause",
@@ -278,19 +282,21 @@ def _actions_on(given: OperatorInput) -> Iterable[Button]:
     )
     is_kept = is_protected(given.operator)
     mark = "operators.operatorframework.io/deletion-protection"
-    yield Button(
+    protect = Button(
         "End the protection" if is_kept else "Protect from deletion",
         path("unprotect" if is_kept else "protect"),
         reason=given.refusal,
         commands=(f"kubectl annotate --overwrite {kind} {name} {mark}{'-' if is_kept else '=true'}",),
     )
-    yield Button(
+    yield unless(change_refusal(given.operator), protect)
+    uninstall = Button(
         "Uninstall",
         path("uninstall"),
         kind="danger",
         reason=given.delete_refusal,
         commands=(f"olm uninstall {name}",),
     )
+    yield unless(deletion_refusal(given.operator), uninstall)
 
 
 def _instance_types(given: OperatorInput) -> Iterable[InstanceTypeRow]:
@@ -347,6 +353,7 @@ def _facts(given: OperatorInput) -> Iterable[Fact]:
     spec = part(operator, "spec") or {}
     package, catalog = text_at(spec, "packageName"), text_at(operator, "status", "installed", "catalog")
     yield Fact("Package", package, page_url("catalog", catalog, package, ns=given.ns) if catalog else "")
+    yield Fact("Belongs to", str(owner_of(operator) or ""))
     yield Fact("Asked for", _asked(spec))
     yield Fact("Installed", installed(operator) or "nothing")
     yield Fact("Wanted", text_at(operator, "status", "wantedVersion"))

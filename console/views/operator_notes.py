@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from console.links import page_url
-from console.views.parts import Button, Note
+from console.views.parts import Button, Note, unless
 from console.views.states import is_installation_failing, upgrade_waits
 from olmctl.questions.crd_check import crd_check
 from olmctl.questions.exclusions import excluded_entry
@@ -26,6 +26,7 @@ from olmctl.questions.operator_state import (
     refusal,
     text_at,
 )
+from olmctl.questions.owners import change_refusal, owner_of
 from olmkit.api import bundledeployments
 from olmkit.api.meta import Object
 from olmkit.api.operators import ConditionType, Reason
@@ -85,7 +86,7 @@ def notes(
     name, refused = text_at(operator, "metadata", "name"), refusal(operator)
     kind, _, message = refused.partition(": ")
     if is_installation_failing(operator):
-        yield _failure(operator, deployment, page_url("operators", name, "edit", ns=ns))
+        yield _failure(operator, deployment, "" if owner_of(operator) else page_url("operators", name, "edit", ns=ns))
     if kind == "refused":
         yield Note("bad", "Nothing fits what is asked for.", message, "alert")
     elif refused and not is_installation_failing(operator):
@@ -118,7 +119,7 @@ def _removal(operator: Object, deployment: Object | None, ending: Sequence[Endin
 
 
 def _failure(operator: Object, deployment: Object | None, edit: str) -> Note:
-    """The note about an installation that fails: its cause, and the way out."""
+    """The note about an installation that fails: its cause, and the way out; without a page to `edit` it has no link."""
     running, wanted = _running(operator), text_at(operator, "status", "wantedVersion")
     cause = condition(deployment or {}, bundledeployments.ConditionType.HAS_VALID_BUNDLE)
     remedy = _REMEDIES.get(text_at(cause, "reason"), "") if text_at(cause, "status") == "False" else ""
@@ -128,7 +129,7 @@ def _failure(operator: Object, deployment: Object | None, edit: str) -> Note:
     version = wanted or "It"
     title = f"The upgrade to {version} fails: {running} runs." if running else f"{version} cannot be installed."
     text = " ".join(filter(None, (sentence(text_at(cause, "message")), remedy)))
-    return Note("bad", title, text, "alert", href=edit, link="Choose another version")
+    return Note("bad", title, text, "alert", href=edit, link="Choose another version" if edit else "")
 
 
 def sentence(text: str) -> str:
@@ -149,7 +150,8 @@ def waiting(operator: Object, ns: str = "", refused: str = "") -> Waiting | None
         return Button(text, path, kind=kind, reason=refused, commands=commands, about=version)
 
     if not upgrade_waits(operator):
-        review, edit = button("See what it changes", "upgrade"), button("Change what it follows", "edit")
+        review = button("See what it changes", "upgrade")
+        edit = unless(change_refusal(operator), button("Change what it follows", "edit"))
         return _kept_out(operator, review, edit, button(PERMIT, "permit"))
     exclude = button("Not this version", "exclude", f"olm exclude {name} {version}")
     if not awaits_approval(operator):

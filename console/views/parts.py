@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from console.icons import hue, letters
@@ -94,6 +94,11 @@ class Button:
     fields: tuple[tuple[str, str], ...] = ()
     about: str = ""
     """The object of the action, for people who hear the page."""
+
+
+def unless(refusal: str, button: Button) -> Button:
+    """The button, which cannot be used if there is a refusal: that concerns everybody, so that no command is named."""
+    return replace(button, reason=refusal, commands=()) if refusal else button
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from console.graph_layout import layout
 from console.views.operator import OperatorInput, event_rows, graph_view, operator_view
 from console.views.operator_notes import EndingInstance
 from olmctl.authoring.graph_drawing import DrawingInput, draw
-from olmkit.api.meta import Kind
+from olmkit.api import clusterextensions
+from olmkit.api.meta import Kind, controller_reference
 from olmkit.fbc.catalog import Channel, Entry, Package
 
 FINDING = {"crd": "boats.example.com", "rule": "field-removed", "refuses": "Always", "message": "v1: spec.color"}
@@ -239,3 +240,37 @@ def test_an_operator_with_kinds_leads_to_the_form_of_an_instance(apis: list[Any]
     operator["status"]["installed"] = {"version": "1.0.0", "apis": apis}
     shown = {each.text: each.path for each in operator_view(OperatorInput(operator)).actions}
     assert (shown.get("Create an instance") == "/operators/alpha/instances") is expected
+
+
+def owned() -> dict[str, Any]:
+    """An Operator of a ClusterExtension, with a version that its spec keeps out."""
+    operator = explained()
+    reference = controller_reference(clusterextensions.KIND, "boats", "u")
+    operator |= {"kind": "Operator", "metadata": {**operator["metadata"], "ownerReferences": [reference]}}
+    operator["status"]["available"] = {"version": "2.0.0", "reason": "Edge"}
+    return operator
+
+
+def test_what_a_clusterextension_sets_is_not_offered_on_the_page_of_its_operator() -> None:
+    view = operator_view(OperatorInput(owned()))
+    assert "of ClusterExtension boats" in [each.text for each in view.badges]
+    assert ("Belongs to", "ClusterExtension boats") in [(each.name, each.value) for each in view.facts]
+    edit = "Operator alpha belongs to ClusterExtension boats, which sets this: change that"
+    delete = "Operator alpha belongs to ClusterExtension boats, which creates it again: delete that"
+    assert view.waiting is not None
+    shown = {
+        each.text: (each.reason.partition(" (")[0], each.commands) for each in (*view.actions, *view.waiting.actions)
+    }
+    assert shown.pop("Pause")[0] == ""
+    assert shown == {
+        "Change version": (edit, ()),
+        "Protect from deletion": (edit, ()),
+        "Uninstall": (delete, ()),
+        "Change what it follows": (edit, ()),
+    }
+
+
+def test_an_operator_of_nobody_has_no_owner_on_its_page() -> None:
+    view = operator_view(OperatorInput(explained()))
+    assert [each.text for each in view.badges if each.text.startswith("of ")] == []
+    assert [each.reason for each in view.actions if each.reason] == []
