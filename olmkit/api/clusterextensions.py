@@ -15,10 +15,12 @@ from pydantic.config import JsonDict
 
 from olmkit.api import v1_rules
 from olmkit.api.described_enum import DescribedEnum
+from olmkit.api.impersonation import Account
 from olmkit.api.label_selector import KEY_PATTERN, MAX_KEY_LENGTH, MAX_REQUIREMENTS
 from olmkit.api.meta import Conditioned, Kind, Model, Object, Resource
 from olmkit.api.names import MAX_LABEL_LENGTH, is_label_value, safe_name
 from olmkit.api.operators import MAX_NAME_LENGTH
+from olmkit.api.patterns import DNS_LABEL, DNS_SUBDOMAIN
 from olmkit.gocompat.text import quoted
 
 KIND = Kind("olm.operatorframework.io", "v1", "ClusterExtension", "clusterextensions")
@@ -34,6 +36,8 @@ ADOPT_FOR_ANNOTATION = "operators.operatorframework.io/adopt-for"
 SERVICE_ACCOUNT_ANNOTATION = "operators.operatorframework.io/service-account"
 """Annotation of a ClusterExtension: the ServiceAccount of its installation, as `namespace/name`, or as `name` for one of
 spec.namespace."""
+SERVICE_ACCOUNT_PATTERN = f"^({DNS_LABEL}/)?{DNS_SUBDOMAIN}$"
+"""The form of its value. config/webhook/rukpak.yaml has the same: another value names no account."""
 OWNER_KIND_LABEL = "olm.operatorframework.io/owner-kind"
 """Label of what belongs to an object of OLM v1: its kind."""
 OWNER_NAME_LABEL = "olm.operatorframework.io/owner-name"
@@ -292,6 +296,19 @@ class ClusterExtension(Resource):
 
     spec: ClusterExtensionSpec
     status: ClusterExtensionStatus = Field(default_factory=ClusterExtensionStatus)
+
+    def account(self) -> Account | None:
+        """The ServiceAccount of the installation; None if none is named. Raises ValueError if the annotation has another form."""
+        value = self.metadata.annotations.get(SERVICE_ACCOUNT_ANNOTATION)
+        if value is None:
+            return None
+        if re.fullmatch(SERVICE_ACCOUNT_PATTERN, value) is None:
+            raise ValueError(f"the annotation {SERVICE_ACCOUNT_ANNOTATION} is {quoted(value)}: write {_ACCOUNT_FORM}")
+        namespace, _, name = value.rpartition("/")
+        return Account(namespace or self.spec.namespace, name)
+
+
+_ACCOUNT_FORM = "<namespace>/<name> of a ServiceAccount, or <name> for one of spec.namespace"
 
 
 def operator_name(name: str) -> str:

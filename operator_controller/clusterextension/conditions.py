@@ -7,7 +7,7 @@ Called by report.py. Pure.
 from __future__ import annotations
 
 from olmkit.api import operators
-from olmkit.api.clusterextensions import ClusterExtension, ConditionType, Reason
+from olmkit.api.clusterextensions import SERVICE_ACCOUNT_ANNOTATION, ClusterExtension, ConditionType, Reason
 from olmkit.api.conditions import Cause, ConditionValue, DesiredCondition, cause_of, is_condition_true
 from olmkit.api.failures import FailureReason
 from olmkit.api.operator_status import Failure, OperatorStatus
@@ -60,7 +60,10 @@ def _failed(
         text = f"Revision has not rolled out for {minutes} minute(s). Last status: {failure.message}"
         return _progressing(Reason.PROGRESS_DEADLINE_EXCEEDED, text, cause)
     if failure.reason == FailureReason.SERVICE_ACCOUNT_REQUIRED:
-        text = f"a ClusterExtension has no ServiceAccount to install with: {failure.message}"
+        text = (
+            f"a ClusterExtension has no ServiceAccount to install with, unless its annotation {SERVICE_ACCOUNT_ANNOTATION} names "
+            f"one: {failure.message}"
+        )
         return _progressing(Reason.BLOCKED, text, cause)
     wanted = status.wanted
     prefix = (

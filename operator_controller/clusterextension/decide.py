@@ -19,16 +19,18 @@ from olmkit.api.clusterextensions import (
     ADOPT_FOR_ANNOTATION,
     FINALIZER,
     KIND,
+    SERVICE_ACCOUNT_ANNOTATION,
     UPSTREAM_FINALIZERS,
     Reason,
     operator_name,
 )
+from olmkit.api.impersonation import Account
 from olmkit.api.label_selector import LabelSelector
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.text import quoted
 from olmkit.runtime.reconciler import Decision
 from operator_controller.clusterextension.configuration import read_configuration
-from operator_controller.clusterextension.operator_object import change_of, operator_for, protection_change
+from operator_controller.clusterextension.operator_object import account_of, change_of, operator_for, protection_change
 from operator_controller.clusterextension.resolution_sentence import catalog_unavailable
 from operator_controller.clusterextension.world import (
     AdoptOperator,
@@ -62,7 +64,7 @@ def decide(world: World) -> Decision[Plan, Evaluation]:
 def _evaluate(world: World) -> Evaluation:
     extension = world.extension
     configuration = read_configuration(extension.spec.config.inline if extension.spec.config else None)
-    is_possible = not configuration.problems and not _selector_problem(world)
+    is_possible = not configuration.problems and not _selector_problem(world) and not _account_problem(world)
     return Evaluation(configuration, operator_for(extension, configuration) if is_possible else None)
 
 
@@ -74,7 +76,7 @@ def _next_step(world: World, evaluation: Evaluation) -> Plan | OlmError:
     if evaluation.desired is None:
         return _impossible(world, evaluation)
     if world.operator is not None and world.owned_operator is None:
-        return _taken_over(world, world.operator)
+        return _taken_over(world, world.operator, evaluation.desired)
     finalizers = world.extension.metadata.finalizers
     if FINALIZER not in finalizers:
         return SetFinalizers((*finalizers, FINALIZER))
@@ -132,13 +134,23 @@ def _selector_problem(world: World) -> str:
     return catalog.selector.problem() if catalog is not None and catalog.selector is not None else ""
 
 
+def _account_problem(world: World) -> str:
+    try:
+        world.extension.account()
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
 def _impossible(world: World, evaluation: Evaluation) -> Blocked:
     if problem := evaluation.configuration.problem:
         return Blocked(Reason.INVALID_CONFIGURATION, f"{CONFIGURATION_PREFIX}{problem}", ["config"])
+    if problem := _account_problem(world):
+        return Blocked(Reason.INVALID_CONFIGURATION, problem, ["serviceAccount"])
     return Blocked(Reason.RETRYING, f"{SELECTOR_PREFIX}{_selector_problem(world)}", ["selector"])
 
 
-def _taken_over(world: World, operator: ObservedOperator) -> Plan | OlmError:
+def _taken_over(world: World, operator: ObservedOperator, desired: Mapping[str, Any]) -> Plan | OlmError:
     """The step for an Operator of the name that this ClusterExtension does not own."""
     name, owner = world.extension.metadata.name, operator.controller
     if operator.model.metadata.deleting or (owner is not None and (owner.kind, owner.name) == (KIND.kind, name)):
@@ -149,7 +161,20 @@ def _taken_over(world: World, operator: ObservedOperator) -> Plan | OlmError:
     catalog = world.extension.spec.source.catalog
     if catalog is None or operator.model.spec.package_name != catalog.package_name:
         return _foreign(world, operator)
+    account = account_of(operator.raw)
+    if account is not None and account != account_of(desired):
+        return _of_another_account(operator, account)
     return AdoptOperator(operator.raw)
+
+
+def _of_another_account(operator: ObservedOperator, account: Account) -> Blocked:
+    """The refusal of an Operator whose account the ClusterExtension does not name: its author may not be permitted to use it."""
+    name = operator.model.metadata.name
+    text = (
+        f"Operator {quoted(name)} is installed as {account}: to take it over, annotate this ClusterExtension with "
+        f"{SERVICE_ACCOUNT_ANNOTATION}={account.namespace}/{account.name}"
+    )
+    return Blocked(Reason.BLOCKED, text, [name])
 
 
 def _being_deleted(operator: ObservedOperator) -> Waiting:

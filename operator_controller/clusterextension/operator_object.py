@@ -2,7 +2,7 @@
 
 The translation owns some fields of the Operator and writes them as the ClusterExtension says, whatever others have written there.
 All other fields are left to people: approval, paused, excludedVersions, and of install deletionPolicy, adoptionPolicy, rollback,
-certificates and crdUpgradeSafety.ignoredRules. Pure.
+certificates and crdUpgradeSafety.ignoredRules. What was decided for another account does not count for a new one. Pure.
 """
 
 from __future__ import annotations
@@ -21,10 +21,18 @@ from olmkit.api.clusterextensions import (
     owned_fields,
     owner_labels,
 )
+from olmkit.api.impersonation import Account
 from olmkit.api.install_policies import MUST_EXIST
 from olmkit.api.merge_patch import merge_patch
 from olmkit.api.meta import Object, controller_reference
-from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION, EVERY_CHANNEL, FINALIZER, PROTECTED, has_protection
+from olmkit.api.operators import (
+    DELETION_PROTECTION_ANNOTATION,
+    EVERY_CHANNEL,
+    FINALIZER,
+    PROTECTED,
+    OperatorSpec,
+    has_protection,
+)
 from operator_controller.clusterextension.configuration import Configuration
 
 _CONSTRAINTS = {UpgradeConstraintPolicy.CATALOG_PROVIDED: "Enforce", UpgradeConstraintPolicy.SELF_CERTIFIED: "Ignore"}
@@ -33,7 +41,8 @@ _ENFORCEMENT = {"Strict": "Enforce", "None": "None"}
 
 def operator_for(extension: ClusterExtension, configuration: Configuration) -> Object:
     """The Operator with the fields that the translation owns. It has the finalizer of Operators from the beginning, which saves
-    the write that adds it. A configuration with problems has no Operator."""
+    the write that adds it. A configuration with problems has no Operator. Raises ValueError if the annotation with the account
+    cannot be read."""
     name, spec = extension.metadata.name, extension.spec
     is_protected = has_protection(extension.metadata.annotations)
     return {
@@ -75,6 +84,7 @@ def _install(extension: ClusterExtension, configuration: Configuration) -> Objec
     preflight = spec.install.preflight if spec.install else None
     enforcement = preflight.crd_upgrade_safety.enforcement if preflight else "Strict"
     watched, deadline = configuration.watch_namespace, spec.progress_deadline_minutes
+    account = extension.account()
     return {
         "namespace": spec.namespace,
         "namespacePolicy": MUST_EXIST,
@@ -84,15 +94,25 @@ def _install(extension: ClusterExtension, configuration: Configuration) -> Objec
         "crdUpgradeSafety": {"policy": _ENFORCEMENT[enforcement]},
         **({"config": dict(configuration.deployment_config)} if configuration.deployment_config else {}),
         **({"progressDeadline": f"{deadline}m"} if deadline else {}),
+        **({"serviceAccount": account._asdict()} if account is not None else {}),
     }
 
 
 def change_of(existing: Mapping[str, Any], desired: Mapping[str, Any]) -> Object:
     """The merge patch that gives the existing Operator the owned fields of the desired one, and removes what others have written
-    into them; empty if they are equal. It is one write: between two, an Operator could follow a half of each."""
-    spec = merge_patch(owned_fields(existing["spec"]), owned_fields(desired["spec"]))
+    into them; empty if they are equal. It is one write: between two, an Operator could follow a half of each. With a new account
+    the whole spec is replaced: nobody decides how it is used who was not permitted to use it."""
+    before, after = existing["spec"], desired["spec"]
+    is_new_account = account_of(desired) is not None and account_of(existing) != account_of(desired)
+    spec = merge_patch(before, after) if is_new_account else merge_patch(owned_fields(before), owned_fields(after))
     protection = protection_change(existing, desired)
     return {**({"metadata": protection} if protection else {}), **({"spec": spec} if spec else {})}
+
+
+def account_of(operator: Mapping[str, Any]) -> Account | None:
+    """The account that an Operator is installed as; None if it names none."""
+    install = OperatorSpec.load(operator["spec"]).install
+    return install.account() if install is not None else None
 
 
 def protection_change(existing: Mapping[str, Any], protector: Mapping[str, Any]) -> Object:

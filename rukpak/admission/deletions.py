@@ -292,10 +292,15 @@ class DeletionProtection:
 
 
 def operator_of(deployment: Object) -> Object | None:
-    """The owner reference of the Operator that the BundleDeployment is of.
+    """The owner reference of the Operator that the BundleDeployment is of."""
+    return controller_of(deployment, operators.KIND)
 
-    Anyone who reaches the port may have written it: one whose name is no name of an Operator leads to no request.
+
+def controller_of(obj: Object, kind: Kind) -> Object | None:
+    """The owner reference of the object of this kind that controls another one.
+
+    Anyone who reaches the port may have written it: one whose name is no name of an object leads to no request.
     """
-    owners = deployment["metadata"].get("ownerReferences") or ()
-    found = (each for each in owners if each.get("controller") and each["kind"] == operators.KIND.kind)
+    owners = obj["metadata"].get("ownerReferences") or ()
+    found = (each for each in owners if each.get("controller") and each["kind"] == kind.kind)
     return next((each for each in found if is_dns1123_subdomain(each["name"])), None)

@@ -16,12 +16,17 @@ from olmkit.api import bundles
 from olmkit.api.meta import Object
 from olmkit.api.provisioner_classes import PLAIN
 from olmkit.errors import ApiError, Forbidden
+from olmkit.gocompat.text import list_names
 from olmkit.runtime.client import Client
 from olmkit.runtime.informer import Informer
 from rukpak.admission.bundles import PROBE_ANNOTATION, PROBE_ANSWERED
 
-ACCOUNT_GUARDS = ("vserviceaccounts.core.rukpak.io", "vserviceaccounts.operators.operatorframework.io")
-"""The webhooks that guard which account a BundleDeployment and an Operator name."""
+ACCOUNT_GUARDS = (
+    "vserviceaccounts.core.rukpak.io",
+    "vserviceaccounts.operators.operatorframework.io",
+    "vserviceaccounts.olm.operatorframework.io",
+)
+"""The webhooks that guard which account a BundleDeployment, an Operator and a ClusterExtension name."""
 CONFIGURATION = "olm-suite-rukpak"
 """The ValidatingWebhookConfiguration of config/webhook."""
 ANSWER_VALID_SECONDS = 60.0
@@ -44,12 +49,12 @@ _BODY = {
 
 def missing_guards(configuration: Object | None) -> str:
     """Name the webhooks about ServiceAccounts that the configuration lacks, or ignores when they do not answer; empty if it has
-    both."""
+    all."""
     webhooks = (configuration or {}).get("webhooks") or ()
     asked = {each["name"] for each in webhooks if each.get("failurePolicy", "Fail") == "Fail" and each.get("rules")}
     missing = [name for name in ACCOUNT_GUARDS if name not in asked]
     what = f"apply the ValidatingWebhookConfiguration {CONFIGURATION} of this version"
-    return f"the API server does not ask {' and '.join(missing)}: {what}" if missing else ""
+    return f"the API server does not ask {list_names(missing)}: {what}" if missing else ""
 
 
 class AdmissionProbe:
@@ -71,7 +76,7 @@ class AdmissionProbe:
             return self._problem
 
     def account_problem(self) -> str:
-        """Explain why nothing guards who names a ServiceAccount; empty if both webhooks do."""
+        """Explain why nothing guards who names a ServiceAccount; empty if the webhooks do."""
         if self._configurations is None:
             return ""
         if not self._configurations.synced.is_set():

@@ -163,6 +163,7 @@ def test_the_webhooks_reach_rukpak() -> None:
         "voperators.operators.operatorframework.io": OPERATOR_PATH,
         "vserviceaccounts.core.rukpak.io": SERVICE_ACCOUNT_PATH,
         "vserviceaccounts.operators.operatorframework.io": SERVICE_ACCOUNT_PATH,
+        "vserviceaccounts.olm.operatorframework.io": SERVICE_ACCOUNT_PATH,
     }
     assert asked == {name: {**place, "path": path} for name, path in paths.items()}
 

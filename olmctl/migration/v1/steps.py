@@ -49,7 +49,10 @@ def translated(plan: ExtensionPlan) -> Object:
     configuration = read_configuration(extension.spec.config.inline if extension.spec.config else None)
     if configuration.problem:
         raise CommandError(REFUSED, f"ClusterExtension {plan.name}: spec.config: {clean(configuration.problem)}")
-    return operator_for(extension, configuration)
+    try:
+        return operator_for(extension, configuration)
+    except ValueError as error:
+        raise CommandError(REFUSED, f"ClusterExtension {plan.name}: {clean(str(error))}") from error
 
 
 def pinned(operator: Object, plan: ExtensionPlan) -> Object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from olmkit.admission.ca_bundle import WEBHOOK_CONFIGURATIONS
+from olmkit.gocompat.text import list_names
 from rukpak.admission.probe import ACCOUNT_GUARDS, CONFIGURATION
 from tests.cluster.rukpak.admission.conftest import Place
 from tests.cluster.rukpak.harness import CONFIG_MAPS, READY, config_map, gone, says
@@ -19,7 +20,7 @@ async def test_nothing_is_done_as_an_account_before_the_webhooks_guard_who_names
         await at.client.apply(WEBHOOK_CONFIGURATIONS, fewer, "test")
         await place.answers()
         await tenant.install([config_map("log", tenant.namespace)])
-        missing = f"the API server does not ask {' and '.join(ACCOUNT_GUARDS)}"
+        missing = f"the API server does not ask {list_names(ACCOUNT_GUARDS)}"
         await at.until(says("Reconciling", "True", "WaitingForWebhook", missing))
         assert await at.find(CONFIG_MAPS, "log", tenant.namespace) is None
         await place.configure()

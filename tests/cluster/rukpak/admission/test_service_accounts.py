@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict
 
-from olmkit.api import bundledeployments, operators
+from olmkit.api import bundledeployments, clusterextensions, operators
+from olmkit.api.clusterextensions import ADOPT_FOR_ANNOTATION, SERVICE_ACCOUNT_ANNOTATION
 from olmkit.api.impersonation import EXTRA_KEY, EXTRA_VALUE, Account
 from olmkit.api.meta import Kind, controller_reference
 from olmkit.api.operators import INSTALLED_FOR_LABEL
@@ -24,6 +25,7 @@ from tests.cluster.rukpak.tenants import ROLE_BINDINGS, ROLES
 
 Object = dict[str, Any]
 REFUSED = "may not impersonate ServiceAccount"
+GROUPS = ["core.rukpak.io", "operators.operatorframework.io", "olm.operatorframework.io"]
 
 
 class Court:
@@ -36,7 +38,7 @@ class Court:
         at = self.place.at
         await at.create(NAMESPACES, namespace(self.name))
         rules = [
-            {"apiGroups": ["core.rukpak.io", "operators.operatorframework.io"], "resources": ["*"], "verbs": ["*"]},
+            {"apiGroups": GROUPS, "resources": ["*"], "verbs": ["*"]},
             {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["*"]},
         ]
         await at.create(CLUSTER_ROLES, cluster_role(self.name, rules=rules))
@@ -85,6 +87,18 @@ class Court:
         metadata = {"name": f"{self.name}{suffix}", "labels": labels}
         head = {"apiVersion": operators.KIND.api_version, "kind": operators.KIND.kind, "metadata": metadata}
         return {**head, "spec": {"packageName": "ship", **install}}
+
+    def extension(self, account: str = "", package: str = "ship") -> Object:
+        kind, catalog = clusterextensions.KIND, {"packageName": package}
+        annotations = {SERVICE_ACCOUNT_ANNOTATION: account} if account else {}
+        head = {"apiVersion": kind.api_version, "kind": kind.kind}
+        spec = {"namespace": self.name, "source": {"sourceType": "Catalog", "catalog": catalog}}
+        return {**head, "metadata": {"name": self.name, "annotations": annotations}, "spec": spec}
+
+    def owned(self, body: Object, extension: Object) -> Object:
+        """The Operator, or its patch, with the ClusterExtension as its controller."""
+        owner = controller_reference(clusterextensions.KIND, self.name, extension["metadata"]["uid"])
+        return {**body, "metadata": {**body.get("metadata", {}), "ownerReferences": [owner]}}
 
     async def create(self, user: Client, kind: Kind, body: Object) -> Object:
         self.place.at._made.append((kind, body["metadata"]["name"], ""))
@@ -203,6 +217,80 @@ async def test_operator_controller_creates_dependencies_with_the_account_of_an_o
     change = {"spec": {"channel": "stable"}}
     text = await refused(court.controller.patch(kind, dependency["metadata"]["name"], change))
     assert "no other Operator" in text
+
+
+async def test_the_account_of_a_clusterextension_is_named_by_who_may_impersonate_it(court: Court) -> None:
+    blue, rita = court.user("bob", "blue-team", "system:authenticated"), court.user("rita", "system:authenticated")
+    kind = clusterextensions.KIND
+    await until_permitted(blue, court.extension("blue"), kind)
+    for account in ("red", f"{court.name}/red", "kube-system/blue"):
+        text = await refused(blue.create(kind, court.extension(account)))
+        assert "vserviceaccounts.olm.operatorframework.io" in text, account
+        assert f"bob {REFUSED} {account if '/' in account else f'{court.name}/red'}," in text
+    await court.create(rita, kind, court.extension("a/b/c"))  # names no account, so that nothing is installed
+
+    def named(account: str | None) -> Object:
+        return {"metadata": {"annotations": {SERVICE_ACCOUNT_ANNOTATION: account}}}
+
+    assert REFUSED in await refused(rita.patch(kind, court.name, named(f"{court.name}/blue")))
+    await blue.patch(kind, court.name, named(f"{court.name}/blue"))
+    other_package = {"spec": court.extension(package="evil")["spec"]}
+    for user, change in (
+        (rita, named(None)),
+        (rita, named("red")),
+        (rita, named("a/b/c")),
+        (rita, {"metadata": {"annotations": None}}),
+        (rita, other_package),
+        (blue, named("red")),
+    ):
+        assert REFUSED in await refused(user.patch(kind, court.name, change)), change
+    await rita.patch(kind, court.name, {"metadata": {"annotations": {"note": "is not used"}}})
+    await blue.patch(kind, court.name, other_package)
+    await blue.patch(kind, court.name, named(None))
+    await rita.patch(kind, court.name, {"spec": court.extension()["spec"]})
+
+
+async def test_operator_controller_copies_the_account_of_the_clusterextension_and_no_other(court: Court) -> None:
+    blue, rita = court.user("bob", "blue-team", "system:authenticated"), court.user("rita", "system:authenticated")
+    kind, controller = operators.KIND, court.controller
+    await until_permitted(blue, court.extension("blue"), clusterextensions.KIND)
+    extension = await court.create(blue, clusterextensions.KIND, court.extension("blue"))
+    former = {"metadata": {"uid": "another"}}
+    for body in (court.owned(court.operator("red"), extension), court.owned(court.operator("blue"), former)):
+        assert "no ClusterExtension that owns" in await refused(controller.create(kind, body))
+    assert "no other Operator" in await refused(controller.create(kind, court.operator("blue")))
+    assert REFUSED in await refused(rita.create(kind, court.owned(court.operator("blue"), extension)))
+    await court.create(controller, kind, court.owned(court.operator("blue"), extension))
+
+    # What was copied is no longer used when the annotation is gone, and is removed.
+    await blue.patch(
+        clusterextensions.KIND, court.name, {"metadata": {"annotations": {SERVICE_ACCOUNT_ANNOTATION: None}}}
+    )
+    assert "no ClusterExtension" in await refused(court.patch(controller, kind, {"channel": "stable"}))
+    await court.patch(controller, kind, {"install": {"serviceAccount": None}})
+
+
+async def test_nobody_gives_an_operator_with_an_account_to_a_clusterextension_without_it(court: Court) -> None:
+    blue, rita = court.user("bob", "blue-team", "system:authenticated"), court.user("rita", "system:authenticated")
+    kind = operators.KIND
+    await until_permitted(blue, court.operator("blue"), kind)
+    await court.create(blue, kind, court.operator("blue"))
+    extension = await court.create(rita, clusterextensions.KIND, court.extension())
+    owned = court.owned({}, extension)
+    (owner,) = owned["metadata"]["ownerReferences"]
+    await rita.patch(kind, court.name, {"metadata": {"annotations": {ADOPT_FOR_ANNOTATION: court.name}}})
+    assert "no ClusterExtension that owns" in await refused(court.controller.patch(kind, court.name, owned))
+    assert REFUSED in await refused(rita.patch(kind, court.name, owned))
+    no_controller = {**owner, "controller": False, "blockOwnerDeletion": False}
+    for harmless in (no_controller, {**owner, "kind": "Catalog", "blockOwnerDeletion": False}):
+        await rita.patch(kind, court.name, {"metadata": {"ownerReferences": [harmless]}})
+        assert REFUSED in await refused(rita.patch(kind, court.name, owned)), harmless
+    await blue.patch(
+        clusterextensions.KIND, court.name, {"metadata": {"annotations": {SERVICE_ACCOUNT_ANNOTATION: "blue"}}}
+    )
+    await court.controller.patch(kind, court.name, owned)
+    await rita.patch(kind, court.name, {"metadata": {"ownerReferences": [{**owner, "blockOwnerDeletion": False}]}})
+    await rita.patch(kind, court.name, {"metadata": {"ownerReferences": None}})
 
 
 async def test_an_account_needs_a_namespace_that_no_bundle_chooses(court: Court) -> None:

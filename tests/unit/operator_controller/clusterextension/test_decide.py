@@ -37,6 +37,7 @@ from tests.unit.operator_controller.clusterextension.worlds import (
 
 GROUP = "operators.operatorframework.io"
 PROTECTION = f"{GROUP}/deletion-protection"
+ACCOUNT = f"{GROUP}/service-account"
 UPSTREAM = ["olm.operatorframework.io/cleanup-unpack-cache", "olm.operatorframework.io/cleanup-contentmanager-cache"]
 LEADER = ForeignLeader("olmv1-system", "9c4404e7.operatorframework.io", "upstream", timedelta(seconds=100))
 DELETED = "2026-01-01T00:00:00Z"
@@ -60,6 +61,17 @@ def dependency(package: str = "argo") -> Object:
 
 def handed_over(name: str, package: str = "argo", **metadata: Any) -> Object:
     return other_operator(package, annotations={f"{GROUP}/adopt-for": name}, **metadata)
+
+
+def named(account: str) -> Object:
+    """A ClusterExtension with the annotation that names a ServiceAccount."""
+    return extension_object(metadata={"annotations": {ACCOUNT: account}})
+
+
+def of_account(name: str, namespace: str) -> Object:
+    """An Operator that is handed over, and is installed as a ServiceAccount."""
+    account = {"serviceAccount": {"name": name, "namespace": namespace}}
+    return {**handed_over("argo"), "spec": {"packageName": "argo", "install": account}}
 
 
 CHOOSY = extension_object(catalog={"selector": {"matchLabels": {"team": "a"}}})
@@ -142,6 +154,21 @@ PLANS: list[tuple[str, World, Plan]] = [
     ),
     ("a dependency becomes the extension's", world(operator=dependency()), AdoptOperator(dependency())),
     ("adopt-for takes an Operator over", world(operator=handed_over("argo")), AdoptOperator(handed_over("argo"))),
+    (
+        "also one with the account that the annotation names",
+        world(named("tenant/blue"), of_account("blue", "tenant")),
+        AdoptOperator(of_account("blue", "tenant")),
+    ),
+    (
+        "and one without an account, which the annotation gives it afterwards",
+        world(named("tenant/blue"), handed_over("argo")),
+        AdoptOperator(handed_over("argo")),
+    ),
+    (
+        "an annotation that cannot be read does not hold up a deletion",
+        world({**named("a/b/c"), "metadata": {**named("a/b/c")["metadata"], "deletionTimestamp": DELETED}}, OWN),
+        DeleteOperator(OWN),
+    ),
 ]
 
 
@@ -160,7 +187,36 @@ AGAIN = 'Operator "argo" is being deleted, and is created again afterwards'
 INLINE = {"configType": "Inline", "inline": {"replicas": 2}}
 SELECTOR = {"matchExpressions": [{"key": "a", "operator": "Equals"}]}
 
+OTHER_ACCOUNT = (
+    'Operator "argo" is installed as ServiceAccount tenant/blue: to take it over, annotate this ClusterExtension with '
+    f"{ACCOUNT}=tenant/blue"
+)
 ERRORS: list[tuple[str, World, type[OlmError], str, str]] = [
+    *(
+        (
+            f"an annotation that names no account: {value!r}",
+            world(named(value), OWN),
+            Blocked,
+            "InvalidConfiguration",
+            f'the annotation {ACCOUNT} is "{value}": write <namespace>/<name> of a ServiceAccount, or <name> for one of '
+            "spec.namespace",
+        )
+        for value in ("", "/", "/me", "tenant/", "a/b/c", "Me", "a.b/me", "me ", "system:serviceaccount:a:b")
+    ),
+    (
+        "an Operator with an account, for a ClusterExtension without one",
+        world(operator=of_account("blue", "tenant")),
+        Blocked,
+        "Blocked",
+        OTHER_ACCOUNT,
+    ),
+    (
+        "for one with another account",
+        world(named("tenant/red"), of_account("blue", "tenant")),
+        Blocked,
+        "Blocked",
+        OTHER_ACCOUNT,
+    ),
     (
         "a catalog that counts is being unpacked for the first time: there may be a tie",
         world(unpacking=(Catalog.load(catalog_object("late")), Catalog.load(catalog_object("of-others", owned=False)))),

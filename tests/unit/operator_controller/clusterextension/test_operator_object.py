@@ -59,6 +59,10 @@ def test_the_operator_of_the_smallest_clusterextension() -> None:
     }
 
 
+def named(account: str) -> Object:
+    return {"annotations": {"operators.operatorframework.io/service-account": account}}
+
+
 def enforcement(value: str) -> Object:
     return {"preflight": {"crdUpgradeSafety": {"enforcement": value}}}
 
@@ -110,6 +114,16 @@ def inline(**values: Any) -> Object:
             id="configuration",
         ),
         pytest.param({"serviceAccount": {"name": "installer"}}, {}, id="the ServiceAccount is ignored"),
+        pytest.param(
+            {"metadata": named("tenant/me")},
+            {"install": {"serviceAccount": {"namespace": "tenant", "name": "me"}}},
+            id="the annotation names a ServiceAccount",
+        ),
+        pytest.param(
+            {"metadata": named("a.b")},
+            {"install": {"serviceAccount": {"namespace": "argo-ns", "name": "a.b"}}},
+            id="one without a namespace is in spec.namespace",
+        ),
     ],
 )
 def test_each_field_of_the_spec_has_its_place_in_the_operator(spec: Object, expected: Object) -> None:
@@ -136,6 +150,9 @@ def test_a_name_that_is_too_long_is_shortened_by_itself_alone(name: str, operato
 
 def install(**fields: Any) -> Object:
     return {"install": {**SPEC["install"], **fields}}
+
+
+MINE = {"namespace": "argo-ns", "name": "me"}
 
 
 def protected(value: str) -> Object:
@@ -206,6 +223,27 @@ def protected(value: str) -> Object:
             id="the protection goes with that of the ClusterExtension",
         ),
         pytest.param({}, protected("no"), {}, {}, id="an annotation that protects nothing stays"),
+        pytest.param(
+            {"metadata": named("me")},
+            {},
+            {"approval": "Manual", "install": {**SPEC["install"], "adoptionPolicy": "IfUnowned"}},
+            {"spec": {"approval": None, "install": {"adoptionPolicy": None, "serviceAccount": MINE}}},
+            id="with a new account nothing stays that was decided for another one",
+        ),
+        pytest.param(
+            {"metadata": named("me")},
+            {},
+            {"approval": "Manual", "install": {**SPEC["install"], "serviceAccount": {"name": "me"}}},
+            {"spec": {"install": {"serviceAccount": {"namespace": "argo-ns"}}}},
+            id="with the account as before, what people decide is left to them",
+        ),
+        pytest.param(
+            {},
+            {},
+            {"approval": "Manual", "install": {**SPEC["install"], "serviceAccount": MINE}},
+            {"spec": {"install": {"serviceAccount": None}}},
+            id="the account goes with the annotation",
+        ),
     ],
 )
 def test_a_difference_is_one_merge_patch(extension: Object, metadata: Object, spec: Object, change: Object) -> None:

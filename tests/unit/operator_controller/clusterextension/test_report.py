@@ -32,6 +32,10 @@ INSTALLED: Object = {
 READY = {"type": "Ready", "status": "True", "reason": "Succeeded", "message": "", "lastTransitionTime": EARLIER}
 NOT_READY = {**READY, "status": "False", "reason": "Upgrading"}
 RUNNING: Object = {**INSTALLED, "wanted": WANTED, "conditions": [READY]}
+NO_ACCOUNT = (
+    "a ClusterExtension has no ServiceAccount to install with, unless its annotation "
+    "operators.operatorframework.io/service-account names one: why"
+)
 PREFIX = 'error for resolved bundle "argo.v1.1.0" with version "1.1.0": '
 NOTHING = ("False", "Failed", "No bundle installed")
 
@@ -129,7 +133,7 @@ PROGRESSING: list[tuple[str, Object, Object, tuple[str, str, str] | None]] = [
         "without the ServiceAccount that rukpak requires",
         {},
         {"wanted": ROLLING, **failure("ServiceAccountRequired")},
-        ("False", "Blocked", "a ClusterExtension has no ServiceAccount to install with: why"),
+        ("False", "Blocked", NO_ACCOUNT),
     ),
     (
         "waiting for approval",
