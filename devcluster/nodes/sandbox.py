@@ -37,6 +37,9 @@ _CREATE = (
     *("--net", "--mount", "--pid", "--ipc", "--uts", "--mount-proc", "--propagation=private"),
     *("--fork", "--kill-child", "--"),
 )
+_PROCESSOR_SHARES = {"cpu.shares": 16_384, "cpu.weight": 1_600}
+"""The share of the processors by file of a cgroup of version 1 or 2, sixteen times that of a process: the pods are one group, and
+compete with each process of this machine."""
 _INTERFACES = Path("/sys/class/net")
 _SECONDS = 20.0
 _POLL_SECONDS = 0.02
@@ -136,6 +139,9 @@ def _create_cgroup(name: str) -> None:
             # In version 1 a new group has no processors and no memory to run on.
             if (made / "cgroup.clone_children").exists() and (made / file).exists():
                 (made / file).write_text((hierarchy / file).read_text())
+        for file, share in _PROCESSOR_SHARES.items():
+            if (made / file).exists():
+                (made / file).write_text(str(share))
 
 
 def _remove_cgroup(name: str, deadline: float) -> None:

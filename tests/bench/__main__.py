@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from devcluster import cluster as clusters
@@ -20,6 +21,7 @@ from tests.bench import (
     console_rows,
     decide_rows,
     document_rows,
+    extension_rows,
     identity_rows,
     install_rows,
     many_rows,
@@ -46,6 +48,7 @@ GROUPS = (
     "console",
     "many",
     "install",
+    "extensions",
 )
 
 
@@ -102,9 +105,18 @@ def _figures(chosen: list[str], directory: Path, reference: float) -> Iterator[F
     }
     for group, rows in groups.items():
         if group in chosen:
-            with clusters.start(clusters.ClusterOptions(f"bench-{group}"), print) as cluster:
-                Suite(cluster).install()
+            with _started(group) as cluster:
                 yield from rows(cluster)
+    if "extensions" in chosen:
+        with _started("operators") as operators, _started("extensions") as extensions:
+            yield from extension_rows.rows(operators, extensions, directory)
+
+
+@contextmanager
+def _started(name: str) -> Iterator[clusters.Cluster]:
+    with clusters.start(clusters.ClusterOptions(f"bench-{name}"), print) as cluster:
+        Suite(cluster).install()
+        yield cluster
 
 
 if __name__ == "__main__":

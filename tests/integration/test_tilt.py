@@ -125,7 +125,7 @@ def test_the_protection_of_the_cluster_is_that_of_the_shipped_manifests(kubectl:
         "--no-leader-elect",
         *original_container["args"][1:],
     ]
-    assert "livenessProbe" not in container
+    assert {"startupProbe", "livenessProbe"}.isdisjoint(container)
     assert container["readinessProbe"]["httpGet"] == original_container["readinessProbe"]["httpGet"]
 
 
