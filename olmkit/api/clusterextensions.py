@@ -80,7 +80,10 @@ class Reason(DescribedEnum):
     ABSENT = "Absent", "Installed False: nothing runs yet; BundleDeprecated Unknown: nothing is installed"
     RETRYING = "Retrying", "Progressing True: the last attempt failed and is retried; the message has the error"
     BLOCKED = "Blocked", "Progressing False: not retried until a person changes something"
-    INVALID_CONFIGURATION = "InvalidConfiguration", "Progressing False: spec.config does not fit the bundle"
+    INVALID_CONFIGURATION = (
+        "InvalidConfiguration",
+        "Progressing False: spec.config does not fit the bundle, or the annotation names no ServiceAccount",
+    )
     PROGRESS_DEADLINE_EXCEEDED = (
         "ProgressDeadlineExceeded",
         "Progressing False: not healthy within spec.progressDeadlineMinutes",

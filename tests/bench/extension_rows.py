@@ -1,5 +1,5 @@
-"""Rows of OLM v1's kinds: every package of the corpus as a ClusterExtension at once, against the same packages as Operators with
-the specs that these ClusterExtensions have, each on a cluster of its own."""
+"""Rows of OLM v1's kinds: every package of the corpus as a ClusterExtension at once, against Operators that request the same,
+each on a cluster of its own."""
 
 from __future__ import annotations
 
