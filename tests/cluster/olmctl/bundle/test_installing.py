@@ -145,6 +145,9 @@ async def test_a_rollback_that_follows_is_waited_for(workshop: Workshop, monkeyp
     engine = deployment("engine", name)
     engine["spec"]["template"]["spec"]["priorityClassName"] = f"{name}-absent"
     objects.write_text(yaml.safe_dump_all([namespace(name), config_map("log", name), engine]))
+    status, _, err = await workshop.olm("upgrade", directory, "--timeout", "1s")
+    assert status == 4, err
+    await workshop.place.at.until(lambda found: bool(((found or {}).get("status") or {}).get("refusedPods")), name)
     status, _, err = await workshop.olm("upgrade", directory, "--timeout", "3s")
     assert status == 4, err
     assert (
