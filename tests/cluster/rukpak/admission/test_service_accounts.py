@@ -88,8 +88,8 @@ class Court:
         head = {"apiVersion": operators.KIND.api_version, "kind": operators.KIND.kind, "metadata": metadata}
         return {**head, "spec": {"packageName": "ship", **install}}
 
-    def extension(self, account: str = "", package: str = "ship") -> Object:
-        kind, catalog = clusterextensions.KIND, {"packageName": package}
+    def extension(self, account: str = "") -> Object:
+        kind, catalog = clusterextensions.KIND, {"packageName": "ship"}
         annotations = {SERVICE_ACCOUNT_ANNOTATION: account} if account else {}
         head = {"apiVersion": kind.api_version, "kind": kind.kind}
         spec = {"namespace": self.name, "source": {"sourceType": "Catalog", "catalog": catalog}}
@@ -234,20 +234,20 @@ async def test_the_account_of_a_clusterextension_is_named_by_who_may_impersonate
 
     assert REFUSED in await refused(rita.patch(kind, court.name, named(f"{court.name}/blue")))
     await blue.patch(kind, court.name, named(f"{court.name}/blue"))
-    other_package = {"spec": court.extension(package="evil")["spec"]}
+    other_version = {"spec": {"source": {"catalog": {"version": "6.6.6"}}}}
     for user, change in (
         (rita, named(None)),
         (rita, named("red")),
         (rita, named("a/b/c")),
         (rita, {"metadata": {"annotations": None}}),
-        (rita, other_package),
+        (rita, other_version),
         (blue, named("red")),
     ):
         assert REFUSED in await refused(user.patch(kind, court.name, change)), change
     await rita.patch(kind, court.name, {"metadata": {"annotations": {"note": "is not used"}}})
-    await blue.patch(kind, court.name, other_package)
+    await blue.patch(kind, court.name, other_version)
     await blue.patch(kind, court.name, named(None))
-    await rita.patch(kind, court.name, {"spec": court.extension()["spec"]})
+    await rita.patch(kind, court.name, {"spec": {"source": {"catalog": {"version": None}}}})
 
 
 async def test_operator_controller_copies_the_account_of_the_clusterextension_and_no_other(court: Court) -> None:
