@@ -97,7 +97,11 @@ def rows(operators: Cluster, extensions: Cluster, directory: Path) -> Iterator[F
     }
     for name, (first, second) in pairs.items():
         share = f" ({(second / first - 1) * 100:+.0f} %)" if first else ""
-        yield Figure(f"all packages at once as Operators; as ClusterExtensions: {name}", f"{first:.1f}; {second:.1f}{share}", "+10 %")
+        yield Figure(
+            f"all packages at once as Operators; as ClusterExtensions: {name}",
+            f"{first:.1f}; {second:.1f}{share}",
+            "+10 %",
+        )
 
 
 def _measure(cluster: Cluster, directory: Path, api: Api) -> Measured:
@@ -110,7 +114,9 @@ def _measure(cluster: Cluster, directory: Path, api: Api) -> Measured:
         cluster.run_kubectl("wait", f"--for=condition={api.serving}", "--timeout=300s", f"{api.catalogs}/corpus")
         names = {package: package[:45].rstrip("-") for package in packages}
         spaces = {package: f"bench-{name.replace('.', '-')}" for package, name in names.items()}
-        _create(cluster, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": each}} for each in spaces.values()])
+        _create(
+            cluster, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": each}} for each in spaces.values()]
+        )
         pids = [suite.pid(name) for name in COMPONENTS]
         cpu, before = sum(map(process_tree_cpu, pids)), work(cluster, suite)
         with PeakMemory(pids) as memory:
