@@ -20,7 +20,7 @@ from olmkit.api.meta import (
     with_owner,
     without_owner,
 )
-from olmkit.api.operators import INSTALLED_FOR_LABEL, unprotect_command
+from olmkit.api.operators import INSTALLED_FOR_LABEL
 from olmkit.api.ownership import OPERATOR_CONTROLLER
 from olmkit.errors import Blocked, Forbidden, Invalid, NotFound, Waiting
 from olmkit.runtime.client import Client
@@ -108,14 +108,12 @@ class ExtensionActions:
             log.info("changed Operator %s", plan.name)
 
     async def _delete(self, world: World, owned: OwnedObjects, identity: Mapping[str, str]) -> None:
-        name = world.extension.metadata.name
-        operator = clusterextensions.operator_name(name)
+        operator = clusterextensions.operator_name(world.extension.metadata.name)
         try:
             if await owned.delete(operator, identity["uid"], identity["resourceVersion"]):
                 log.info("deleted Operator %s (the ClusterExtension is being deleted)", operator)
         except Forbidden as error:  # the webhook that guards what is protected
-            advice = f"to remove the protection: {unprotect_command(clusterextensions.KIND, name)}"
-            raise Waiting(Reason.BLOCKED, f"{error.message}; {advice}", DELETION_DELAY, [operator]) from error
+            raise Waiting(Reason.BLOCKED, error.message, DELETION_DELAY, [operator]) from error
 
 
 def _not_accepted(error: Invalid) -> Blocked:

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from olmkit.admission.review import AdmissionRequest, Denial, optional_text, required_text
-from olmkit.api import bundledeployments, customresourcedefinitions, operators
+from olmkit.api import bundledeployments, clusterextensions, customresourcedefinitions, operators
 from olmkit.api.bundledeployment_status import CustomResourceCount
 from olmkit.api.bundledeployments import MEMBER_LABEL_PREFIX, OWNER_UID_LABEL
 from olmkit.api.meta import Kind, Object
@@ -72,7 +72,7 @@ def denial_of(protector: Protector, counts: Iterable[CustomResourceCount], part:
         return Denial(FORBIDDEN, f"{_subject(protector)} is kept: nothing requires it, but {list_names(used)} exist")
     text = (
         f"{_subject(protector, part)} is protected: its deletion would delete {list_names(used)}. Delete them first, or remove "
-        f"the protection: {unprotect_command(protector.kind, protector.name)}"
+        f"the protection: {protector.unprotect_command}"
     )
     return Denial(FORBIDDEN, text)
 
@@ -118,6 +118,21 @@ class Protector:
     name: str
     is_dependency: bool = False
     """An Operator without the annotation, which operator-controller removes because nothing requires it."""
+    extension: str = ""
+    """The ClusterExtension that an Operator belongs to, whose annotation is copied to it."""
+
+    @classmethod
+    def of_operator(cls, operator: Object, *, is_dependency: bool = False) -> Protector:
+        """The Operator, as it was read or as a review contains it."""
+        owner = controller_of(operator, clusterextensions.KIND)
+        name = required_text(operator, "metadata", "name")
+        return cls(operators.KIND, name, is_dependency, owner["name"] if owner is not None else "")
+
+    @property
+    def unprotect_command(self) -> str:
+        """The command with which a person removes the protection."""
+        kind, name = (clusterextensions.KIND, self.extension) if self.extension else (self.kind, self.name)
+        return unprotect_command(kind, name)
 
 
 @dataclass(frozen=True)
@@ -148,8 +163,8 @@ class DeletionProtection:
         is_guarded = is_protected(request.old)
         if not is_guarded and not removes_dependency(request.old, request.user):
             return None
-        uid, name = (required_text(request.old, "metadata", part) for part in ("uid", "name"))
-        protector = Protector(operators.KIND, name, is_dependency=not is_guarded)
+        uid = required_text(request.old, "metadata", "uid")
+        protector = Protector.of_operator(request.old, is_dependency=not is_guarded)
         if (stale := await self._stale_denial(protector)) is not None:
             return stale
         owned = [obj for obj in self.deployments.objects.values() if (operator_of(obj) or {}).get("uid") == uid]
@@ -251,7 +266,7 @@ class DeletionProtection:
             return Denial(FORBIDDEN, f"its Operator {owner['name']} cannot be read: {error.message}")
         if operator["metadata"]["uid"] != owner["uid"] or not is_protected(operator):
             return None
-        return Protector(operators.KIND, owner["name"])  # the annotation of the BundleDeployment is a copy
+        return Protector.of_operator(operator)  # the annotation of the BundleDeployment is a copy
 
     async def _used_denial(self, protector: Protector, metadata: Object, obj: Object, part: str) -> Denial | None:
         """Explain why a part of what the BundleDeployment with this metadata installed is not deleted; None if it holds

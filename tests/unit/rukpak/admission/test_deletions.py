@@ -48,6 +48,17 @@ def test_the_custom_resources_are_named_with_what_to_do(counts: list[CustomResou
         assert denial_of(protector, counts, "Namespace sea") == (Denial(FORBIDDEN, part) if listed else None)
 
 
+def test_the_protection_of_what_belongs_to_a_clusterextension_is_removed_there() -> None:
+    """It would write the annotation of its Operator again."""
+    owner = {"kind": "ClusterExtension", "name": "fleet.of.ships", "uid": "u", "controller": True}
+    protector = Protector.of_operator({"metadata": {"name": "ship", "ownerReferences": [owner]}})
+    denial = denial_of(protector, [count("cups", 3)])
+    assert denial is not None
+    assert denial.message.startswith("Operator ship is protected: ")
+    command = f"kubectl annotate clusterextensions.olm.operatorframework.io fleet.of.ships {ANNOTATION}-"
+    assert denial.message.endswith(f", or remove the protection: {command}")
+
+
 @pytest.mark.parametrize(
     ("metadata", "expected"),
     [
