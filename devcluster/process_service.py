@@ -50,6 +50,7 @@ def apply(cluster: Cluster, namespace: str, controller: str, address: str, port:
     name = pod_name(controller, port)
     manifests = {each["kind"]: each for each in yaml.safe_load_all((MANIFESTS / f"{controller}.yaml").read_text())}
     service, template = manifests["Service"], manifests["Deployment"]["spec"]["template"]
+    service["metadata"]["namespace"] = namespace
     labels = {**template["metadata"]["labels"], _CONTROLLER_LABEL: controller}
     identity = {"name": name, "namespace": namespace, "labels": labels}
     pods = f"/api/v1/namespaces/{namespace}/pods"

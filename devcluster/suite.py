@@ -8,7 +8,8 @@ import http.client
 import json
 import ssl
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -60,11 +61,14 @@ class Suite(Services):
         arguments: Mapping[str, Sequence[str]] | None = None,
         *,
         forwards_ports: bool = False,
+        namespace: str = NAMESPACE,
     ) -> None:
         """`arguments` are additional flags by name of the controller. `forwards_ports`: `kubectl port-forward` and `olm` reach
-        catalogd and rukpak through their pods. Starts nothing."""
+        catalogd and rukpak through their pods. `namespace` is that of the controllers: into another one `olm suite install`
+        installs, and publish() follows it in the place of install(). Starts nothing."""
         super().__init__(directory or cluster.directory / "suite")
         self._cluster = cluster
+        self.namespace = namespace
         self._more = dict(arguments or {})
         self._components = {name: name for name in COMPONENTS}
         self.addresses = {name: _addresses(name) for name in COMPONENTS}
@@ -72,10 +76,7 @@ class Suite(Services):
         self._forwards_ports = forwards_ports
 
     def install(self) -> None:
-        """Apply namespace, CRDs, RBAC and the kinds of OLM v1 from config/ and wait until the CRDs are served.
-
-        On a cluster of devcluster catalogd and rukpak get their Services too, if this machine has another address than loopback.
-        """
+        """Apply namespace, CRDs, RBAC and the kinds of OLM v1 from config/, wait until the CRDs are served, and publish()."""
         self._cluster.api.apply(
             "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
         )
@@ -86,12 +87,17 @@ class Suite(Services):
         if not all(map(self._is_established, definitions)):
             crds = (f"crd/{each['metadata']['name']}" for each in definitions)
             self._cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *crds)
+        self.publish()
+
+    def publish(self) -> None:
+        """Have the Services of catalogd and rukpak lead to the processes, on a cluster of devcluster and if this machine has
+        another address than loopback."""
         if self._cluster.is_managed and self._machine_address is not None:
             served = {"catalogd": self.addresses["catalogd"].catalogs, "rukpak": self.addresses["rukpak"].webhooks}
             ports = {name: int(port_of(address or "")) for name, address in served.items()}
             node = self._forwarding_node(ports) if self._forwards_ports else self._first_node()
             for name, port in ports.items():
-                process_service.apply(self._cluster, NAMESPACE, name, self._machine_address, port, node)
+                process_service.apply(self._cluster, self.namespace, name, self._machine_address, port, node)
 
     def _first_node(self) -> str:
         return str(self._cluster.api.call("GET", "/api/v1/nodes?limit=1")["items"][0]["metadata"]["name"])
@@ -101,7 +107,7 @@ class Suite(Services):
         cluster, port = self._cluster, int(port_of(free_address()))
         config, keys = self.directory / "forwarding.yaml", cluster.directory / "keys"
         pods = {process_service.pod_name(name, each): each for name, each in ports.items()}
-        config.write_text(forwarding.configuration(NAMESPACE, pods))
+        config.write_text(forwarding.configuration(self.namespace, pods))
         certificate = keys / "kube-apiserver.crt", keys / "kube-apiserver.key"
         flags = forwarding.arguments(PROCESS_NODE, cluster.kubeconfig, config, *certificate, port)
         environment = {"HOME": str(self.directory), "KWOK_WORKDIR": str(self.directory / "kwok")}
@@ -141,12 +147,29 @@ class Suite(Services):
         self.start(name)
         return name
 
+    @contextmanager
+    def with_flags(self, component: str, *flags: str) -> Iterator[None]:
+        """A controller runs with these flags in addition, in a process of its own."""
+        before = self._more.get(component, ())
+        try:
+            self._restart(component, (*before, *flags))
+            yield
+        finally:
+            self._restart(component, before)
+
+    def _restart(self, component: str, flags: Sequence[str]) -> None:
+        self.stop(component)
+        self._more[component] = flags
+        self.start(component)
+
     def tls_context(self) -> ssl.SSLContext:
         """Return a TLS context for clients of catalogd that trusts the CA that catalogd has published.
 
         For urllib.request.urlopen(..., context=...) and aiohttp's `ssl=`. catalogd must have been ready once.
         """
-        found = self._cluster.kubectl("get", "configmap", "catalogd-ca", f"--namespace={NAMESPACE}", "--output=json")
+        found = self._cluster.kubectl(
+            "get", "configmap", "catalogd-ca", f"--namespace={self.namespace}", "--output=json"
+        )
         return ssl.create_default_context(cadata=json.loads(found)["data"]["ca.crt"])
 
     def memory(self, name: str) -> int:
@@ -165,8 +188,8 @@ class Suite(Services):
     def _flags(self, name: str, cache: Path) -> list[str]:
         addresses, component = self.addresses[name], self._components[name]
         arguments = [
-            *("--kubeconfig", str(self._cluster.token_kubeconfig(NAMESPACE, component))),
-            *("--system-namespace", NAMESPACE),
+            *("--kubeconfig", str(self._cluster.token_kubeconfig(self.namespace, component))),
+            *("--system-namespace", self.namespace),
             *("--cache-dir", str(cache)),
             *("--registries-conf", str(self._cluster.registries_conf)),
             # The registry and catalogd are on this machine.
@@ -183,7 +206,7 @@ class Suite(Services):
                 "--replica-address",
                 addresses.catalogs,
                 "--v1-address",
-                f"catalogd-service.{NAMESPACE}.svc",
+                f"catalogd-service.{self.namespace}.svc",
             ]
         if addresses.debug is not None:
             arguments += ["--debug-bind-address", addresses.debug]
@@ -213,8 +236,9 @@ class Suite(Services):
             self._cluster.api.apply(_CONFIGURATIONS, wanted)
 
     def _webhooks(self) -> dict[str, Any]:
-        """The configuration of config/webhook with URLs in the place of the Service."""
-        found: dict[str, Any] = yaml.safe_load((WEBHOOKS / "rukpak.yaml").read_text())
+        """The configuration of config/webhook for the namespace, with URLs in the place of the Service."""
+        text = (WEBHOOKS / "rukpak.yaml").read_text().replace(NAMESPACE, self.namespace)
+        found: dict[str, Any] = yaml.safe_load(text)
         for webhook in found["webhooks"]:
             service = webhook["clientConfig"].pop("service")
             webhook["clientConfig"]["url"] = f"https://{self.addresses['rukpak'].webhooks}{service['path']}"

@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from devcluster.suite import NAMESPACE
 from devcluster.watch import CATALOGS, OPERATORS, Event, Object
 from tests.conditions import triple
 from tests.e2e.stage import CLUSTER_CATALOGS, CLUSTER_EXTENSIONS
@@ -23,9 +22,6 @@ from tests.e2e.v1.test_install import SERVICE_ACCOUNT_WARNING
 
 pytestmark = pytest.mark.v1
 
-CATALOGD = f"/api/v1/namespaces/{NAMESPACE}/services/catalogd-service"
-SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
-SECRETS = f"/api/v1/namespaces/{NAMESPACE}/secrets"
 VERSIONS = (Entry("1.0.0"), Entry("1.1.0", replaces="1.0.0"))
 
 
@@ -167,35 +163,46 @@ def test_dry_run_of_all_commands_stores_nothing(scene: Scene) -> None:
 
 def test_search_catalog_reads_the_content_through_the_service(scene: Scene) -> None:
     created(scene, CLUSTER_CATALOGS, catalog(scene))
-    name = scene.serving_catalog()
+    check_search(scene, scene.serving_catalog())
+
+
+def check_search(scene: Scene, name: str) -> None:
+    """`search catalog` finds the Service, the port and the pods of a ClusterCatalog, and its content."""
+    namespace = scene.suite.namespace
     status = scene.cluster.api.call("GET", f"{CLUSTER_CATALOGS}/{name}")["status"]
     assert "@sha256:" in status["resolvedSource"]["image"]["ref"]
+    assert status["urls"]["base"] == f"https://catalogd-service.{namespace}.svc/catalogs/{name}"
     base = urlsplit(status["urls"]["base"])
-    assert (base.hostname or "").split(".")[:2] == ["catalogd-service", NAMESPACE]
-    service = scene.cluster.api.call("GET", CATALOGD)
+    service = scene.cluster.api.call("GET", f"/api/v1/namespaces/{namespace}/services/catalogd-service")
     ports = {each["port"]: each["targetPort"] for each in service["spec"]["ports"]}
     assert isinstance(ports[base.port or 443], int), "the command cannot read the name of a port"
-    slices = scene.cluster.api.call("GET", f"{SLICES}?labelSelector=kubernetes.io/service-name%3Dcatalogd-service")
-    targets = [each["targetRef"]["kind"] for found in slices["items"] for each in found["endpoints"]]
+    slices = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
+    found = scene.cluster.api.call("GET", f"{slices}?labelSelector=kubernetes.io/service-name%3Dcatalogd-service")
+    targets = [each["targetRef"]["kind"] for one in found["items"] for each in one["endpoints"]]
     assert set(targets) == {"Pod"}
 
-    blobs = [json.loads(line) for line in content(scene, f"{base.path}/api/v1/all").splitlines()]
-    assert [each["name"] for each in blobs if each["schema"] == "olm.package"] == [scene.package]
+    host, _, port = (scene.suite.addresses["catalogd"].catalogs or "").rpartition(":")
+    assert host == "127.0.0.1"
+    check_content(scene, int(port), base.path)
 
 
-def content(scene: Scene, path: str) -> bytes:
-    """What catalogd answers at a forwarded port, to a client that trusts the CA in the Secret alone."""
-    secrets = scene.cluster.api.call("GET", SECRETS)["items"]
+def check_content(scene: Scene, port: int, path: str) -> None:
+    """catalogd offers the package at a forwarded port, to a client that trusts the CAs in the Secrets alone."""
+    secrets = scene.cluster.api.call("GET", f"/api/v1/namespaces/{scene.suite.namespace}/secrets")["items"]
     found = [
         each
         for each in secrets
         if each["metadata"]["name"].startswith("catalogd") and "ca.crt" in (each.get("data") or {})
     ]
     trusted = "".join(base64.b64decode(each["data"]["ca.crt"]).decode() for each in found)
-    host, _, port = (scene.suite.addresses["catalogd"].catalogs or "").rpartition(":")
-    assert host == "127.0.0.1"
-    context = ssl.create_default_context(cadata=trusted)
-    with closing(http.client.HTTPSConnection("localhost", int(port), context=context)) as connection:
+    lines = content(port, ssl.create_default_context(cadata=trusted), f"{path}/api/v1/all").splitlines()
+    blobs = list(map(json.loads, lines))
+    assert [each["name"] for each in blobs if each["schema"] == "olm.package"] == [scene.package]
+
+
+def content(port: int, context: ssl.SSLContext, path: str) -> bytes:
+    """What catalogd answers at a port of this machine, which the client calls localhost."""
+    with closing(http.client.HTTPSConnection("localhost", port, context=context)) as connection:
         connection.request("GET", path)
         with connection.getresponse() as answer:
             assert answer.status == http.client.OK
