@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import re
+
 import pytest
 
 from devcluster.watch import BUNDLE_DEPLOYMENTS, CATALOGS, NAMESPACES, OPERATORS
+from olmctl.operators.diff import DIFFERENT
 from tests.conditions import triple
 from tests.e2e.stage import CLUSTER_CATALOGS, CLUSTER_EXTENSIONS
 from tests.e2e.v1.bundles import Entry, bundle_name
 from tests.e2e.v1.scene import Scene, installed_bundle
+from tests.forked_programs import ForkedOlm
 
 pytestmark = pytest.mark.v1
 
 VERSIONS = (Entry("1.0.0"),)
+TWO_VERSIONS = (*VERSIONS, Entry("1.1.0", replaces="1.0.0"))
 
 
 def test_kubectl_wait_returns_when_it_is_installed_and_when_it_is_gone(scene: Scene) -> None:
@@ -87,6 +93,7 @@ def test_labels_of_a_clustercatalog_come_and_go_on_its_catalog(scene: Scene) -> 
 def test_a_package_with_a_dot_is_installed_by_an_extension_with_dots_into_default(scene: Scene) -> None:
     scene.package, scene.namespace = f"{scene.name}.io", "default"
     scene.cluster_catalog(VERSIONS)
+    scene.name = f"{scene.name}.v1.io"
     found = scene.install()
     assert installed_bundle(found) == (bundle_name(scene.package, "1.0.0"), "1.0.0")
     scene.delete("ClusterExtension", scene.name)
@@ -94,10 +101,10 @@ def test_a_package_with_a_dot_is_installed_by_an_extension_with_dots_into_defaul
     assert [label for label in default["metadata"]["labels"] if "rukpak" in label] == []
 
 
-def test_a_long_name_has_an_operator_with_a_short_one(scene: Scene) -> None:
+def test_a_long_name_has_an_operator_with_a_short_one(scene: Scene, forked_olm: ForkedOlm) -> None:
     scene.create_namespace()
-    scene.cluster_catalog(VERSIONS)
-    extension = scene.extension()
+    scene.cluster_catalog(TWO_VERSIONS)
+    extension = scene.extension(version="1.0.0")
     name = extension["metadata"]["name"] = f"{scene.name}.{'x' * 200}"
     scene.apply(extension)
     scene.until(CLUSTER_EXTENSIONS, "it is installed", lambda found: triple(found.get(name), "Installed")[0] == "True")
@@ -110,6 +117,27 @@ def test_a_long_name_has_an_operator_with_a_short_one(scene: Scene) -> None:
     deployment = scene.read(scene.objects["Deployment"])
     assert deployment is not None
     assert len(deployment["metadata"]["labels"]["olm.operatorframework.io/owner-name"]) <= 63
+    check_commands(scene, forked_olm, name, operator)
+
+
+def check_commands(scene: Scene, olm: ForkedOlm, name: str, operator: str) -> None:
+    """The commands of olm find the Operator by the name of its ClusterExtension."""
+
+    def printed(*arguments: str, status: int = 0) -> str:
+        environment = {**os.environ, "KUBECONFIG": str(scene.cluster.kubeconfig)}
+        done = olm.run(*arguments, environment=environment)
+        assert done.returncode == status, (arguments, done.stdout, done.stderr)
+        return done.stdout
+
+    assert f"Operator:    {operator}\nBelongs to:  ClusterExtension {name}\n" in printed("why", name)
+    shown = {f"Operator/{operator}", f"Deployment/{scene.namespace}/{scene.package}"}
+    assert shown <= set(printed("tree", name).split())
+    registry = ("--registries-conf", str(scene.cluster.registries_conf), "--allow-source-cidr", "127.0.0.0/8")
+    difference = printed("diff", name, "1.1.0", "--full", *registry, status=DIFFERENT)
+    assert difference.startswith(f"# {operator}: 1.0.0 -> 1.1.0\n")
+    assert {bundle_name(scene.package, each.version) for each in TWO_VERSIONS} <= set(
+        re.findall(rf"{scene.package}\.[0-9.]+[0-9]", printed("graph", name))
+    )
 
 
 def test_what_an_orphaned_extension_has_installed_stays(scene: Scene) -> None:
