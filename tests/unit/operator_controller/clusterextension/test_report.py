@@ -94,6 +94,28 @@ PROGRESSING: list[tuple[str, Object, Object, tuple[str, str, str] | None]] = [
         ("True", "Retrying", f"{PREFIX}why"),
     ),
     (
+        "too late before everything was applied, and there is no limit",
+        {},
+        {"wanted": ROLLING, **failure("DeadlineExceeded")},
+        ("True", "Retrying", f"{PREFIX}why"),
+    ),
+    (
+        "too late before everything was applied",
+        {"progressDeadlineMinutes": 15},
+        {"wanted": ROLLING, **failure("DeadlineExceeded")},
+        (
+            "False",
+            "ProgressDeadlineExceeded",
+            "Revision has not rolled out for 15 minute(s). Last status: why",
+        ),
+    ),
+    (
+        "its namespace was deleted below what runs",
+        {},
+        {**RUNNING, "conditions": [NOT_READY], **failure("NamespaceMissing")},
+        ("True", "Retrying", f"{PREFIX}why"),
+    ),
+    (
         "not found: the sentence alone",
         {},
         failure("PackageNotFound"),
