@@ -1,16 +1,20 @@
-"""The names that shells complete: Operators, packages, channels and versions, read from the cluster."""
+"""The names that shells complete: Operators, ClusterExtensions, packages, channels and versions, read from the cluster."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 from olmctl.operators.session import client_of
-from olmkit.api import operators, packages
+from olmctl.questions.extensions import operator_of
+from olmctl.questions.session import Session
+from olmkit.api import clusterextensions, operators, packages
 from olmkit.api.meta import Object
 from olmkit.api.names import is_label_value
 from olmkit.api.package_annotations import VERSIONS_ANNOTATION
+from olmkit.errors import ApiError
 from olmkit.runtime.client import Client
 
 TIMEOUT_SECONDS = 3.0
@@ -31,7 +35,11 @@ async def _names(query: Query, given: dict[str, Any]) -> list[str]:
 
 
 async def _operators(client: Client, given: dict[str, Any]) -> Iterable[str]:
+    """The names of Operators, and those of ClusterExtensions, which commands take as well: none if the cluster does not serve
+    them, or if the user may not read them."""
     found, _ = await client.list(operators.KIND, metadata_only=True)
+    with suppress(ApiError):
+        found += (await client.list(clusterextensions.KIND, metadata_only=True))[0]
     return [each["metadata"]["name"] for each in found]
 
 
@@ -56,10 +64,10 @@ async def _versions(client: Client, given: dict[str, Any]) -> Iterable[str]:
 
 
 async def _objects_of(client: Client, given: dict[str, Any]) -> list[Object]:
-    """The Package objects of the package that was given, or of the package of the Operator that was given."""
+    """The Package objects of the package that was given, or of that of the Operator or the ClusterExtension that was given."""
     name = given.get("package") or given.get("name_or_package") or ""
     if operator := given.get("operator"):
-        name = (await client.get(operators.KIND, operator))["spec"]["packageName"]
+        name = (await operator_of(Session(client, ""), operator))["spec"]["packageName"]
     if not is_label_value(str(name)):
         return []
     found, _ = await client.list(packages.KIND, label_selector=f"{packages.PACKAGE_LABEL}={name}")

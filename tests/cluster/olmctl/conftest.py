@@ -13,9 +13,12 @@ from devcluster.api_client import MERGE
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
 from olmctl.main import main
+from olmkit.api import clusterextensions, operators
 from olmkit.api.bundle_annotations import PACKAGE_ANNOTATION
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
+from olmkit.api.clusterextensions import operator_name
 from olmkit.api.crd import CRD_DEFINITIONS
+from olmkit.api.meta import controller_reference
 from olmkit.api.operators import INSTALLED_FOR_LABEL
 from olmkit.api.ownership import OPERATOR_CONTROLLER, manager_name
 from olmkit.api.package_annotations import VERSIONS_ANNOTATION
@@ -107,6 +110,20 @@ class Desk:
         body = {"apiVersion": "operators.operatorframework.io/v1alpha1", "kind": "Operator", "metadata": metadata}
         manager = OPERATOR_CONTROLLER if is_dependency else ""
         return self.apply({**body, "spec": {"packageName": name, **spec}}, status, manager=manager)
+
+    def extension(self, name: str, package: str = "a") -> str:
+        """Create a ClusterExtension of the package; returns its name."""
+        spec = {"namespace": "default", "source": {"sourceType": "Catalog", "catalog": {"packageName": package}}}
+        head = {"apiVersion": clusterextensions.KIND.api_version, "kind": clusterextensions.KIND.kind}
+        return self.apply({**head, "metadata": {"name": f"{self.prefix}-{name}"}, "spec": spec})
+
+    def operator_of(self, extension: str, status: Object | None = None, package: str = "a") -> str:
+        """Create the Operator of a ClusterExtension, as operator-controller does; returns its name."""
+        uid = self.get(f"clusterextension.{clusterextensions.KIND.group}", extension)["metadata"]["uid"]
+        owner = controller_reference(clusterextensions.KIND, extension, uid)
+        head = {"apiVersion": operators.KIND.api_version, "kind": operators.KIND.kind}
+        metadata = {"name": operator_name(extension), "ownerReferences": [owner]}
+        return self.apply({**head, "metadata": metadata, "spec": {"packageName": package}}, status)
 
     def catalog(self, *packages: str, name: str = "c", **spec: Any) -> str:
         """Create a Catalog that serves these packages; returns its name."""

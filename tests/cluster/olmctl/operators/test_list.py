@@ -7,9 +7,7 @@ import json
 import pytest
 import yaml
 
-from olmkit.api import clusterextensions, operators
-from olmkit.api.clusterextensions import operator_name
-from olmkit.api.meta import controller_reference
+from olmkit.api import clusterextensions
 from tests.cluster.olmctl.conftest import NO_CONTROLLER, NO_RUKPAK, NO_SUITE, OPERATORS, Desk, condition
 
 INSTALLED = {
@@ -101,16 +99,8 @@ def test_bundle_deployments_without_an_operator_have_a_table_of_their_own(desk: 
 
 
 def test_clusterextensions_lead_to_their_operators_or_have_a_table_of_their_own(desk: Desk) -> None:
-    owner, waiting = f"{desk.prefix}-{'x' * 50}", f"{desk.prefix}-new"
-    spec = {"namespace": "default", "source": {"sourceType": "Catalog", "catalog": {"packageName": "a"}}}
-    head = {"apiVersion": clusterextensions.KIND.api_version, "kind": clusterextensions.KIND.kind, "spec": spec}
-    for name in (owner, waiting):
-        desk.apply({**head, "metadata": {"name": name}})
-    uid = desk.get(f"clusterextension.{clusterextensions.KIND.group}", owner)["metadata"]["uid"]
-    reference = controller_reference(clusterextensions.KIND, owner, uid)
-    operator = {"apiVersion": operators.KIND.api_version, "kind": "Operator", "spec": {"packageName": "a"}}
-    operator["metadata"] = {"name": operator_name(owner), "ownerReferences": [reference]}
-    name = desk.apply(operator, INSTALLED)
+    owner, waiting = desk.extension("x" * 50), desk.extension("new")
+    name = desk.operator_of(owner, INSTALLED)
 
     owned, table = desk.olm("list", "-o", "wide")[1].split("CLUSTEREXTENSION  ")
     assert f"   ClusterExtension {owner}   " in next(line for line in owned.splitlines() if line.startswith(name))
