@@ -16,8 +16,9 @@ from devcluster.cluster import Cluster
 from devcluster.demo.full_catalog import catalog_object, operator_object
 from devcluster.processes import REPOSITORY
 from olmctl.suite.objects import CRD
-from olmkit.api import clusterextensions
+from olmkit.api import clustercatalogs, clusterextensions
 from olmkit.api.crd import CRD_DEFINITIONS, V1_DEFINITIONS
+from olmkit.api.meta import Kind
 from olmkit.api.operators import DELETION_PROTECTION_ANNOTATION, KIND
 from olmkit.api.package_manifests import API_SERVICE_NAME
 from olmkit.runtime.client import Client
@@ -25,6 +26,14 @@ from tests.cluster.conftest import read_kind, serve_definitions
 from tests.cluster.olmctl.suite.conftest import INSTALL, Olm, is_installed
 
 OPERATORS = "operators.operators.operatorframework.io"
+OWNERS: dict[Kind, dict[str, Any]] = {
+    clusterextensions.KIND: {
+        "namespace": "n",
+        "source": {"sourceType": "Catalog", "catalog": {"packageName": "p"}},
+    },
+    clustercatalogs.KIND: {"source": {"type": "Image", "image": {"ref": "example.com/a:v1"}}},
+}
+"""The kinds that own Operators and Catalogs, and a spec of each."""
 MOMENTARY = "momentary"
 REMOVE = ("suite", "uninstall", "--remove", "--yes")
 
@@ -45,13 +54,18 @@ def test_nothing_is_deleted_before_it_is_chosen_and_confirmed(olm: Olm) -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_protected_operators_are_named_before_they_are_deleted(olm: Olm, bare_cluster: Cluster) -> None:
+def test_protected_operators_are_named_and_what_owns_operators_is_deleted_before_them(
+    olm: Olm, bare_cluster: Cluster
+) -> None:
     names = ("guarded", "plain", "watched")
     for name in names:
         bare_cluster.kubectl("create", "-f", "-", input=json.dumps(operator_object(name)))
     for name in ("guarded", "watched"):
         bare_cluster.kubectl("annotate", OPERATORS, name, f"{DELETION_PROTECTION_ANNOTATION}=true")
     bare_cluster.kubectl("annotate", OPERATORS, "plain", f"{DELETION_PROTECTION_ANNOTATION}=false")
+    for kind, spec in OWNERS.items():
+        head = {"apiVersion": clusterextensions.KIND.api_version, "kind": kind.kind}
+        bare_cluster.api.call("POST", kind.path(), {**head, "metadata": {"name": "owner"}, "spec": spec})
     text = "2 Operators protected from deletion, and deleted all the same: guarded, watched."
     assert text in olm("suite", "uninstall", "--remove", "--dry-run")[1].splitlines()
     assert "protected" not in olm("suite", "uninstall", "--orphan", "--dry-run")[1]
@@ -59,7 +73,10 @@ def test_protected_operators_are_named_before_they_are_deleted(olm: Olm, bare_cl
     assert (status, text in err.splitlines()) == (5, True)
     status, out, err = olm(*REMOVE, "--force", "--timeout", "60s")
     assert (status, is_installed(olm)) == (0, False), err
-    assert {f"operator.{OPERATORS.partition('.')[2]}/{name} deleted" for name in names} <= set(out.splitlines())
+    lines = [f"operator.{OPERATORS.partition('.')[2]}/{name} deleted" for name in names]
+    owners = [f"{kind.kind.lower()}.{kind.group}/owner deleted" for kind in OWNERS]
+    deleted = [line for line in out.splitlines() if line in (*owners, *lines)]
+    assert (deleted[:2], sorted(deleted[2:])) == (owners, lines)
 
 
 @pytest.mark.usefixtures("installed")
@@ -81,10 +98,9 @@ def test_the_suite_is_removed(olm: Olm, bare_cluster: Cluster) -> None:
 
 @pytest.mark.usefixtures("installed")
 def test_what_stays_of_olm_v1_has_no_finalizer_of_the_suite(olm: Olm, bare_cluster: Cluster) -> None:
-    source = {"sourceType": "Catalog", "catalog": {"packageName": "p"}}
     metadata = {"name": "staying", "finalizers": [clusterextensions.FINALIZER, "example.com/theirs"]}
     kind = {"apiVersion": clusterextensions.KIND.api_version, "kind": clusterextensions.KIND.kind}
-    body = {**kind, "metadata": metadata, "spec": {"namespace": "n", "source": source}}
+    body = {**kind, "metadata": metadata, "spec": OWNERS[clusterextensions.KIND]}
     path = clusterextensions.KIND.path()
     bare_cluster.api.call("POST", path, body)
     try:
