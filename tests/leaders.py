@@ -35,6 +35,31 @@ def leaders(cluster: Cluster, *, are_awaited: bool = True) -> Iterator[None]:
             thread.join()
 
 
+@contextmanager
+def leader_of_olm_v1(cluster: Cluster) -> Iterator[None]:
+    """A controller of OLM v1 that renews its Lease twice a second."""
+    ended = threading.Event()
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    spec = {"holderIdentity": "catalogd-7c9_1", "leaseDurationSeconds": 137, "renewTime": "2026-01-01T00:00:00.000000Z"}
+    meta = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "catalogd-operator-lock"}}
+    cluster.api.apply(path, {**meta, "spec": spec})
+
+    def renew() -> None:
+        renewals = 0
+        while not ended.wait(0.5):
+            renewals += 1
+            cluster.api.apply(path, {**meta, "spec": {**spec, "renewTime": f"2026-01-01T00:00:00.{renewals:06}Z"}})
+
+    thread = threading.Thread(target=renew)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        cluster.api.call("DELETE", f"{path}/catalogd-operator-lock")
+
+
 async def _hold(cluster: Cluster, *, are_awaited: bool) -> tuple[Client, list[asyncio.Task[None]]]:
     client = await Client(str(cluster.kubeconfig)).__aenter__()
     tasks, events = [], []

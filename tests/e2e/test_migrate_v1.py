@@ -11,7 +11,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.suite import Suite
-from olmctl.commands import NOT_FOUND
+from olmctl.commands import NOT_FOUND, REFUSED
 from olmctl.main import main
 from olmctl.migration.v1.command import migrate_v1
 from olmctl.migration.v1.objects import MARK
@@ -22,6 +22,7 @@ from olmkit.api import clustercatalogs, clusterextensions
 from tests.e2e.killed_commands import killed_again_and_again
 from tests.e2e.packages import catalog_file, definition, labels, package_blobs, push_bundle, service_version
 from tests.e2e.stage import Stage
+from tests.leaders import leader_of_olm_v1
 from tests.olm_v1 import NAMESPACE, OlmV1, catalog, install
 
 pytestmark = pytest.mark.timeout(600)
@@ -182,3 +183,18 @@ def test_a_version_that_no_catalog_offers_leaves_everything_to_olm_v1(
     check_same(site, before)
     assert replicas_of_controllers(stage) == [1, 1]
     assert not stage.exists("Catalog", site.name)
+
+
+@pytest.mark.crash
+def test_nothing_is_taken_while_a_controller_of_olm_v1_renews_its_lease(
+    stage: Stage, olm: OlmV1, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = Site(stage, olm, "v1-led")
+    before = site.state()
+    with leader_of_olm_v1(stage.cluster):
+        assert site.run("--all", "--yes", "--stop-controllers") == REFUSED
+    renewed = "Lease default/catalogd-operator-lock is renewed by catalogd-7c9"
+    assert f"a controller of OLM v1 acts: {renewed}; stop it first\n" in capsys.readouterr().err
+    check_same(site, before)
+    assert replicas_of_controllers(stage) == [1, 1]
+    assert not stage.exists("Operator", site.name)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -20,7 +18,7 @@ from olmkit.api.crd import operator_condition_definition
 from olmkit.api.package_manifests import package_manifest_objects
 from olmkit.runtime.client import Client
 from tests.cluster.olmctl.suite.conftest import INSTALL, UNGUARDED, Olm, is_installed
-from tests.leaders import leaders
+from tests.leaders import leader_of_olm_v1, leaders
 
 CONTROLLERS = {"catalogd", "rukpak", "operator-controller"}
 IMAGE = "registry.example.com/olm-suite:v9"
@@ -305,35 +303,10 @@ def test_the_kinds_of_olm_v1_are_served_unless_olm_v1_has_them(olm: Olm, bare_cl
     bare_cluster.kubectl("delete", "namespace", "olmv1-system")
 
 
-@contextmanager
-def leading(cluster: Cluster) -> Iterator[None]:
-    """A controller of OLM v1 that renews its Lease twice a second."""
-    ended = threading.Event()
-    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
-    spec = {"holderIdentity": "catalogd-7c9_1", "leaseDurationSeconds": 137, "renewTime": "2026-01-01T00:00:00.000000Z"}
-    meta = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "catalogd-operator-lock"}}
-    cluster.api.apply(path, {**meta, "spec": spec})
-
-    def renew() -> None:
-        renewals = 0
-        while not ended.wait(0.5):
-            renewals += 1
-            cluster.api.apply(path, {**meta, "spec": {**spec, "renewTime": f"2026-01-01T00:00:00.{renewals:06}Z"}})
-
-    thread = threading.Thread(target=renew)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-        cluster.api.call("DELETE", f"{path}/catalogd-operator-lock")
-
-
 def test_while_olm_v1_leads_its_kinds_are_left_to_it(olm: Olm, bare_cluster: Cluster) -> None:
     again = ("suite", "install", "--force", "--no-wait")
     renewed = "Lease default/catalogd-operator-lock is renewed by catalogd-7c9"
-    with leading(bare_cluster):
+    with leader_of_olm_v1(bare_cluster):
         status, out, err = olm(*again, "--serve-v1=Always")
         text = f"--serve-v1=Always: {renewed}: stop the controllers of OLM v1 first\n"
         assert (status, out, err) == (5, "", text)

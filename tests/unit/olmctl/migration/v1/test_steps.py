@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from olmctl.commands import CommandError
 from olmctl.migration.v1.objects import MARK
 from olmctl.migration.v1.plan import ExtensionPlan, make_plan
 from olmctl.migration.v1.steps import pinned, translated
+from olmkit.api.clusterextensions import SERVICE_ACCOUNT_ANNOTATION
 from olmkit.api.operators import Operator
 from tests.olm_v1 import Object, extension
 from tests.unit.olmctl.migration.v1.test_plan import CERTIFICATES, of, olm
@@ -36,7 +39,21 @@ def test_cert_manager_keeps_the_certificates_that_it_has_issued() -> None:
     assert pinned(translated(plan), plan)["spec"]["install"]["certificates"] == "CertManager"
 
 
-def test_a_configuration_that_cannot_be_translated_is_named() -> None:
-    plan = plan_of(extension(config={"configType": "Inline", "inline": {"colour": "warm"}}))
-    with pytest.raises(CommandError, match=r'ClusterExtension lamp: spec\.config: unknown field "colour"'):
-        translated(plan)
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param(
+            {"config": {"configType": "Inline", "inline": {"colour": "warm"}}},
+            'spec.config: unknown field "colour"',
+            id="a configuration",
+        ),
+        pytest.param(
+            {"metadata": {"annotations": {SERVICE_ACCOUNT_ANNOTATION: "lamps/Installer"}}},
+            f'the annotation {SERVICE_ACCOUNT_ANNOTATION} is "lamps/Installer": write <namespace>/<name>',
+            id="an account",
+        ),
+    ],
+)
+def test_what_cannot_be_translated_is_named(changes: Object, expected: str) -> None:
+    with pytest.raises(CommandError, match=re.escape(f"ClusterExtension lamp: {expected}")):
+        translated(plan_of(extension(**changes)))
