@@ -51,8 +51,7 @@ def catalog_for(cluster_catalog: ClusterCatalog) -> dict[str, Any]:
 def difference(existing: ObservedCatalog, desired: Mapping[str, Any]) -> dict[str, Any]:
     """The merge patch that gives the Catalog the owned fields of the desired one; empty if it has them."""
     raw, spec = existing.raw, existing.raw["spec"]
-    image = (spec.get("source") or {}).get("image") or {}
-    foreign_image = {key: value for key, value in image.items() if key not in _OWNED_OF_IMAGE}
+    foreign_image = {key: value for key, value in existing.image.items() if key not in _OWNED_OF_IMAGE}
     wanted = desired["spec"]
     wanted = {**wanted, "source": {**wanted["source"], "image": {**foreign_image, **wanted["source"]["image"]}}}
     known = {"priority": catalogs.CatalogSpec.model_fields["priority"].default, **spec}
@@ -60,6 +59,13 @@ def difference(existing: ObservedCatalog, desired: Mapping[str, Any]) -> dict[st
     labels = {key: text for key, text in (raw["metadata"].get("labels") or {}).items() if key != NAME_LABEL}
     before = {"metadata": {"labels": labels}, "spec": {key: known.get(key) for key in wanted}}
     return merge_patch(before, {"metadata": {"labels": desired["metadata"]["labels"]}, "spec": wanted})
+
+
+def with_source_of(existing: ObservedCatalog, desired: Mapping[str, Any]) -> dict[str, Any]:
+    """The desired Catalog with the image that the existing one has."""
+    kept = {key: value for key, value in existing.image.items() if key in _OWNED_OF_IMAGE}
+    spec = desired["spec"]
+    return {**desired, "spec": {**spec, "source": {**spec["source"], "image": kept}}}
 
 
 def has_removals(patch: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from catalogd.clustercatalog.catalog_object import catalog_for, difference, has_removals
+from catalogd.clustercatalog.catalog_object import catalog_for, difference, has_removals, with_source_of
 from catalogd.clustercatalog.world import (
     AdoptCatalog,
     ApplyCatalog,
@@ -48,16 +48,17 @@ def decide(world: World) -> Decision[Plan, Evaluation]:
         return Decision(StandAside(max(world.leader.expires_in, MIN_DELAY)), Evaluation())
     if world.cluster_catalog.metadata.deleting:
         return Decision(_decide_deletion(world), Evaluation())
-    error = _refused_reference(world)
-    if error is not None:
-        return Decision(error, Evaluation())
-    existing, owned = world.existing, world.owned
+    existing, owned, refused = world.existing, world.owned, _refused_reference(world)
+    if refused is not None and (owned is None or not owned.image):
+        return Decision(refused, Evaluation())
     if existing is not None and owned is None:
         return Decision(_takeover(world, existing), Evaluation())
     desired = catalog_for(world.cluster_catalog)
+    if refused is not None and owned is not None:  # what else spec says is done: nothing may be served any more
+        desired = with_source_of(owned, desired)
     patch = difference(owned, desired) if owned is not None else {}
-    plan = _prepare(world) or _apply(owned, desired, patch) or _finish(world) or Keep()
-    return Decision(plan, Evaluation(owned is not None and not patch and _is_observed(owned)))
+    plan = _prepare(world) or _apply(owned, desired, patch) or _finish(world) or refused or Keep()
+    return Decision(plan, Evaluation(refused is None and owned is not None and not patch and _is_observed(owned)))
 
 
 def _decide_deletion(world: World) -> Plan:

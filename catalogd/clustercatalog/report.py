@@ -69,7 +69,7 @@ def report(
     if world.cluster_catalog.metadata.deleting:
         return _deleting(world, progressing)
     if progressing is not None:
-        return _report(world, progressing, world.owned)
+        return _report(world, progressing, world.owned, has_failed=True)
     if evaluation is None or not evaluation.is_current or world.owned is None:
         return None if world.cluster_catalog.status.conditions else _report(world, None, None)
     catalog = world.owned
@@ -82,19 +82,22 @@ def report(
 
 def _deleting(world: World, progressing: Desired) -> StatusReport[ClusterCatalogStatus] | None:
     if progressing is not None:
-        return _report(world, progressing, world.owned)
+        return _report(world, progressing, world.owned, has_failed=True)
     if world.existing is not None or world.is_served:
         return None
     return _report(world, _known(world, ConditionType.PROGRESSING), None)
 
 
 def _report(
-    world: World, progressing: Desired, served_by: ObservedCatalog | None
+    world: World, progressing: Desired, served_by: ObservedCatalog | None, *, has_failed: bool = False
 ) -> StatusReport[ClusterCatalogStatus]:
-    """The report with the condition Progressing, and with what the Catalog serves."""
+    """The report with the condition Progressing, and with what the Catalog serves. If the pass has failed, that is not what this
+    generation says: Serving keeps its generation while it has the same reason."""
     cluster_catalog = world.cluster_catalog
     content = _content(world, served_by)
-    desired = [each for each in (progressing, _serving(world, bool(content))) if each is not None]
+    serving, known = _serving(world, bool(content)), _known(world, ConditionType.SERVING)
+    is_same = has_failed and known is not None and known.reason == serving.reason
+    desired = [each for each in (progressing, known if is_same else serving) if each is not None]
     conditions, transitions = merge_v1_conditions(
         cluster_catalog.status.conditions, desired, cluster_catalog.metadata.generation, world.now
     )

@@ -36,6 +36,11 @@ class ObservedCatalog:
         """The precondition of a write to the Catalog as it is."""
         return unchanged_precondition(self.raw)
 
+    @property
+    def image(self) -> Mapping[str, Any]:
+        """spec.source.image; empty if the source is another one."""
+        return (self.raw["spec"].get("source") or {}).get("image") or {}
+
 
 @dataclass(frozen=True)
 class World:

@@ -182,6 +182,48 @@ def test_what_an_apply_would_keep_is_replaced_before_it() -> None:
     assert plan.replaced == {"spec": {"source": {"image": {"ref": DIGEST, "pollInterval": None}}}}
 
 
+GIT = {"type": "git", "git": {"repository": "https://git.invalid/c", "ref": {"branch": "main"}}}
+REFUSED = "registry.example/c@md5:" + "a" * 32
+
+
+def test_what_a_refused_reference_comes_with_is_done_and_the_image_stays() -> None:
+    seen = world(cluster_catalog(REFUSED, availabilityMode="Unavailable"), catalog(), is_served=True)
+    plan = decide(seen).plan
+    assert isinstance(plan, ApplyCatalog)
+    assert plan.catalog["spec"]["availability"] == "Unavailable"
+    assert plan.catalog["spec"]["source"] == catalog().raw["spec"]["source"]
+    assert plan.replaced == {}
+
+
+@pytest.mark.parametrize(
+    ("seen", "plan"),
+    [
+        pytest.param(
+            world(cluster_catalog(REFUSED, availabilityMode="Unavailable"), catalog(UNAVAILABLE), is_served=True),
+            None,
+            id="it is still being served",
+        ),
+        pytest.param(
+            world(cluster_catalog(REFUSED, availabilityMode="Unavailable"), catalog(UNAVAILABLE)),
+            SetFinalizers(()),
+            id="nothing is served any more: the finalizer goes",
+        ),
+        pytest.param(
+            world(
+                cluster_catalog(REFUSED, availabilityMode="Unavailable"),
+                catalog(spec={"source": GIT}),
+            ),
+            None,
+            id="a source of others, which the reference would replace",
+        ),
+    ],
+)
+def test_the_next_step_with_a_refused_reference(seen: World, plan: object) -> None:
+    found = decide(seen)
+    assert isinstance(found.plan, Blocked) if plan is None else found.plan == plan
+    assert not found.evaluation.is_current
+
+
 @pytest.mark.parametrize(
     ("seen", "is_current"),
     [

@@ -141,6 +141,21 @@ def test_what_is_blocked_keeps_what_is_served() -> None:
     assert (conditions["Serving"], status) == (SERVED, CONTENT)
 
 
+def test_what_is_blocked_serves_what_an_earlier_generation_said() -> None:
+    refused = "registry.example/c@md5:" + "a" * 32
+    known = BEFORE["status"]["conditions"]
+    _, _, generations = status_of(world(cluster_catalog(refused, conditions=known), serving(None, UNPACKED)))
+    assert generations == {"Progressing": 3, "Serving": 2}
+    off = catalog(UNAVAILABLE, conditions=[condition("Serving", "False", "UserSpecifiedUnavailable")])
+    blocked = cluster_catalog(
+        refused, availabilityMode="Unavailable", conditions=known, metadata={"finalizers": []}, status=CONTENT
+    )
+    conditions, status, generations = status_of(world(blocked, off))
+    assert conditions["Progressing"][:2] == ("False", "Blocked")
+    assert (conditions["Serving"], status) == (("False", "UserSpecifiedUnavailable", OFF), {})
+    assert generations == {"Progressing": 3, "Serving": 3}
+
+
 def test_a_catalog_that_is_unavailable_has_no_content() -> None:
     off = catalog(UNAVAILABLE, conditions=[condition("Serving", "False", "UserSpecifiedUnavailable")])
     prepared = cluster_catalog(availabilityMode="Unavailable", metadata={"finalizers": []})
