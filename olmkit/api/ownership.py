@@ -147,9 +147,12 @@ def is_dependency(operator: Mapping[str, Any]) -> bool:
 
     The label proves nothing, because manifests are copied. The spec was applied by operator-controller, and by nobody else: an
     Operator whose entries of field managers were removed, or are those of an original, counts as a person's, so that it is never
-    deleted by mistake. To exclude versions is no request for the package: who only did that has not taken it over.
+    deleted by mistake. To exclude versions is no request for the package: who only did that has not taken it over. What another
+    object controls, such as a ClusterExtension, was created for that.
     """
     metadata = operator["metadata"]
+    if any(owner.get("controller") for owner in metadata.get("ownerReferences") or ()):
+        return False
     managed: list[Mapping[str, Any]] = metadata.get("managedFields") or []
     entries = [entry for entry in managed if _owns(entry, "f:spec") and not entry.get("subresource")]
     writers = {entry.get("manager") for entry in entries if not _only_excludes(entry["fieldsV1"]["f:spec"])}

@@ -123,6 +123,23 @@ def test_who_excludes_versions_of_a_dependency_has_not_taken_it_over(fields: Any
 
 
 @pytest.mark.parametrize(
+    ("owner", "is_made"),
+    [
+        pytest.param({"kind": "ClusterExtension", "controller": True}, False, id="a ClusterExtension controls it"),
+        pytest.param({"kind": "Team"}, True, id="an owner that controls nothing"),
+    ],
+)
+def test_a_label_makes_no_dependency_of_what_others_control(owner: dict[str, Any], is_made: bool) -> None:
+    metadata = {
+        "creationTimestamp": "2026-01-01T12:00:00Z",
+        "labels": {INSTALLED_FOR_LABEL: ""},
+        "ownerReferences": [owner],
+        "managedFields": [{**APPLY, "manager": "operator-controller", "fieldsV1": {"f:spec": {"f:packageName": {}}}}],
+    }
+    assert is_dependency({"metadata": metadata}) is is_made
+
+
+@pytest.mark.parametrize(
     ("changes", "since", "is_own"),
     [
         pytest.param({}, "2026-01-01T11:59:59Z", True, id="it was applied when the BundleDeployment was there"),
