@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from olmkit.api import v1_rules
+from olmkit.api.clusterextensions import OWNER_KIND_LABEL
 from olmkit.api.described_enum import DescribedEnum
-from olmkit.api.meta import Conditioned, Kind, Model, Resource
+from olmkit.api.meta import Conditioned, Kind, Model, ObjectMeta, Resource
 
 KIND = Kind("olm.operatorframework.io", "v1", "ClusterCatalog", "clustercatalogs")
 FINALIZER = "olm.operatorframework.io/delete-server-cache"
@@ -132,3 +133,11 @@ class ClusterCatalog(Resource):
 
     spec: ClusterCatalogSpec
     status: ClusterCatalogStatus = Field(default_factory=ClusterCatalogStatus)
+
+
+def selectable_labels(catalog: ObjectMeta) -> dict[str, str]:
+    """The labels of a Catalog that selectors compare: OWNER_KIND_LABEL counts only if the ClusterCatalog of its name controls it,
+    because whoever may write Catalogs can give it to his own."""
+    owner = catalog.controller
+    is_owned = owner is not None and (owner.kind, owner.name) == (KIND.kind, catalog.name)
+    return {key: value for key, value in catalog.labels.items() if is_owned or key != OWNER_KIND_LABEL}

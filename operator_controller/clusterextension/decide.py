@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import Any
 
 from olmkit.api import operators
+from olmkit.api.clustercatalogs import selectable_labels
 from olmkit.api.clusterextensions import (
     ADOPT_FOR_ANNOTATION,
     FINALIZER,
@@ -122,7 +123,8 @@ def _unpacked_first(world: World, desired: Mapping[str, Any]) -> Waiting | None:
     """The wait for a catalog that counts and serves nothing yet: OLM v1 chooses nothing before each of them is served. A catalog
     that has failed, and one that somebody adds later, stops nobody."""
     selector = LabelSelector.load(desired["spec"]["catalogSelector"])
-    names = sorted(each.metadata.name for each in world.unpacking if selector.matches(each.metadata.labels))
+    unpacking = (each.metadata for each in world.unpacking)
+    names = sorted(each.name for each in unpacking if selector.matches(selectable_labels(each)))
     if not names:
         return None
     text = catalog_unavailable(desired["spec"]["packageName"], names[0])

@@ -12,7 +12,8 @@ from typing import Any
 
 from olmkit.api.bundle_annotations import CATALOG_ANNOTATION, PACKAGE_ANNOTATION
 from olmkit.api.bundledeployments import DELETION_HOLD_ANNOTATION, OWNER_NAME_LABEL
-from olmkit.api.meta import Object
+from olmkit.api.clustercatalogs import selectable_labels
+from olmkit.api.meta import Object, ObjectMeta
 from olmkit.api.operators import Operator
 from olmkit.runtime.informer import Change, Informer
 from operator_controller.operator.world import HOLD_PREFIX
@@ -147,8 +148,8 @@ def selected_catalogs(operator: Operator, catalogs: Iterable[Object]) -> tuple[s
     selector = operator.spec.catalog_selector
     if selector is None:
         return None
-    metadata = (raw["metadata"] for raw in catalogs)
-    return tuple(sorted(each["name"] for each in metadata if selector.matches(each.get("labels") or {})))
+    metadata = (ObjectMeta.load(raw["metadata"]) for raw in catalogs)
+    return tuple(sorted(each.name for each in metadata if selector.matches(selectable_labels(each))))
 
 
 def pull_secret_of(catalog: Object) -> str:

@@ -74,6 +74,7 @@ def of_account(name: str, namespace: str) -> Object:
     return {**handed_over("argo"), "spec": {"packageName": "argo", "install": account}}
 
 
+OF_CLUSTERCATALOG = {"olm.operatorframework.io/owner-kind": "ClusterCatalog"}
 CHOOSY = extension_object(catalog={"selector": {"matchLabels": {"team": "a"}}})
 CHANGED = extension_object(catalog={"version": "2.x"})
 PROTECTED = operator_object(RAW, metadata={"annotations": {PROTECTION: "true"}})
@@ -89,6 +90,11 @@ PLANS: list[tuple[str, World, Plan]] = [
     (
         "a Catalog of a person that is being unpacked is not waited for",
         world(unpacking=(Catalog.load(catalog_object("of-a-person", owned=False)),)),
+        CreateOperator(DESIRED),
+    ),
+    (
+        "nor one that says that it is a ClusterCatalog's",
+        world(unpacking=(Catalog.load(catalog_object("false", owned=False, labels=OF_CLUSTERCATALOG)),)),
         CreateOperator(DESIRED),
     ),
     (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from olmkit.api import catalogs, clusterextensions, operators
+from olmkit.api import catalogs, clustercatalogs, clusterextensions, operators
 from olmkit.api.clusterextensions import FINALIZER, ClusterExtension
 from olmkit.api.meta import Object, controller_reference
 from operator_controller.clusterextension.configuration import read_configuration
@@ -81,11 +81,12 @@ def catalog_object(
     **status: Any,
 ) -> Object:
     """A Catalog with this status, which belongs to a ClusterCatalog if it is `owned`."""
-    owners = {"olm.operatorframework.io/owner-kind": "ClusterCatalog"} if owned else {}
+    label = {"olm.operatorframework.io/owner-kind": "ClusterCatalog"} if owned else {}
+    owners = [controller_reference(clustercatalogs.KIND, name, "u")] if owned else []
     return {
         "apiVersion": catalogs.KIND.api_version,
         "kind": catalogs.KIND.kind,
-        "metadata": {"name": name, "labels": {**owners, **(labels or {})}},
+        "metadata": {"name": name, "labels": {**label, **(labels or {})}, "ownerReferences": owners},
         "spec": {"source": {"type": "image", "image": {"ref": "registry.example/catalog:v1"}}, **(spec or {})},
         "status": status,
     }

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from olmkit.api.clustercatalogs import KIND
+from olmkit.api.clusterextensions import OWNER_KIND_LABEL
+from olmkit.api.meta import controller_reference
 from olmkit.api.operators import Operator
 from operator_controller.operator.events import selected_catalogs
 from tests.unit.operator_controller.operator.worlds import catalog, operator
@@ -14,6 +17,30 @@ from tests.unit.operator_controller.operator.worlds import catalog, operator
 def labelled(name: str, team: str) -> dict[str, Any]:
     raw = catalog({"packages": "p, q"}, priority=3)
     return {**raw, "metadata": {"name": name, "uid": name, "labels": {"team": team}}}
+
+
+def of_cluster_catalog(name: str, owner: str) -> dict[str, Any]:
+    """A Catalog with the label of those of ClusterCatalogs, which this ClusterCatalog owns; "" for none."""
+    reference = controller_reference(KIND, owner, "u")
+    metadata = {"name": name, "labels": {OWNER_KIND_LABEL: KIND.kind}, "ownerReferences": [reference] if owner else []}
+    return {**catalog(), "metadata": metadata}
+
+
+@pytest.mark.parametrize(
+    ("operator_", "selected"),
+    [
+        pytest.param({"operator": "In", "values": [KIND.kind]}, ("owned",), id="the label alone is not enough"),
+        pytest.param({"operator": "DoesNotExist"}, ("false", "of-another"), id="it does not count for anything"),
+    ],
+)
+def test_a_catalog_is_a_cluster_catalogs_if_that_owns_it(operator_: dict[str, Any], selected: tuple[str, ...]) -> None:
+    found = [
+        of_cluster_catalog("owned", "owned"),
+        of_cluster_catalog("false", ""),
+        of_cluster_catalog("of-another", "owned"),
+    ]
+    spec = {"catalogSelector": {"matchExpressions": [{"key": OWNER_KIND_LABEL, **operator_}]}}
+    assert selected_catalogs(Operator.load(operator(spec)), found) == selected
 
 
 CATALOGS = [labelled("z", "a"), catalog(), labelled("b", "b")]
