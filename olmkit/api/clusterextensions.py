@@ -43,6 +43,8 @@ OWNER_KIND_LABEL = "olm.operatorframework.io/owner-kind"
 OWNER_NAME_LABEL = "olm.operatorframework.io/owner-name"
 """Label of what belongs to an object of OLM v1: its name."""
 MAX_CHANNELS = 256
+MAX_EXPRESSIONS = MAX_REQUIREMENTS - 1
+"""Expressions of a selector: the Operator gets one more, which selects Catalogs of ClusterCatalogs."""
 _OWNED = ("packageName", "version", "channel", "channels", "catalogSelector", "upgradeConstraintPolicy")
 """The fields of the spec of its Operator that a ClusterExtension owns."""
 _OWNED_OF_INSTALL = (
@@ -148,8 +150,8 @@ class CatalogSelector(Model):
     def problem(self) -> str:
         """The first reason why it selects nothing, as a sentence; empty if it is a selector of labels."""
         labels, expressions = self.match_labels or {}, self.match_expressions or []
-        if max(len(labels), len(expressions)) > MAX_REQUIREMENTS:
-            return f"matchLabels and matchExpressions may have {MAX_REQUIREMENTS} entries each"
+        if len(labels) > MAX_REQUIREMENTS or len(expressions) > MAX_EXPRESSIONS:
+            return f"matchLabels may have {MAX_REQUIREMENTS} entries, and matchExpressions {MAX_EXPRESSIONS}"
         problems = (_label_problem(key, [value]) for key, value in labels.items())
         return next(filter(None, (*problems, *(each.problem() for each in expressions))), "")
 

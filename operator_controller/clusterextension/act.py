@@ -6,8 +6,8 @@ Decides nothing: the Plan contains the action.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,9 @@ from operator_controller.clusterextension.world import (
     StandAside,
     World,
 )
+
+_CONFIGURATION_FIELDS = ("spec.install.config", "spec.install.watchNamespaces", "spec.install.serviceAccount")
+"""The fields that follow from spec.config of the ClusterExtension, and from its annotation."""
 
 log = logging.getLogger(__name__)
 
@@ -89,22 +92,16 @@ class ExtensionActions:
     async def _create(self, operator: Mapping[str, Any]) -> None:
         name = operator["metadata"]["name"]
         body = {**operator, "metadata": {**operator["metadata"], **apply_precondition(None)}}
-        try:
-            created = await self.client.apply(operators.KIND, body, OPERATOR_CONTROLLER)
-        except Invalid as error:
-            raise _not_accepted(error) from error
-        self.informers.operators.record_write(created)
+        with _refusals():
+            self.informers.operators.record_write(await self.client.apply(operators.KIND, body, OPERATOR_CONTROLLER))
         log.info("created Operator %s", name)
 
     async def _change(self, plan: ChangeOperator) -> None:
         metadata = plan.change.get("metadata") or {}
         identity = {"uid": plan.uid, "resourceVersion": plan.resource_version}
         body = {**plan.change, "metadata": {**metadata, **identity}}
-        with suppress(NotFound):
-            try:
-                self.informers.operators.record_write(await self.client.patch(operators.KIND, plan.name, body))
-            except Invalid as error:
-                raise _not_accepted(error) from error
+        with suppress(NotFound), _refusals():
+            self.informers.operators.record_write(await self.client.patch(operators.KIND, plan.name, body))
             log.info("changed Operator %s", plan.name)
 
     async def _delete(self, world: World, owned: OwnedObjects, identity: Mapping[str, str]) -> None:
@@ -116,7 +113,23 @@ class ExtensionActions:
             raise Waiting(Reason.BLOCKED, error.message, DELETION_DELAY, [operator]) from error
 
 
-def _not_accepted(error: Invalid) -> Blocked:
-    """A spec that the API of OLM v1 accepts, and that of Operators does not, such as an effect of a toleration that is none."""
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Raise Blocked if the API server does not accept the Operator as it is."""
+    try:
+        yield
+    except Invalid as error:
+        if (refusal := refusal_of(error)) is None:
+            raise
+        raise refusal from error
+
+
+def refusal_of(error: Invalid) -> Blocked | None:
+    """The refusal of a spec that the API of OLM v1 accepts and that of Operators does not, such as an effect of a toleration that
+    is none. None if no field is wrong: a policy denies the Operator, which may end, so it is written again."""
+    if not error.is_about_fields:
+        return None
     fields = [cause.field for cause in error.causes]
-    return Blocked(Reason.INVALID_CONFIGURATION, f"the Operator is not accepted: {error.message}", fields)
+    is_configured = any(field.startswith(_CONFIGURATION_FIELDS) for field in fields)
+    reason = Reason.INVALID_CONFIGURATION if is_configured else Reason.BLOCKED
+    return Blocked(reason, f"the Operator is not accepted: {error.message}", fields)

@@ -10,6 +10,7 @@ else                                           the Operator is created, or chang
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -27,11 +28,18 @@ from olmkit.api.clusterextensions import (
 )
 from olmkit.api.impersonation import Account
 from olmkit.api.label_selector import LabelSelector
+from olmkit.api.operators import VERSION_HINT, VERSION_PATTERN
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.text import quoted
 from olmkit.runtime.reconciler import Decision
 from operator_controller.clusterextension.configuration import read_configuration
-from operator_controller.clusterextension.operator_object import account_of, change_of, operator_for, protection_change
+from operator_controller.clusterextension.operator_object import (
+    account_of,
+    change_of,
+    operator_for,
+    protection_change,
+    version_range,
+)
 from operator_controller.clusterextension.resolution_sentence import catalog_unavailable
 from operator_controller.clusterextension.world import (
     AdoptOperator,
@@ -52,8 +60,8 @@ DELETION_DELAY = timedelta(minutes=1)
 """The time after which an Operator is checked again that is in the way and whose deletion has no event for this object."""
 UNPACK_DELAY = timedelta(minutes=1)
 """The time after which a catalog that is being unpacked is checked again; its Catalog has an event before."""
-CONFIGURATION_PREFIX = "invalid ClusterExtension configuration: invalid configuration: "
 SELECTOR_PREFIX = "desired catalog selector is invalid: "
+CONFIGURATION_PREFIX = "invalid ClusterExtension configuration: invalid configuration: "
 
 
 def decide(world: World) -> Decision[Plan, Evaluation]:
@@ -65,8 +73,8 @@ def decide(world: World) -> Decision[Plan, Evaluation]:
 def _evaluate(world: World) -> Evaluation:
     extension = world.extension
     configuration = read_configuration(extension.spec.config.inline if extension.spec.config else None)
-    is_possible = not configuration.problems and not _selector_problem(world) and not _account_problem(world)
-    return Evaluation(configuration, operator_for(extension, configuration) if is_possible else None)
+    problems = (*configuration.problems, _version_problem(world), _selector_problem(world), _account_problem(world))
+    return Evaluation(configuration, None if any(problems) else operator_for(extension, configuration))
 
 
 def _next_step(world: World, evaluation: Evaluation) -> Plan | OlmError:
@@ -131,6 +139,13 @@ def _unpacked_first(world: World, desired: Mapping[str, Any]) -> Waiting | None:
     return Waiting(Reason.RETRYING, text, UNPACK_DELAY, names)
 
 
+def _version_problem(world: World) -> str:
+    catalog = world.extension.spec.source.catalog
+    if catalog is None or not catalog.version or re.fullmatch(VERSION_PATTERN, version_range(catalog.version)):
+        return ""
+    return f"desired version range {quoted(catalog.version)} is invalid: {VERSION_HINT}"
+
+
 def _selector_problem(world: World) -> str:
     catalog = world.extension.spec.source.catalog
     return catalog.selector.problem() if catalog is not None and catalog.selector is not None else ""
@@ -149,6 +164,8 @@ def _impossible(world: World, evaluation: Evaluation) -> Blocked:
         return Blocked(Reason.INVALID_CONFIGURATION, f"{CONFIGURATION_PREFIX}{problem}", ["config"])
     if problem := _account_problem(world):
         return Blocked(Reason.INVALID_CONFIGURATION, problem, ["serviceAccount"])
+    if problem := _version_problem(world):
+        return Blocked(Reason.RETRYING, problem, ["version"])
     return Blocked(Reason.RETRYING, f"{SELECTOR_PREFIX}{_selector_problem(world)}", ["selector"])
 
 

@@ -7,6 +7,7 @@ certificates and crdUpgradeSafety.ignoredRules. What was decided for another acc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -64,11 +65,16 @@ def _choice(catalog: CatalogFilter | None) -> Object:
         return {}
     return {
         "packageName": catalog.package_name,
-        **({"version": catalog.version} if catalog.version else {}),
+        **({"version": version_range(catalog.version)} if catalog.version else {}),
         "channels": catalog.channels or [EVERY_CHANNEL],
         "catalogSelector": _selector(catalog),
         "upgradeConstraintPolicy": _CONSTRAINTS[catalog.upgrade_constraint_policy],
     }
+
+
+def version_range(text: str) -> str:
+    """The range with blanks where it has other white space, which an Operator does not accept."""
+    return re.sub(r"\s", " ", text)
 
 
 def _selector(catalog: CatalogFilter) -> Object:

@@ -67,7 +67,7 @@ def _one(operator: str, values: list[str] | None = None, key: str = "team") -> d
         pytest.param(_one("In", ["a"] * 65), "an expression may have 64 values", id="too many values"),
         pytest.param(
             {"matchLabels": {f"a{each}": "" for each in range(65)}},
-            "matchLabels and matchExpressions may have 64 entries each",
+            "matchLabels may have 64 entries, and matchExpressions 63",
             id="too many labels",
         ),
     ],

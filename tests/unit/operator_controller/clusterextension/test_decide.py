@@ -281,6 +281,20 @@ ERRORS: list[tuple[str, World, type[OlmError], str, str]] = [
         "Retrying",
         'desired catalog selector is invalid: "Equals" is no operator of a label selector: use In, NotIn, Exists, DoesNotExist',
     ),
+    (
+        "a selector with as many expressions as an Operator has: it needs one more",
+        world(extension_object(catalog={"selector": {"matchExpressions": [{"key": "a", "operator": "Exists"}] * 64}})),
+        Blocked,
+        "Retrying",
+        "desired catalog selector is invalid: matchLabels may have 64 entries, and matchExpressions 63",
+    ),
+    (
+        "a prerelease that is no version: what is installed stays",
+        world(extension_object(catalog={"version": ">=1.0.0-01"}), OWN),
+        Blocked,
+        "Retrying",
+        'desired version range ">=1.0.0-01" is invalid: a version is "1.2.3", a range is ">=1.2.0 <2.0.0", "~1.4" or "1.x"',
+    ),
 ]
 
 

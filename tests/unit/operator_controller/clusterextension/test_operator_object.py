@@ -75,6 +75,9 @@ def inline(**values: Any) -> Object:
     ("spec", "expected"),
     [
         pytest.param({"catalog": {"version": ">=1.2"}}, {"version": ">=1.2"}, id="version"),
+        pytest.param(
+            {"catalog": {"version": ">=1\t<2\r\n"}}, {"version": ">=1 <2  "}, id="blanks for other white space"
+        ),
         pytest.param({"catalog": {"channels": ["a", "b"]}}, {"channels": ["a", "b"]}, id="channels"),
         pytest.param({"catalog": {"channels": []}}, {}, id="no channels are every channel"),
         pytest.param(
