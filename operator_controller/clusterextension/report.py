@@ -100,7 +100,7 @@ def _status(
     status = world.owned_operator.model.status if world.owned_operator is not None else None
     is_installed = status is not None and status.installed is not None
     desired: _Conditions = [
-        progressing or find_condition(old, ConditionType.PROGRESSING),
+        progressing or _kept(world),
         conditions.installed(status, has_failed=has_failed) or find_condition(old, ConditionType.INSTALLED),
         (conditions.available(status) or find_condition(old, ConditionType.AVAILABLE))
         if status is not None and is_installed
@@ -108,6 +108,13 @@ def _status(
         *deprecation_conditions(status.deprecations if status is not None else None, is_installed=is_installed),
     ]
     return _report(world, desired, _install(status), _events(world, progressing))
+
+
+def _kept(world: World) -> Condition | None:
+    """Progressing as it is, while work is in progress. What is False says what a person has to change, and that has been changed:
+    it goes."""
+    old = find_condition(world.extension.status.conditions, ConditionType.PROGRESSING)
+    return old if old is not None and old.status != "False" else None
 
 
 def _report(

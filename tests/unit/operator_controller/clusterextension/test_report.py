@@ -182,6 +182,21 @@ def test_progressing_follows_from_the_fields_of_the_operator(
     assert conditions(reported(world(raw, operator_object(raw, **status))))["Progressing"] == expected
 
 
+@pytest.mark.parametrize(
+    ("reason", "status"),
+    [
+        pytest.param("Blocked", {"wanted": ROLLING}, id="the Operator of others is gone"),
+        pytest.param("Blocked", {**INSTALLED, "wanted": ROLLING}, id="an upgrade is approved"),
+        pytest.param("InvalidConfiguration", {"wanted": ROLLING}, id="the configuration is another one"),
+        pytest.param("ProgressDeadlineExceeded", {**INSTALLED, "wanted": ROLLING}, id="another version is tried"),
+        pytest.param("Blocked", {}, id="a bundle is being chosen"),
+    ],
+)
+def test_what_a_person_had_to_change_is_not_reported_after_that(reason: str, status: Object) -> None:
+    raw = extension_object(status={"conditions": [old("Progressing", "False", reason, "it exists")]})
+    assert "Progressing" not in conditions(reported(world(raw, operator_object(raw, **status))))
+
+
 def test_progressing_is_absent_at_first() -> None:
     raw = extension_object()
     assert conditions(reported(world(raw, operator_object(raw, wanted=ROLLING)))) == {
