@@ -48,7 +48,7 @@ NAME = OPERATOR_CONTROLLER
 """Name of the process, of its lease and of its reporting controller."""
 MAX_CONCURRENT_RECONCILES = 8
 PROGRESS_FIELDS = frozenset(
-    {"wantedVersion", "resolvedBundleResource", "wanted", "deprecations", "dependencies", "resolution"}
+    {"wantedVersion", "resolvedBundleResource", "health", "wanted", "deprecations", "dependencies", "resolution"}
 )
 """Fields of the status that say what is being installed."""
 

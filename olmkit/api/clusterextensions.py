@@ -92,7 +92,7 @@ class Reason(DescribedEnum):
     )
     PROBES_SUCCEEDED = "ProbesSucceeded", "Available True"
     PROBE_FAILURE = "ProbeFailure", "Available False: the message names the objects"
-    RECONCILING = "Reconciling", "Available Unknown: being applied"
+    RECONCILING = "Reconciling", "Available Unknown: objects are rolling out, or cannot be read"
     DEPRECATED = "Deprecated", "Deprecated, PackageDeprecated, ChannelDeprecated, BundleDeprecated True"
     NOT_DEPRECATED = "NotDeprecated", "the same False"
     DEPRECATION_STATUS_UNKNOWN = "DeprecationStatusUnknown", "the same Unknown: the catalog was not read"

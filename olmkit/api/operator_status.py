@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from olmkit.api.meta import ConditionedStatus, Model
-from olmkit.api.reported_failure import ReportedFailure
+from olmkit.api.reported_failure import MAX_FAILURE_MESSAGE_BYTES, ReportedFailure
 
 MAX_DEPENDENCIES = 100
 """Entries of status.dependencies."""
@@ -110,6 +110,19 @@ class WantedBundle(Model):
     )
 
 
+class InstalledHealth(Model):
+    """The health of what is installed: the condition Healthy of the BundleDeployment."""
+
+    status: Literal["True", "False", "Unknown"] = Field(
+        description="True: healthy. False: objects have failed, or were not healthy in time. Unknown: they are rolling out, or "
+        "cannot be read."
+    )
+    reason: str = Field(description="Healthy, Unhealthy, Progressing or ObjectLookupFailure.")
+    message: Annotated[str, Field(max_length=MAX_FAILURE_MESSAGE_BYTES)] = Field(
+        description="The objects that are not healthy, and why."
+    )
+
+
 class Failure(ReportedFailure):
     """The reason why what spec asks for is not installed, or not healthy, with the values that it is about."""
 
@@ -167,6 +180,11 @@ class OperatorStatus(ConditionedStatus):
     )
     wanted: WantedBundle | None = Field(
         default=None, description="The bundle that is wanted, and whether it is applied; absent while there is none."
+    )
+    health: InstalledHealth | None = Field(
+        default=None,
+        description="Whether what is installed is healthy, also if spec asks for something else; absent while nothing is "
+        "installed.",
     )
     failure: Failure | None = Field(
         default=None,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from olmkit.api import operators
 from olmkit.api.clusterextensions import SERVICE_ACCOUNT_ANNOTATION, ClusterExtension, ConditionType, Reason
-from olmkit.api.conditions import Cause, ConditionValue, DesiredCondition, cause_of, is_condition_true
+from olmkit.api.conditions import Cause, ConditionValue, DesiredCondition, cause_of
 from olmkit.api.failures import FailureReason
-from olmkit.api.operator_status import Failure, OperatorStatus
+from olmkit.api.operator_status import Failure, InstalledHealth, OperatorStatus
 from olmkit.errors import ApiError, OlmError
 from olmkit.gocompat.text import quoted
 from operator_controller.clusterextension.configuration import Configuration
@@ -38,7 +38,7 @@ def progressing_of_error(error: Exception) -> DesiredCondition:
 def progressing(
     extension: ClusterExtension, configuration: Configuration, status: OperatorStatus
 ) -> DesiredCondition | None:
-    """Progressing while the Operator is as desired and reports on it."""
+    """Progressing while the Operator is as desired and reports on it; None while work is in progress."""
     failure, is_applied = status.failure, status.wanted is not None and status.wanted.applied
     if failure is not None and not (is_applied and failure.reason in _HEALTH and not _is_late(extension, failure)):
         return _failed(extension, configuration, status, failure)
@@ -109,14 +109,13 @@ def installed(status: OperatorStatus | None, *, has_failed: bool) -> DesiredCond
 _NOTHING_INSTALLED = "No bundle installed"
 
 
-def available(status: OperatorStatus) -> DesiredCondition | None:
-    """Available, once something is installed. Health checks of GitOps tools read it, which OLM v1 has in its experimental set."""
-    failure = status.failure
-    if is_condition_true(status.conditions, operators.ConditionType.READY):
+def available(health: InstalledHealth | None) -> DesiredCondition:
+    """Available, once something is installed, whatever spec asks for. Health checks of GitOps tools read it, which OLM v1 has in
+    its experimental set."""
+    if health is None:
+        return DesiredCondition(ConditionType.AVAILABLE, "Unknown", Reason.RECONCILING, "")
+    if health.status == "True":
         text = "Objects are available and pass all probes."
         return DesiredCondition(ConditionType.AVAILABLE, "True", Reason.PROBES_SUCCEEDED, text)
-    if failure is not None and failure.reason in _HEALTH:
-        return DesiredCondition(ConditionType.AVAILABLE, "False", Reason.PROBE_FAILURE, failure.message)
-    if failure is not None and failure.reason in RESOLUTION:
-        return None
-    return DesiredCondition(ConditionType.AVAILABLE, "Unknown", Reason.RECONCILING, "")
+    reason = Reason.PROBE_FAILURE if health.status == "False" else Reason.RECONCILING
+    return DesiredCondition(ConditionType.AVAILABLE, health.status, reason, health.message)

@@ -102,9 +102,7 @@ def _status(
     desired: _Conditions = [
         progressing or _kept(world),
         conditions.installed(status, has_failed=has_failed) or find_condition(old, ConditionType.INSTALLED),
-        (conditions.available(status) or find_condition(old, ConditionType.AVAILABLE))
-        if status is not None and is_installed
-        else None,
+        conditions.available(status.health) if status is not None and is_installed else None,
         *deprecation_conditions(status.deprecations if status is not None else None, is_installed=is_installed),
     ]
     return _report(world, desired, _install(status), _events(world, progressing))

@@ -20,10 +20,12 @@ from olmkit.api.conditions import (
     Transition,
     cause_of,
     causes_of,
+    find_condition,
     merge_conditions,
 )
-from olmkit.api.operator_status import AvailableBundle, OperatorStatus
+from olmkit.api.operator_status import AvailableBundle, InstalledHealth, OperatorStatus
 from olmkit.api.operators import FINALIZER, ConditionType, Reason
+from olmkit.api.reported_failure import MAX_FAILURE_MESSAGE_BYTES
 from olmkit.errors import ApiError, Blocked, Conflict
 from olmkit.gocompat.text import one_line, truncate
 from operator_controller.operator.crd_check import with_crd_check
@@ -172,6 +174,7 @@ def _status(
         resolved_bundle_resource=(_image(evaluation) or None) if evaluation else old.resolved_bundle_resource,
         installed_bundle_resource=(world.running.image or None) if world.running else None,
         installed=world.installed_status,
+        health=_health(world),
         available=_available(world, evaluation) if evaluation else None,
         wanted=wanted_bundle(world, evaluation) if evaluation else old.wanted,
         failure=failure_of(world, evaluation, outcome) if evaluation else None,
@@ -180,6 +183,18 @@ def _status(
         resolution=one_line(evaluation.explanation) if evaluation else old.resolution,
     )
     return StatusReport(status, transitions, _available_events(old, status, transitions), causes=causes_of(desired))
+
+
+def _health(world: World) -> InstalledHealth | None:
+    """The health of what is installed, which no newer spec of the BundleDeployment changes; None if nothing is."""
+    deployment = world.owned_bundle_deployment
+    if deployment is None or world.running is None:
+        return None
+    healthy = find_condition(deployment.model.status.conditions, DeploymentCondition.HEALTHY)
+    if healthy is None:
+        return None
+    message = truncate(healthy.message, MAX_FAILURE_MESSAGE_BYTES)
+    return InstalledHealth(status=healthy.status, reason=healthy.reason, message=message)
 
 
 def _image(evaluation: Reported) -> str:

@@ -31,7 +31,10 @@ INSTALLED: Object = {
 }
 READY = {"type": "Ready", "status": "True", "reason": "Succeeded", "message": "", "lastTransitionTime": EARLIER}
 NOT_READY = {**READY, "status": "False", "reason": "Upgrading"}
-RUNNING: Object = {**INSTALLED, "wanted": WANTED, "conditions": [READY]}
+WELL = {"health": {"status": "True", "reason": "Healthy", "message": "well"}}
+ILL = {"health": {"status": "False", "reason": "Unhealthy", "message": "ill"}}
+STARTING = {"health": {"status": "Unknown", "reason": "Progressing", "message": "starting"}}
+RUNNING: Object = {**INSTALLED, "wanted": WANTED, "conditions": [READY], **WELL}
 NO_ACCOUNT = (
     "a ClusterExtension has no ServiceAccount to install with, unless its annotation "
     "operators.operatorframework.io/service-account names one: why"
@@ -206,7 +209,7 @@ def test_progressing_is_absent_at_first() -> None:
 
 SUCCEEDED = ("True", "Succeeded", "Installed bundle quay.io/argo:1.0.0 successfully")
 HEALTHY = ("True", "ProbesSucceeded", "Objects are available and pass all probes.")
-UNKNOWN = ("Unknown", "Reconciling", "")
+BUNDLE = {"name": "argo.v1.0.0", "version": "1.0.0"}
 
 OTHERS: list[tuple[str, Object, tuple[str, str, str] | None, tuple[str, str, str] | None, Object | None]] = [
     ("nothing is known", {}, None, None, None),
@@ -218,20 +221,53 @@ OTHERS: list[tuple[str, Object, tuple[str, str, str] | None, tuple[str, str, str
         None,
     ),
     ("nothing runs, and something failed", failure("PackageNotFound"), NOTHING, None, None),
-    ("a bundle runs", RUNNING, SUCCEEDED, HEALTHY, {"name": "argo.v1.0.0", "version": "1.0.0"}),
+    ("a bundle runs", RUNNING, SUCCEEDED, HEALTHY, BUNDLE),
     (
         "a bundle runs while another one is tried",
+        {**INSTALLED, "wanted": ROLLING, "conditions": [NOT_READY], **WELL},
+        SUCCEEDED,
+        HEALTHY,
+        BUNDLE,
+    ),
+    (
+        "a bundle is rolling out",
+        {**RUNNING, "conditions": [NOT_READY], **STARTING},
+        SUCCEEDED,
+        ("Unknown", "Reconciling", "starting"),
+        BUNDLE,
+    ),
+    (
+        "nothing is known of its health yet",
         {**INSTALLED, "wanted": ROLLING, "conditions": [NOT_READY]},
         SUCCEEDED,
-        UNKNOWN,
-        {"name": "argo.v1.0.0", "version": "1.0.0"},
+        ("Unknown", "Reconciling", ""),
+        BUNDLE,
     ),
     (
         "a bundle runs, and is not healthy",
-        {**RUNNING, "conditions": [NOT_READY], **failure("Unhealthy")},
+        {**RUNNING, "conditions": [NOT_READY], **failure("Unhealthy"), **ILL},
         SUCCEEDED,
-        ("False", "ProbeFailure", "why"),
-        {"name": "argo.v1.0.0", "version": "1.0.0"},
+        ("False", "ProbeFailure", "ill"),
+        BUNDLE,
+    ),
+    *(
+        (
+            f"a bundle runs, {state}, while another one fails: {reason}",
+            {**INSTALLED, "wanted": wanted, "conditions": [NOT_READY], **failure(reason), **health},
+            SUCCEEDED,
+            available,
+            BUNDLE,
+        )
+        for reason, wanted in (
+            ("VersionNotFound", None),
+            ("ObjectExists", ROLLING),
+            ("UnpackFailed", ROLLING),
+            ("InvalidConfiguration", ROLLING),
+        )
+        for state, health, available in (
+            ("healthy", WELL, HEALTHY),
+            ("not healthy", ILL, ("False", "ProbeFailure", "ill")),
+        )
     ),
     (
         "a bundle of a version that is none of semver runs",
@@ -257,13 +293,6 @@ def test_what_runs_is_reported_whatever_is_tried(
     assert found is not None
     assert (conditions(found).get("Installed"), conditions(found).get("Available")) == (installed, available)
     assert found.status.dump().get("install") == ({"bundle": bundle} if bundle else None)
-
-
-def test_a_choice_that_failed_says_nothing_about_the_health_of_what_runs() -> None:
-    before = old("Available", "True", "ProbesSucceeded", "before")
-    raw = extension_object(status={"conditions": [before]})
-    status = {**RUNNING, "conditions": [NOT_READY], **failure("NoUpgradeEdge")}
-    assert conditions(reported(world(raw, operator_object(raw, **status))))["Available"][2] == "before"
 
 
 def test_conditions_have_the_generation_of_the_clusterextension_and_lines() -> None:

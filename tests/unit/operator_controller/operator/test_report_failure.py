@@ -1,4 +1,4 @@
-"""The typed fields of the status of an Operator: failure, wanted and deprecations. The Worlds are those of test_report.py."""
+"""The typed fields of the status of an Operator: failure, wanted, health, deprecations. The Worlds are of test_report.py."""
 
 from __future__ import annotations
 
@@ -231,6 +231,65 @@ def test_nothing_fails_while_the_operator_is_being_deleted() -> None:
     _, status = reported(world(operator(deleting=True, status=before), runs="1.1.0", bundle_deployment=held))
     assert status.failure is None
     assert status.wanted is not None
+
+
+# --- health
+
+
+ILL = ("Healthy", "False", "Unhealthy", "Deployment.apps web: its pods crash")
+
+
+@pytest.mark.parametrize(
+    ("observed", "health"),
+    [
+        pytest.param(
+            world(runs="1.1.0", bundle_deployment=deployment("1.1.0", [INSTALLED, READY, ILL], active="alpha-1.1.0")),
+            ILL,
+            id="what was chosen",
+        ),
+        pytest.param(
+            world(
+                operator({"version": "9.9.9"}),
+                runs="1.1.0",
+                bundle_deployment=deployment("1.1.0", [INSTALLED, ILL], active="alpha-1.1.0"),
+            ),
+            ILL,
+            id="while a version is requested that does not exist",
+        ),
+        pytest.param(
+            world(
+                runs="1.0.0",
+                bundle_deployment=deployment("1.1.0", [INSTALLED, ILL], active="alpha-1.0.0", generation=2, observed=1),
+            ),
+            ILL,
+            id="another bundle is requested, and nothing is known of that",
+        ),
+        pytest.param(
+            world(
+                operator(deleting=True),
+                runs="1.1.0",
+                bundle_deployment=deployment("1.1.0", [INSTALLED, ILL], active="alpha-1.1.0", deleting=True),
+            ),
+            ILL,
+            id="while it is being deleted",
+        ),
+        pytest.param(
+            world(bundle_deployment=deployment("1.1.0", [("Healthy", "False", "InstallationStatusFalse", "x")])),
+            None,
+            id="nothing runs",
+        ),
+        pytest.param(world(), None, id="there is no BundleDeployment"),
+        pytest.param(
+            world(runs="1.1.0", bundle_deployment=deployment("1.1.0", [INSTALLED], active="alpha-1.1.0")),
+            None,
+            id="it is not known yet",
+        ),
+    ],
+)
+def test_the_health_of_what_runs(observed: World, health: tuple[str, str, str, str] | None) -> None:
+    _, status = reported(observed)
+    found = status.health
+    assert (("Healthy", found.status, found.reason, found.message) if found is not None else None) == health
 
 
 # --- deprecations
