@@ -78,8 +78,11 @@ class Reason(DescribedEnum):
     """The reasons of the conditions."""
 
     SUCCEEDED = "Succeeded", "Installed True; Progressing True: what spec requests is applied"
-    FAILED = "Failed", "Installed False: nothing runs, and the last attempt failed"
-    ABSENT = "Absent", "Installed False: nothing runs yet; BundleDeprecated Unknown: nothing is installed"
+    FAILED = "Failed", "Installed False: nothing runs, and nothing is rolling out, or the last attempt failed"
+    ABSENT = (
+        "Absent",
+        "Installed False: the first bundle is rolling out; BundleDeprecated Unknown: nothing is installed",
+    )
     RETRYING = "Retrying", "Progressing True: the last attempt failed and is retried; the message has the error"
     BLOCKED = "Blocked", "Progressing False: not retried until a person changes something"
     INVALID_CONFIGURATION = (

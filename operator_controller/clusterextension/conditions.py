@@ -1,6 +1,6 @@
 """The conditions Progressing, Installed and Available of a ClusterExtension, from typed fields of its Operator.
 
-A message of the Operator is copied behind the words of OLM v1, and never read. None means that a condition stays as it is.
+A message of the Operator is copied behind the words of OLM v1, and never read.
 Called by report.py. Pure.
 """
 
@@ -94,19 +94,14 @@ def deletion_held(message: str, cause: Cause) -> DesiredCondition:
     return _progressing(Reason.BLOCKED, message, cause)
 
 
-def installed(status: OperatorStatus | None, *, has_failed: bool) -> DesiredCondition | None:
+def installed(status: OperatorStatus | None, *, has_failed: bool) -> DesiredCondition:
     """Installed. Without a status there is no Operator of this ClusterExtension."""
     if status is not None and status.installed is not None:
         text = f"Installed bundle {status.installed_bundle_resource or status.installed.name} successfully"
         return DesiredCondition(ConditionType.INSTALLED, "True", Reason.SUCCEEDED, text)
-    if has_failed:
-        return DesiredCondition(ConditionType.INSTALLED, "False", Reason.FAILED, _NOTHING_INSTALLED)
-    if status is not None and status.wanted is not None:
-        return DesiredCondition(ConditionType.INSTALLED, "False", Reason.ABSENT, _NOTHING_INSTALLED)
-    return None
-
-
-_NOTHING_INSTALLED = "No bundle installed"
+    is_rolling_out = status is not None and status.wanted is not None and not has_failed
+    reason = Reason.ABSENT if is_rolling_out else Reason.FAILED
+    return DesiredCondition(ConditionType.INSTALLED, "False", reason, "No bundle installed")
 
 
 def available(health: InstalledHealth | None) -> DesiredCondition:

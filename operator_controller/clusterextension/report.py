@@ -96,12 +96,11 @@ def _status(
     world: World, progressing: DesiredCondition | None, *, has_failed: bool
 ) -> StatusReport[ClusterExtensionStatus]:
     """The whole status: Progressing as given, and what the Operator of the ClusterExtension says of what it has installed."""
-    old = world.extension.status.conditions
     status = world.owned_operator.model.status if world.owned_operator is not None else None
     is_installed = status is not None and status.installed is not None
     desired: _Conditions = [
         progressing or _kept(world),
-        conditions.installed(status, has_failed=has_failed) or find_condition(old, ConditionType.INSTALLED),
+        conditions.installed(status, has_failed=has_failed),
         conditions.available(status.health) if status is not None and is_installed else None,
         *deprecation_conditions(status.deprecations if status is not None else None, is_installed=is_installed),
     ]

@@ -210,9 +210,14 @@ def test_progressing_is_absent_at_first() -> None:
 SUCCEEDED = ("True", "Succeeded", "Installed bundle quay.io/argo:1.0.0 successfully")
 HEALTHY = ("True", "ProbesSucceeded", "Objects are available and pass all probes.")
 BUNDLE = {"name": "argo.v1.0.0", "version": "1.0.0"}
+PAUSED = {
+    **{"version": "1.1.0", "bundle": "argo.v1.1.0", "image": "i", "catalog": "c", "channel": "a"},
+    **{"reason": "Paused", "message": "it is paused"},
+}
 
-OTHERS: list[tuple[str, Object, tuple[str, str, str] | None, tuple[str, str, str] | None, Object | None]] = [
-    ("nothing is known", {}, None, None, None),
+OTHERS: list[tuple[str, Object, tuple[str, str, str], tuple[str, str, str] | None, Object | None]] = [
+    ("a bundle is being chosen", {}, NOTHING, None, None),
+    ("nothing runs, and a person has to approve or resume", {"available": PAUSED}, NOTHING, None, None),
     (
         "nothing runs, and the first bundle is being applied",
         {"wanted": ROLLING},
@@ -284,7 +289,7 @@ OTHERS: list[tuple[str, Object, tuple[str, str, str] | None, tuple[str, str, str
 )
 def test_what_runs_is_reported_whatever_is_tried(
     status: Object,
-    installed: tuple[str, str, str] | None,
+    installed: tuple[str, str, str],
     available: tuple[str, str, str] | None,
     bundle: Object | None,
 ) -> None:
@@ -293,6 +298,16 @@ def test_what_runs_is_reported_whatever_is_tried(
     assert found is not None
     assert (conditions(found).get("Installed"), conditions(found).get("Available")) == (installed, available)
     assert found.status.dump().get("install") == ({"bundle": bundle} if bundle else None)
+
+
+def test_what_was_installed_and_is_removed_is_installed_no_more() -> None:
+    """The BundleDeployment of an Operator that is paused was deleted."""
+    before = [old("Installed", "True", "Succeeded", "before"), old("Available", "True", "ProbesSucceeded", "before")]
+    raw = extension_object(status={"conditions": before, "install": {"bundle": BUNDLE}})
+    found = reported(world(raw, operator_object(raw, available=PAUSED)))
+    assert found is not None
+    expected = {"Progressing": ("False", "Blocked", "it is paused"), "Installed": NOTHING}
+    assert (conditions(found), found.status.install) == (expected, None)
 
 
 def test_conditions_have_the_generation_of_the_clusterextension_and_lines() -> None:
