@@ -12,9 +12,9 @@ from typing import Any, Final
 import orjson
 
 from console.forms.descriptors import Schema
-from console.forms.places import is_deeper
 from console.forms.schema_form import kind_of
 from olmctl.terminal import clean, shorten
+from olmkit.gocompat.json_depth import is_deeper
 
 EXAMPLES: Final = ("alm-examples", "olm.examples")
 METADATA: Final = "alm-examples-metadata"

@@ -62,15 +62,3 @@ def with_value(document: Any, place: Place, value: Any) -> Any:
     else:
         fields[step] = inner
     return fields
-
-
-def is_deeper(value: Any, levels: int) -> bool:
-    """Report whether a JSON value nests deeper than so many levels."""
-    pending = [(value, 1)]
-    while pending:
-        each, level = pending.pop()
-        if isinstance(each, dict | list):
-            if level > levels:
-                return True
-            pending += [(inner, level + 1) for inner in (each.values() if isinstance(each, dict) else each)]
-    return False

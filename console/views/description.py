@@ -13,6 +13,7 @@ import orjson
 
 from console.links import External, external, mail_link
 from olmkit.fbc import bundle_objects
+from olmkit.gocompat.json_depth import is_deeper
 
 MAX_LISTED = 50
 MAX_NAME_LENGTH = 200
@@ -193,20 +194,6 @@ def _json(text: Any) -> Any:
         return orjson.loads(text)
     except (orjson.JSONDecodeError, RecursionError, UnicodeEncodeError):
         return None
-
-
-def is_deeper(value: Any, limit: int) -> bool:
-    """Report whether a value of JSON has more levels than the limit."""
-    level = [value]
-    for _ in range(limit):
-        level = [inner for each in level if isinstance(each, (dict, list)) for inner in _inner(each)]
-        if not level:
-            return False
-    return True
-
-
-def _inner(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

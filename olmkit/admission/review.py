@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from olmkit.api.meta import ORPHAN_FINALIZER, Object
+from olmkit.gocompat import json_depth
 
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
 _FORBIDDEN = 403
@@ -47,7 +48,7 @@ class Denial:
 def parse_review(body: bytes) -> AdmissionRequest:
     """The request of a review. Raises BadReview."""
     try:
-        review = orjson.loads(body)
+        review = json_depth.loads(body)
     except orjson.JSONDecodeError as error:
         raise BadReview("the body is not JSON") from error
     if not isinstance(review, dict) or (review.get("apiVersion"), review.get("kind")) != (API_VERSION, KIND):

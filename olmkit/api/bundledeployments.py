@@ -17,6 +17,7 @@ from olmkit.api.meta import Kind, Model, Resource, without_nulls
 from olmkit.api.operator_condition_names import NOT_UPGRADEABLE
 from olmkit.api.patterns import OBJECT_NAME
 from olmkit.api.provisioner_classes import PROVISIONER_PATTERN
+from olmkit.gocompat.json_depth import MAX_LEVELS, is_deeper
 
 KIND = Kind("core.rukpak.io", "v1alpha1", "BundleDeployment", "bundledeployments")
 MAX_NAME_LENGTH = 45
@@ -234,10 +235,11 @@ _OTHER_FIELDS = ("provisionerClassName", "template")
 
 
 def install_fields(raw: dict[str, Any]) -> dict[str, Any]:
-    """The fields of spec of a BundleDeployment as read that say how its bundle is installed."""
+    """The fields of spec of a BundleDeployment as read that say how its bundle is installed. A config that nests too deep is
+    empty."""
     spec = {field.alias for field in BundleDeploymentSpec.model_fields.values()}
     return {
-        name: with_values(without_nulls(value), value)
+        name: with_values(without_nulls(value), value) if not is_deeper(value, MAX_LEVELS) else {}
         for name, value in raw["spec"].items()
         if name in spec and name not in _OTHER_FIELDS and value is not None
     }

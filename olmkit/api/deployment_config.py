@@ -7,12 +7,13 @@ through is refused when the Deployment is applied. Pure.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, WithJsonSchema, model_validator
 from pydantic.json_schema import JsonSchemaValue
 
 from olmkit.api.meta import Model
+from olmkit.gocompat.json_depth import MAX_LEVELS, is_deeper
 
 
 def _text(description: str, **limits: Any) -> JsonSchemaValue:
@@ -172,3 +173,18 @@ class DeploymentConfig(Model):
     annotations: dict[str, str] | None = Field(
         default=None, description="Annotations of the Deployments and their pods. Those of the bundle are kept."
     )
+    _problem: str = PrivateAttr(default="")
+
+    @property
+    def problem(self) -> str:
+        """Explain why it was not read; "" if it was. Nothing may be installed with one that has a problem."""
+        return self._problem
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _without_too_deep_values(cls, raw: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if not is_deeper(raw, MAX_LEVELS):
+            return handler(raw)
+        empty = handler({})
+        empty._problem = f"config nests deeper than {MAX_LEVELS} levels"
+        return empty

@@ -23,6 +23,7 @@ import orjson
 
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, FieldCause, Unavailable, api_error
+from olmkit.gocompat import json_depth
 from olmkit.gocompat.text import truncate
 from olmkit.runtime import metrics
 from olmkit.runtime.discovery import Discovery, DiscoveryCache, parse_discovery
@@ -486,7 +487,7 @@ def parse_object(raw: bytes) -> Object:
     if not raw:
         return {}
     try:
-        answer = orjson.loads(raw)
+        answer = json_depth.loads(raw)
     except orjson.JSONDecodeError as error:
         raise Unavailable(0, "BadAnswer", "the response of the API server is not JSON") from error
     if not isinstance(answer, dict):
@@ -550,7 +551,7 @@ def parse_items(page: Object) -> tuple[list[Object], str, str]:
 def parse_event(line: bytes) -> Object:
     """A line of a watch as {"type", "object"}. Raises the ApiError of an ERROR event, and Unavailable if it is not an event."""
     try:
-        event = orjson.loads(line)
+        event = json_depth.loads(line)
     except orjson.JSONDecodeError as error:
         raise Unavailable(0, "BadEvent", "the watch sent something that is not an event") from error
     kind, obj = (event.get("type"), event.get("object")) if isinstance(event, dict) else (None, None)

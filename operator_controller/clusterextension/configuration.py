@@ -15,6 +15,7 @@ from typing import Any
 from olmkit.api.meta import without_nulls
 from olmkit.api.names import MAX_LABEL_LENGTH
 from olmkit.gocompat.go_encoding import Mismatch, round_trip, unknown_fields
+from olmkit.gocompat.json_depth import MAX_LEVELS, is_deeper
 from olmkit.gocompat.text import quoted, sprintf
 
 WATCH_NAMESPACE, DEPLOYMENT_CONFIG = "watchNamespace", "deploymentConfig"
@@ -74,6 +75,8 @@ class Configuration:
 
 def read_configuration(inline: Mapping[str, Any] | None) -> Configuration:
     """The configuration, or its problems as far as they do not depend on the bundle."""
+    if is_deeper(inline, MAX_LEVELS):
+        return Configuration(problems=(f"nests deeper than {MAX_LEVELS} levels",))
     values = {key: value for key, value in (inline or {}).items() if value is not None}
     unknown = sorted(values.keys() - {WATCH_NAMESPACE, DEPLOYMENT_CONFIG})
     watched, config = values.get(WATCH_NAMESPACE), values.get(DEPLOYMENT_CONFIG, {})

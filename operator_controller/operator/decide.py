@@ -240,6 +240,11 @@ def evaluate_without_answer(world: World) -> Outstanding | Unanswered | None:
     missing = _missing_bundle(world)
     if missing is not None:
         return missing
+    install = world.operator.spec.install
+    if install is not None and install.config is not None and install.config.problem:
+        blocker = Blocked(Reason.NOT_RESOLVED, f"spec.install.{install.config.problem}", ["config"])
+        failure = FailureReason.INVALID_CONFIGURATION
+        return _unknown(RESOLUTION_NOT_ATTEMPTED, blocker, INSTALLATION_NOT_ATTEMPTED_INVALID, failure)
     try:
         MastermindsRange.parse(world.operator.spec.version or "*")
     except BadRange as error:

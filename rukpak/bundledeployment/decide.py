@@ -112,6 +112,14 @@ def _provisioner(world: World, _: Evaluation) -> Plan | None:
     )
 
 
+def _require_readable_config(world: World, _: Evaluation) -> Plan | None:
+    """Raise Blocked if spec.config was not read: nothing is installed without it."""
+    config = world.deployment.spec.config
+    if config is not None and config.problem:
+        raise Refused(FailureReason.INVALID_CONFIGURATION, Reason.BLOCKED, f"spec.{config.problem}", ["config"])
+    return None
+
+
 def _require_account(world: World, _: Evaluation) -> Plan | None:
     """Raise Blocked if nothing may be done with the account that spec names, or names not."""
     require_account(world)
@@ -352,6 +360,7 @@ def _content(world: World) -> RenderedBundle:
 
 RULES: tuple[Rule, ...] = (
     _provisioner,
+    _require_readable_config,
     _require_account,
     _lost_finalizer,
     _copy_conditions,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import uuid
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -234,6 +235,27 @@ async def test_a_pass_that_changes_nothing_writes_nothing(place: Place) -> None:
     await place.client.patch(operators.KIND, other, {"metadata": {"finalizers": []}})
     await place.client.delete(clusterextensions.KIND, other)
     await place.until("the other one is gone", lambda: not place.extension(other))
+
+
+async def test_a_clusterextension_that_nests_deeper_than_python_reads_is_reported_and_stops_no_other(
+    idle: Place, tmp_path: Path
+) -> None:
+    catalog = {"packageName": idle.name}
+    config = {"configType": "Inline", "inline": {"deploymentConfig": "NESTED"}}
+    spec = {"namespace": "default", "source": {"sourceType": "Catalog", "catalog": catalog}, "config": config}
+    metadata = {"apiVersion": clusterextensions.KIND.api_version, "kind": clusterextensions.KIND.kind}
+    body = json.dumps({**metadata, "metadata": {"name": idle.name}, "spec": spec})
+    deep = body.replace('"NESTED"', '{"a":' * 1_100 + "1" + "}" * 1_100).encode()
+    await idle.client.request("POST", clusterextensions.KIND.path(), body=deep)
+    other = f"{idle.name}-other"
+    async with idle.running(tmp_path):
+        await idle.create(other)
+        await idle.until("another one is created", lambda: bool(idle.operator(other)))
+        await idle.until("the deep one is reported", lambda: "nests deeper than" in idle.condition()[2])
+        assert idle.condition()[:2] == ("False", "InvalidConfiguration")
+        change = {"spec": {"config": {"inline": {"deploymentConfig": None, "watchNamespace": "default"}}}}
+        await idle.client.patch(clusterextensions.KIND, idle.name, change)
+        await idle.created()
 
 
 async def test_an_operator_of_a_person_blocks_and_its_end_wakes_the_clusterextension(place: Place) -> None:

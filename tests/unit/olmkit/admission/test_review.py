@@ -27,6 +27,14 @@ def test_a_deletion_has_no_object_after_it() -> None:
     assert parse_review(review(operation="DELETE", object=None, oldObject=OBJECT)).obj is None
 
 
+def test_a_deletion_of_what_nests_deeper_than_orjson_reads_is_read() -> None:
+    body = review(operation="DELETE", oldObject={**OBJECT, "spec": {"a": "NESTED"}})
+    nested = b'{"a":' * 1_100 + b"1" + b"}" * 1_100
+    old = parse_review(body.replace(b'"NESTED"', nested)).old
+    assert old is not None
+    assert old["metadata"] == OBJECT["metadata"]
+
+
 @pytest.mark.parametrize(
     ("options", "finalizers", "is_orphaning"),
     [

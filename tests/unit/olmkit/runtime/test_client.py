@@ -83,6 +83,15 @@ def test_an_event() -> None:
     assert parse_event(json.dumps(event).encode()) == event
 
 
+def test_an_event_about_an_object_that_nests_deeper_than_orjson_reads_is_an_event() -> None:
+    deep = '{"a":' * 1_100 + "1" + "}" * 1_100
+    metadata = '{"name": "a", "resourceVersion": "7"}'
+    event = parse_event(f'{{"type": "ADDED", "object": {{"metadata": {metadata}, "spec": {deep}}}}}'.encode())
+    assert event["object"]["metadata"] == {"name": "a", "resourceVersion": "7"}
+    page = parse_object(f'{{"metadata": {{}}, "items": [{{"metadata": {metadata}, "spec": {deep}}}]}}'.encode())
+    assert len(parse_items(page)[0]) == 1
+
+
 def test_a_list() -> None:
     item = {"metadata": {"name": "a", "resourceVersion": "7"}}
     assert parse_items({"metadata": {"resourceVersion": "9", "continue": "t"}, "items": [item]}) == ([item], "9", "t")

@@ -12,6 +12,14 @@ PATTERN = 'field "watchNamespace" must match pattern "^[a-z0-9]([-a-z0-9]*[a-z0-
 TOLERATIONS: list[dict[str, Any]] = [{"key": "infra", "operator": "Exists"}]
 
 
+def nested(levels: int) -> Any:
+    """A value in so many objects."""
+    value: Any = 1
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
 @pytest.mark.parametrize(
     ("inline", "namespace", "config"),
     [
@@ -47,6 +55,7 @@ def test_a_configuration_without_problems_is_read(
     ("inline", "problem"),
     [
         pytest.param({"replicas": 2}, 'unknown field "replicas"', id="an unknown key"),
+        pytest.param({"deploymentConfig": nested(200)}, "nests deeper than 200 levels", id="what nests too deep"),
         pytest.param(
             {"watchNamespace": 5}, 'invalid type for field "watchNamespace": got number, want string', id="a number"
         ),

@@ -29,6 +29,7 @@ FAILURES = {
     "an upgrade of a deleted catalog is in progress, and its successor offers a bundle that cannot be installed": "InvalidBundle",
     "a package that is too large to be resolved": "ResolutionFailed",
     "an invalid range, while nothing runs": "InvalidRange",
+    "a config that nests too deep": "InvalidConfiguration",
     "a second Operator for the package": "PackageClaimed",
     "a second Operator for a package that the first one cannot install": "PackageClaimed",
     "an unknown media type": "InvalidBundle",

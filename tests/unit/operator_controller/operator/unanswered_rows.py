@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from olmkit.errors import OlmError
 from operator_controller.operator.world import World
@@ -10,6 +11,9 @@ from operator_controller.resolve.answers.answer import AnswerState
 from tests.unit.operator_controller.operator.report_rows import INSTALLED, NOT_ATTEMPTED, READY, Conditions, both
 from tests.unit.operator_controller.operator.worlds import NOW, deployment, image, operator, world
 
+NESTED: dict[str, Any] = {}
+for _ in range(1_000):
+    NESTED = {"a": NESTED}
 UNANSWERED_ROWS: list[tuple[str, World, Conditions]] = [
     (
         "a request that is being resolved for longer than usual",
@@ -22,6 +26,19 @@ UNANSWERED_ROWS: list[tuple[str, World, Conditions]] = [
                 "installation has not been attempted as resolution is in progress",
             ),
             **both("Reconciling", "NotResolved", "resolution is in progress", "Resolving"),
+        },
+    ),
+    (
+        "a config that nests too deep",
+        world(operator({"install": {"config": {"affinity": {"podAffinity": NESTED}}}})),
+        {
+            "Resolved": ("Unknown", "ResolutionUnknown", "validation has not been attempted as spec is invalid"),
+            "Installed": (
+                "Unknown",
+                "InstallationStatusUnknown",
+                "installation has not been attempted as spec is invalid",
+            ),
+            **both("Stalled", "NotResolved", "spec.install.config nests deeper than 200 levels", "Blocked"),
         },
     ),
     (

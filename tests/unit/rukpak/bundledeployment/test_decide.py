@@ -132,6 +132,18 @@ def test_the_class_of_the_template_at_the_wrong_place_is_said_to_belong_there() 
         plan_of(world(raw(provisioner="core-rukpak-io-registry")))
 
 
+def test_a_config_that_nests_too_deep_is_refused_and_can_be_deleted() -> None:
+    too_deep: Any = {}
+    for _ in range(1_000):
+        too_deep = {"a": too_deep}
+    obj, gone = raw(), raw(deletionTimestamp="2026-01-01T00:00:00Z", finalizers=[])
+    for each in (obj, gone):
+        each["spec"]["config"] = {"values": too_deep}
+    with pytest.raises(Blocked, match=r"^spec\.config nests deeper than 200 levels$"):
+        plan_of(unpacked(world(obj)))
+    assert plan_of(world(gone)) == Keep()
+
+
 def test_the_finalizer_comes_with_the_inventory() -> None:
     new = world(raw(finalizers=["other"]))
     assert plan_of(new) == ApplyBundle(desired_bundle_body(new), is_new=True), "the Bundle is deleted with its owner"
