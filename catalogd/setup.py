@@ -46,7 +46,7 @@ from olmkit.jobs.sandbox import Sandbox
 from olmkit.jobs.scheduler import Jobs
 from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import Controller
-from olmkit.runtime.foreign_leaders import ForeignLeaders
+from olmkit.runtime.foreign_leaders import ForeignLeaders, upstream_review
 from olmkit.runtime.informer import Informer, without_managed_fields
 from olmkit.runtime.manager import Manager
 from olmkit.runtime.optional_controller import MakeInformer, OptionalController
@@ -103,7 +103,7 @@ def _cluster_catalog_controller(parts: _Parts, base_url: str, informer: MakeInfo
     """The controller that turns ClusterCatalogs into Catalogs."""
     client, kind = parts.manager.client, clustercatalogs.KIND
     cluster_catalogs = informer(kind, absent_is_empty=True, transform=without_managed_fields)
-    leaders = ForeignLeaders(informer)
+    leaders = ForeignLeaders(informer, upstream_review(client, parts.manager.settings.system_namespace))
     actions = ClusterCatalogActions(client, cluster_catalogs, parts.catalogs)
     publisher = Publisher(client, kind, FIELD_MANAGER, cluster_catalogs, chooses_events=False)
     reconciler = ClusterCatalogReconciler(actions, publisher, parts.store, leaders, base_url)

@@ -21,7 +21,7 @@ from olmkit.jobs.worker import Worker
 from olmkit.runtime.client import Client
 from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import Controller
-from olmkit.runtime.foreign_leaders import ForeignLeaders
+from olmkit.runtime.foreign_leaders import ForeignLeaders, upstream_review
 from olmkit.runtime.informer import Change, Informer, without_managed_fields
 from olmkit.runtime.manager import Manager
 from olmkit.runtime.optional_controller import MakeInformer, OptionalController
@@ -179,7 +179,7 @@ def make_extension_controller(manager: Manager, shared: Informers) -> OptionalCo
     kind = clusterextensions.KIND
 
     def make(informer: MakeInformer) -> Controller:
-        leaders = ForeignLeaders(informer)
+        leaders = ForeignLeaders(informer, upstream_review(manager.client, manager.settings.system_namespace))
         extensions = informer(kind, absent_is_empty=True, transform=without_managed_fields)
         informers = ExtensionInformers(extensions, shared.operators, shared.catalogs)
         publisher = Publisher(manager.client, kind, NAME, extensions, chooses_events=False)

@@ -36,9 +36,13 @@ def leaders(cluster: Cluster, *, are_awaited: bool = True) -> Iterator[None]:
 
 
 @contextmanager
-def leader_of_olm_v1(cluster: Cluster) -> Iterator[None]:
-    """A controller of OLM v1 that renews its Lease twice a second."""
+def leader_of_olm_v1(cluster: Cluster, *, has_permission: bool = True) -> Iterator[None]:
+    """A controller of OLM v1 that renews its Lease twice a second. Without the permission of its account, the
+    Lease is somebody else's."""
     ended = threading.Event()
+    account = ("--clusterrole=cluster-admin", "--serviceaccount=default:catalogd-controller-manager")
+    if has_permission:
+        cluster.kubectl("create", "clusterrolebinding", "leader-of-olm-v1", *account)
     path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
     spec = {"holderIdentity": "catalogd-7c9_1", "leaseDurationSeconds": 137, "renewTime": "2026-01-01T00:00:00.000000Z"}
     meta = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "catalogd-operator-lock"}}
@@ -58,6 +62,7 @@ def leader_of_olm_v1(cluster: Cluster) -> Iterator[None]:
         ended.set()
         thread.join()
         cluster.api.call("DELETE", f"{path}/catalogd-operator-lock")
+        cluster.kubectl("delete", "clusterrolebinding", "leader-of-olm-v1", "--ignore-not-found")
 
 
 async def _hold(cluster: Cluster, *, are_awaited: bool) -> tuple[Client, list[asyncio.Task[None]]]:

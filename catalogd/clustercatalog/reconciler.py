@@ -48,7 +48,7 @@ class ClusterCatalogReconciler:
             cluster_catalog=cluster_catalog,
             existing=ObservedCatalog.load(existing) if existing is not None else None,
             is_served=self.store.get(key) is not None,
-            leader=self.leaders.state(),
+            leader=await self.leaders.state(),
             base_url=self.base_url,
             was_orphaning=cluster_catalog.metadata.uid in self.orphaning,
         )

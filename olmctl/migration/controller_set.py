@@ -18,11 +18,10 @@ from olmctl.terminal_output import say
 from olmkit.api.meta import Kind, Object, unchanged_precondition
 from olmkit.api.operators import MIGRATIONS_ANNOTATION, REPLICAS_ANNOTATION
 from olmkit.errors import Conflict, Forbidden
-from olmkit.runtime.access_reviews import review
+from olmkit.runtime.access_reviews import SUBJECT_REVIEWS, may_update
 
 DEPLOYMENTS = Kind("apps", "v1", "Deployment", "deployments", namespaced=True)
 POLL_SECONDS = 0.5
-_REVIEWS = Kind("authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews")
 
 
 @dataclass(frozen=True)
@@ -53,16 +52,12 @@ class ControllerSet:
         """Report whether the service account of a Deployment may do what the controller of its name does. Raises CommandError."""
         namespace, kind = namespace_of(deployment), self.kinds[name_of(deployment)]
         account = text(deployment, "spec", "template", "spec", "serviceAccountName") or "default"
-        attributes = {"group": kind.group, "resource": kind.plural, "verb": "update"}
-        groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]
-        user = f"system:serviceaccount:{namespace}:{account}"
-        spec = {"user": user, "groups": groups, "resourceAttributes": attributes}
         try:
-            return bool((await review(session.client, _REVIEWS, spec)).get("allowed"))
+            return await may_update(session.client, kind, namespace, account)
         except Forbidden as error:
             what = f"the controllers of {self.olm} from other Deployments of their names ({full_name(deployment)})"
             raise CommandError(
-                REFUSED, f"the permission to create {_REVIEWS.plural} is needed, to tell {what}"
+                REFUSED, f"the permission to create {SUBJECT_REVIEWS.plural} is needed, to tell {what}"
             ) from error
 
     async def require_stopped(self, session: Session) -> None:

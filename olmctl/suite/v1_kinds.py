@@ -21,7 +21,9 @@ from olmctl.terminal import clean
 from olmkit.api.foreign_leader import UPSTREAM_LEASES
 from olmkit.api.label_policy import BINDINGS, POLICIES
 from olmkit.api.meta import Object
+from olmkit.errors import Forbidden
 from olmkit.runtime.client import Client
+from olmkit.runtime.foreign_leaders import is_where_upstream_is
 from olmkit.runtime.lease_holder import LEASE, holder_host
 from olmkit.tls.certificate_rotator import SECRET
 from olmkit.tls.service import V1_CA_SECRET, V1_NAMESPACE
@@ -145,19 +147,37 @@ async def find_renewal(client: Client, show: Callable[[str], None]) -> Renewal |
     """The Lease of OLM v1 that is renewed, for which it waits if one has a holder; None if there is none. `show` gets a text
     about the wait. Raises ApiError."""
     selectors = [f"metadata.name={name}" for name in UPSTREAM_LEASES]
-    before = _held([each for selector in selectors for each in (await client.list(LEASE, field_selector=selector))[0]])
+    found = [each for selector in selectors for each in (await client.list(LEASE, field_selector=selector))[0]]
+    known: dict[tuple[str, str], bool] = {}
+    before = await _of_upstream(client, _held(found), known)
     if not before:
         return None
     async with Watched(client) as watched:
         informers = [await watched.follow(LEASE, field_selector=selector) for selector in selectors]
         until = asyncio.get_running_loop().time() + RENEWAL_SECONDS
-        while held := _held([each for informer in informers for each in informer.objects.values()]):
+        while held := await _of_upstream(
+            client, _held(each for informer in informers for each in informer.objects.values()), known
+        ):
             renewed = [each for each, time in held.items() if before.get(each) != time]
             if renewed or asyncio.get_running_loop().time() >= until:
                 return renewed[0] if renewed else None
             show(f"waiting for a renewal of {', '.join(f'Lease {each.namespace}/{each.name}' for each in held)}")
             await watched.change(until)
     return None
+
+
+async def _of_upstream(
+    client: Client, held: dict[Renewal, str], known: dict[tuple[str, str], bool]
+) -> dict[Renewal, str]:
+    """Those that are where OLM v1 is; `known` remembers which are. For who may not ask, all are."""
+    for each in held:
+        place = each.namespace, each.name
+        if place not in known:
+            try:
+                known[place] = await is_where_upstream_is(client, *place)
+            except Forbidden:
+                known[place] = True
+    return {each: time for each, time in held.items() if known[each.namespace, each.name]}
 
 
 def _held(leases: Iterable[Object]) -> dict[Renewal, str]:

@@ -5,6 +5,7 @@ Clocks of other processes are never trusted: a Lease has expired when this proce
 
 from __future__ import annotations
 
+import math
 import socket
 import uuid
 from typing import Any
@@ -28,12 +29,13 @@ def holder_host(identity: str) -> str:
 
 class LeaseObservation:
     """The last seen state of one Lease, and since when it has been so. `default_seconds` is the duration of a Lease that names
-    none. Times are those of one monotonic clock, in seconds."""
+    none, `max_seconds` the longest that counts. Times are those of one monotonic clock, in seconds."""
 
-    def __init__(self, default_seconds: float) -> None:
+    def __init__(self, default_seconds: float, max_seconds: float = math.inf) -> None:
         self.holder = ""
         """The holder, as last seen; "" if there is none."""
         self._default_seconds = default_seconds
+        self._max_seconds = max_seconds
         self._duration = default_seconds
         self._seen: tuple[Any, ...] | None = None
         self._seen_at = 0.0
@@ -45,7 +47,7 @@ class LeaseObservation:
         if seen != self._seen:
             self._seen, self._seen_at = seen, now
         self.holder = str(spec.get("holderIdentity") or "")
-        self._duration = spec.get("leaseDurationSeconds") or self._default_seconds
+        self._duration = min(spec.get("leaseDurationSeconds") or self._default_seconds, self._max_seconds)
 
     def remaining(self, now: float) -> float:
         """The seconds for which it is still valid if nobody renews it; 0 if it has expired or has no holder."""

@@ -14,8 +14,9 @@ from olmctl.migration.controller_set import ControllerSet
 from olmctl.migration.listing import Found
 from olmctl.migration.records import DEPLOYMENT, Marks, pairs
 from olmctl.migration.values import at, items, name_of, namespace_of, text
-from olmkit.api import clustercatalogs, clusterextensions
+from olmkit.api import clusterextensions
 from olmkit.api.clusterextensions import owner_labels
+from olmkit.api.foreign_leader import UPSTREAM
 from olmkit.api.meta import Kind, Object
 from olmkit.api.operators import V1_MIGRATION_LABEL
 from olmkit.api.ownership import OPERATOR_CONTROLLER
@@ -23,13 +24,7 @@ from olmkit.api.ownership import OPERATOR_CONTROLLER
 GROUP = clusterextensions.KIND.group
 OBJECT_SETS = Kind(GROUP, "v1", "ClusterObjectSet", "clusterobjectsets")
 """The kind by which OLM v1 installs with its feature gate BoxcutterRuntime."""
-CONTROLLERS = ControllerSet(
-    "OLM v1",
-    {
-        "catalogd-controller-manager": clustercatalogs.KIND,
-        "operator-controller-controller-manager": clusterextensions.KIND,
-    },
-)
+CONTROLLERS = ControllerSet("OLM v1", dict(UPSTREAM.values()))
 MARK = V1_MIGRATION_LABEL
 RELEASE_SELECTOR = f"owner={OPERATOR_CONTROLLER}"
 """Selects the Secrets of releases."""

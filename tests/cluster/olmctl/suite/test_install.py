@@ -304,8 +304,12 @@ def test_the_kinds_of_olm_v1_are_served_unless_olm_v1_has_them(olm: Olm, bare_cl
 
 
 def test_while_olm_v1_leads_its_kinds_are_left_to_it(olm: Olm, bare_cluster: Cluster) -> None:
+    """OLM v1 is where its account has its permission: a Lease elsewhere is a tenant's."""
     again = ("suite", "install", "--force", "--no-wait")
     renewed = "Lease default/catalogd-operator-lock is renewed by catalogd-7c9"
+    with leader_of_olm_v1(bare_cluster, has_permission=False):
+        status, out, err = olm(*again, "--dry-run")
+        assert (status, bool(v1_names(out)), "are left to OLM v1" in err) == (0, True, False), err
     with leader_of_olm_v1(bare_cluster):
         status, out, err = olm(*again, "--serve-v1=Always")
         text = f"--serve-v1=Always: {renewed}: stop the controllers of OLM v1 first\n"

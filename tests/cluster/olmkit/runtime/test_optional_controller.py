@@ -13,7 +13,7 @@ from olmkit.api.foreign_leader import UPSTREAM_LEASES
 from olmkit.api.meta import Kind, Object
 from olmkit.runtime.client import Client
 from olmkit.runtime.controller import Controller
-from olmkit.runtime.foreign_leaders import ForeignLeaders
+from olmkit.runtime.foreign_leaders import ForeignLeaders, upstream_review
 from olmkit.runtime.lease_holder import LEASE
 from olmkit.runtime.manager import Manager, Settings
 from olmkit.runtime.optional_controller import MakeInformer, OptionalController
@@ -45,7 +45,7 @@ class Optional:
         self.manager.add_runnable(self.optional.run, every_replica=False)
 
     def _make(self, informer: MakeInformer) -> Controller:
-        self.leaders = ForeignLeaders(informer)
+        self.leaders = ForeignLeaders(informer, upstream_review(self.manager.client, self._namespace))
         controller = Controller("optional", self._reconcile)
         self.informer = informer(CONFIG_MAP, label_selector="test=runtime", field_selector="metadata.name=a")
         controller.watch(self.informer, names)
@@ -56,7 +56,7 @@ class Optional:
         return controller
 
     async def _reconcile(self, key: str) -> None:
-        leader = self.leaders.state()
+        leader = await self.leaders.state()
         self.seen.append(leader.namespace if leader is not None else "nobody")
 
 

@@ -309,19 +309,32 @@ async def test_a_change_that_operators_do_not_accept_is_reported(place: Place) -
     assert not place.operator()
 
 
-async def test_while_a_controller_of_olm_v1_leads_nothing_is_written(idle: Place, tmp_path: Path) -> None:
-    lease = {
-        "apiVersion": LEASE.api_version,
-        "kind": LEASE.kind,
-        "metadata": {"name": UPSTREAM_LEASES[0], "namespace": "default"},
-        "spec": {"holderIdentity": "olm", "leaseDurationSeconds": 137},
-    }
+async def test_while_a_controller_of_olm_v1_leads_nothing_is_written_and_a_lease_elsewhere_stops_nothing(
+    idle: Place, tmp_path: Path
+) -> None:
+    """OLM v1 is where its account has its permission. The other Lease is a tenant's."""
+    binding = f"{idle.name}-olm-v1"
+    account = "--serviceaccount=default:operator-controller-controller-manager"
+    kubectl = idle.cluster.kubectl
+    await asyncio.to_thread(kubectl, "create", "clusterrolebinding", binding, "--clusterrole=cluster-admin", account)
     await idle.create()
-    await idle.client.apply(LEASE, lease, "test")
+    for namespace in ("default", "kube-public"):
+        lease = {
+            "apiVersion": LEASE.api_version,
+            "kind": LEASE.kind,
+            "metadata": {"name": UPSTREAM_LEASES[0], "namespace": namespace},
+            "spec": {"holderIdentity": "olm", "leaseDurationSeconds": 2_147_483_647},
+        }
+        await idle.client.apply(LEASE, lease, "test")
     async with idle.running(tmp_path):
         try:
             await idle.create(f"{idle.name}-b")
             assert idle.writes() == []
-        finally:
             await idle.client.delete(LEASE, UPSTREAM_LEASES[0], "default")
-        await idle.created()
+            await idle.created()
+        finally:
+            await asyncio.to_thread(kubectl, "delete", "clusterrolebinding", binding)
+            await asyncio.to_thread(
+                kubectl, "delete", "leases", UPSTREAM_LEASES[0], "--namespace=default", "--ignore-not-found"
+            )
+            await idle.client.delete(LEASE, UPSTREAM_LEASES[0], "kube-public")
