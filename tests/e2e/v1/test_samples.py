@@ -56,12 +56,18 @@ def test_the_policy_permits_what_its_messages_say(scene: Scene) -> None:
             (chosen(catalog, packageName="grafana"), "may install"),
             (chosen(catalog, selector={}), "the label team"),
             (chosen(catalog, upgradeConstraintPolicy="SelfCertified"), "upgrade edges"),
+            ({"config": {"configType": "Inline", "inline": {"watchNamespace": "kube-system"}}}, "spec.config"),
             ({"install": {"preflight": {"crdUpgradeSafety": {"enforcement": "None"}}}}, "CustomResourceDefinitions"),
         ]
         for fields, message in wrong:
             denied = {**permitted, "spec": {**permitted["spec"], **fields}}
             retried(lambda one=denied: written(scene, one), lambda printed, text=message: text in printed)  # type: ignore[misc]
         assert "created (server dry run)" in written(scene, permitted)
+        scene.apply(permitted)
+        assert "deleted (server dry run)" in deleted(scene, scene.name)
+        others = {**permitted, "metadata": {"name": f"{scene.name}-others"}}
+        scene.apply({**others, "spec": {**permitted["spec"], **chosen(catalog, packageName="grafana")}})
+        assert "may install and delete hello-operator" in deleted(scene, f"{scene.name}-others")
     finally:
         scene.cluster.run_kubectl("delete", "--filename", policy)
 
@@ -69,6 +75,13 @@ def test_the_policy_permits_what_its_messages_say(scene: Scene) -> None:
 def chosen(catalog: Object, **fields: object) -> Object:
     """Another source."""
     return {"source": {"sourceType": "Catalog", "catalog": {**catalog, **fields}}}
+
+
+def deleted(scene: Scene, name: str) -> str:
+    """What kubectl prints to a member of the group who would delete a ClusterExtension."""
+    arguments = ("delete", f"clusterextensions.olm.operatorframework.io/{name}", "--dry-run=server", *GREETERS)
+    done = scene.cluster.finished_kubectl(*arguments)
+    return done.stdout + done.stderr
 
 
 def written(scene: Scene, extension: Object) -> str:
