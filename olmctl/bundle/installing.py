@@ -6,6 +6,7 @@ A BundleDeployment that `olm` has applied before is changed, whatever became of 
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -239,7 +240,7 @@ def owner_error(found: Object, owner: Object, package: str) -> CommandError:
     """The error about a BundleDeployment that belongs to an owner: with another name the same package is refused too."""
     kind, name, own = text_at(owner, "kind"), text_at(owner, "name"), LeftInstallation(found)
     if kind == operators.KIND.kind and package == own.package != "":
-        return _is_installed(package, f"Operator {name}", f"olm uninstall {name}")
+        return _is_installed(package, f"Operator {name}", f"olm uninstall {shlex.quote(name)}")
     return CommandError(REFUSED, f"BundleDeployment {own.name} belongs to {kind} {name}: {_OTHER_NAME}")
 
 

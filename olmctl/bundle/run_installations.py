@@ -3,6 +3,7 @@ that `olm` has applied itself. Changes nothing."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from olmctl.commands import NOT_FOUND, REFUSED, CommandError
@@ -21,9 +22,10 @@ class NothingRun(CommandError):
     """Nothing of the package or name was installed with `olm bundle run`; the message names what is there instead."""
 
     def __init__(self, message: str, operator: str = "", *, is_free: bool = False) -> None:
-        """`operator`: the name of the Operator that has it; `is_free`: True if nobody has it."""
+        """`operator`: the name of the Operator that has it, as an owner reference has it; `is_free`: True if nobody has it."""
         super().__init__(NOT_FOUND, clean(message))
-        self.operator = clean(operator)
+        self.operator = shlex.quote(clean(operator)) if operator else ""
+        """A word of a command line."""
         self.is_free = is_free
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from olmctl.questions.errors import Refused
@@ -28,7 +29,7 @@ def excluded_entry(found: Object, version: str) -> str:
 
 def undo_hint(found: Object, entry: str) -> str:
     """Name the command that permits the version again."""
-    return f"`olm exclude {found['metadata']['name']} {entry} --undo` permits it"
+    return f"`olm exclude {found['metadata']['name']} {shlex.quote(entry)} --undo` permits it"
 
 
 def check_not_excluded(found: Object, version: str) -> None:

@@ -7,6 +7,7 @@ over or removes it. Changes nothing. To a user who may not read BundleDeployment
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -67,7 +68,7 @@ class WayBack:
 
     def command(self, deployment: str) -> str:
         """The command that returns to it."""
-        bundle = self.image or "DIRECTORY"
+        bundle = shlex.quote(self.image) if self.image else "DIRECTORY"
         if self.is_setting:
             return f"olm bundle run {bundle} --name {deployment}"
         return f"olm bundle upgrade {bundle} --name {deployment}{' --force' if self.is_replaced else ''}"
@@ -181,7 +182,7 @@ class LeftInstallation:
     def command(self) -> str:
         """The command that has an Operator take it over."""
         name = f" --name {self.name}" if self.name != self.package else ""
-        return f"olm install {self.package}{name}{'' if self.is_taken_over else ' --adopt'}"
+        return f"olm install {shlex.quote(self.package)}{name}{'' if self.is_taken_over else ' --adopt'}"
 
     @property
     def _return(self) -> str:
@@ -201,7 +202,9 @@ class LeftInstallation:
     @property
     def _bundle(self) -> str:
         """The bundle that is asked for, as an argument of a command."""
-        return text_at(self.deployment, "spec", "template", "spec", "source", "image", "ref") or "DIRECTORY"
+        return shlex.quote(
+            text_at(self.deployment, "spec", "template", "spec", "source", "image", "ref") or "DIRECTORY"
+        )
 
     @property
     def sentence(self) -> str:

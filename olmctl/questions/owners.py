@@ -6,6 +6,7 @@ The translation of the owner sets some fields of what it owns, and creates it ag
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from olmctl.questions.operator_state import part, text_at
@@ -22,13 +23,14 @@ class Owner:
 
     kind: Kind
     name: str
+    """Printable: whoever may write the reference can give it any text."""
 
     def __str__(self) -> str:
         return f"{self.kind.kind} {self.name}"
 
     def command(self, verb: str) -> str:
         """The command that changes or deletes it."""
-        return f"kubectl {verb} {self.kind.plural}.{self.kind.group} {self.name}"
+        return f"kubectl {verb} {self.kind.plural}.{self.kind.group} {shlex.quote(self.name)}"
 
 
 def controlling_owner(found: Object) -> Object | None:
@@ -41,7 +43,7 @@ def owner_of(found: Object) -> Owner | None:
     """The ClusterExtension of an Operator, or the ClusterCatalog of a Catalog; None if it belongs to neither."""
     reference = controlling_owner(found)
     kind = _KINDS.get((text_at(reference, "apiVersion"), text_at(reference, "kind")))
-    return Owner(kind, text_at(reference, "name")) if kind is not None else None
+    return Owner(kind, clean(text_at(reference, "name"))) if kind is not None else None
 
 
 def is_called(found: Object, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
@@ -93,7 +94,7 @@ def has_protection(annotations: Mapping[str, Any] | None) -> bool:
 
 def unprotect_command(kind: Kind, name: str) -> str:
     """The command with which a person removes the protection."""
-    return f"kubectl annotate {kind.plural}.{kind.group} {name} {DELETION_PROTECTION_ANNOTATION}-"
+    return f"kubectl annotate {kind.plural}.{kind.group} {shlex.quote(name)} {DELETION_PROTECTION_ANNOTATION}-"
 
 
 class ConditionType(DescribedEnum):

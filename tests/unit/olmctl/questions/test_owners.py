@@ -46,6 +46,15 @@ def owned(*references: Object, kind: str = "Operator", name: str = "lamp") -> Ob
             "(kubectl delete clustercatalogs.olm.operatorframework.io packages)",
             id="a Catalog of a ClusterCatalog",
         ),
+        pytest.param(
+            owned({**EXTENSION, "name": "a; rm\x1b[2K\nb"}),
+            "ClusterExtension a; rm\ufffd[2K b",
+            "Operator lamp belongs to ClusterExtension a; rm\ufffd[2K b, which sets this: change that "
+            "(kubectl edit clusterextensions.olm.operatorframework.io 'a; rm\ufffd[2K b')",
+            "Operator lamp belongs to ClusterExtension a; rm\ufffd[2K b, which creates it again: delete that "
+            "(kubectl delete clusterextensions.olm.operatorframework.io 'a; rm\ufffd[2K b')",
+            id="a name that no object can have stays one printable word of the command",
+        ),
         pytest.param(owned(), "", "", "", id="an Operator of a person"),
         pytest.param(owned(DEPLOYMENT), "", "", "", id="an Operator of something else"),
         pytest.param(
