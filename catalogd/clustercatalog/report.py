@@ -132,13 +132,18 @@ def _of_source(world: World, catalog: ObservedCatalog) -> Desired:
     )
     failed = unpacked if unpacked is not None and unpacked.reason == catalogs.Reason.UNPACK_FAILED else None
     if stalled is not None:
-        return _progressing("False", Reason.BLOCKED, prefix + (failed or stalled).message)
+        return _progressing("False", Reason.BLOCKED, _prefixed(prefix, (failed or stalled).message))
     if reconciling is not None and reconciling.reason == catalogs.Reason.RETRYING:
-        return _progressing("True", Reason.RETRYING, prefix + (failed or reconciling).message)
+        return _progressing("True", Reason.RETRYING, _prefixed(prefix, (failed or reconciling).message))
     if failed is not None:
-        return _progressing("True", Reason.RETRYING, prefix + failed.message)
+        return _progressing("True", Reason.RETRYING, _prefixed(prefix, failed.message))
     is_served = is_condition_true(conditions, kinds.SERVING)
     return _known(world, ConditionType.PROGRESSING) if is_served else None
+
+
+def _prefixed(prefix: str, text: str) -> str:
+    """The text with the prefix, which errors that name the step that failed have already."""
+    return text if text.startswith(prefix) else f"{prefix}{text}"
 
 
 def _serving(world: World, is_served: bool) -> DesiredCondition:

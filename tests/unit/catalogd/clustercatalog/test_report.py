@@ -83,6 +83,12 @@ def status_of(seen: World) -> tuple[Triples, Object, dict[str, int]]:
             id="a source that cannot be read is tried again",
         ),
         pytest.param(
+            world(existing=catalog(conditions=[{**FAILED, "message": f"source catalog content: {FAILED['message']}"}])),
+            ("True", "Retrying", "source catalog content: the registry does not answer"),
+            False,
+            id="an error that names the step is not prefixed again",
+        ),
+        pytest.param(
             world(existing=serving(None, FAILED)),
             ("True", "Retrying", "source catalog content: the registry does not answer"),
             True,
