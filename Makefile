@@ -137,9 +137,9 @@ test: setup ## check, unit, cases, integration, cluster, e2e, corpus, and the su
 
 busy-tiers beside-tests: export OLM_AUDIT_DIRECTORY := $(AUDIT_LOGS)
 
-# Most of what these processes do is to wait: six use two processors.
+# These processes also wait: four use two processors. Each one more has a cluster of its own, which costs processor time while it is idle.
 busy-tiers:
-	$(BIN)/pytest $(call workers,6) $(SHORT) $(foreach tier,audit $(PURE_TIERS) $(OWN_TIERS),--ignore=tests/$(tier)) $(addprefix --ignore=,$(COLLECTED_ONCE)) tests
+	$(BIN)/pytest $(call workers,4) $(SHORT) $(foreach tier,audit $(PURE_TIERS) $(OWN_TIERS),--ignore=tests/$(tier)) $(addprefix --ignore=,$(COLLECTED_ONCE)) tests
 
 # One process beside the others: each of six would spend seconds on collecting ten thousand tests of which it runs some.
 pure-tiers:

@@ -80,7 +80,7 @@ LEFT = {
     OPERATORS: ("snapscheduler", "notebook-operator", "party-operator", "hello-operator", "greeter"),
     BUNDLE_DEPLOYMENTS: ("message-board", "greeter"),
     CLUSTER_CATALOGS: ("samples",),
-    CATALOGS: ("community", "samples", "acme"),
+    CATALOGS: ("community", "samples", "acme", "operatorhubio-catalog"),
     "/apis/rbac.authorization.k8s.io/v1/clusterroles": ("reader-of-samples",),
     "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings": ("reader-of-samples",),
     NAMESPACES: ("greetings", "argocd"),

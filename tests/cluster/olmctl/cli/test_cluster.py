@@ -58,9 +58,9 @@ def printed(desk: Desk) -> Print:
 def test_what_is_installed(printed: Print) -> None:
     assert printed("list", "-o", "wide") == (
         0,
-        "NAME PACKAGE VERSION WANTED AVAILABLE CHANNEL CATALOG STATUS AGE MESSAGE\n"
-        "dep dep 1.0.0 <none> <none> stable c Ready  installed 0.2.0\n"
-        "hello hello 0.2.0 0.2.0 0.3.0 stable c Ready  installed 0.2.0\n",
+        "NAME PACKAGE VERSION WANTED AVAILABLE CHANNEL CATALOG STATUS AGE OWNER MESSAGE\n"
+        "dep dep 1.0.0 <none> <none> stable c Ready  <none> installed 0.2.0\n"
+        "hello hello 0.2.0 0.2.0 0.3.0 stable c Ready  <none> installed 0.2.0\n",
         NO_CONTROLLER,
     )
     assert printed("why", "@-hello") == (

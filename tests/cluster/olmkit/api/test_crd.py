@@ -314,5 +314,7 @@ def test_wide_lists_have_the_signer(
 
 
 def test_short_names_and_the_category_work(definitions: Cluster) -> None:
+    # Else kubectl asks for kinds that the cluster had before, such as PackageManifests.
+    definitions.kubectl("api-resources")
     for name in ("ocat", "opkg", "oop", "bun", "bd", "olm"):
         definitions.kubectl("get", name)
