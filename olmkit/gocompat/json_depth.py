@@ -58,3 +58,14 @@ def is_deeper(value: Any, levels: int) -> bool:
                 return True
             pending += [(inner, level + 1) for inner in (each.values() if isinstance(each, dict) else each)]
     return False
+
+
+def shallow(value: Any, levels: int = MAX_LEVELS) -> Any:
+    """The JSON value with null for each list and object below so many levels."""
+    if not isinstance(value, dict | list):
+        return value
+    if not levels:
+        return None
+    if isinstance(value, dict):
+        return {name: shallow(inner, levels - 1) for name, inner in value.items()}
+    return [shallow(inner, levels - 1) for inner in value]
