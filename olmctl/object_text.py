@@ -13,7 +13,6 @@ import orjson
 import yaml
 
 from olmkit.api.meta import Object
-from olmkit.gocompat.json_depth import MAX_LEVELS, is_deeper, shallow
 from olmkit.gocompat.yaml_dumper import UNLIMITED_WIDTH, TreeDumper
 from olmkit.gocompat.yaml_scalars import is_plain_string
 
@@ -31,15 +30,10 @@ def without_managed_fields(obj: Object) -> Object:
 
 def as_json(value: Any) -> str:
     """JSON with an indent of 2, as orjson writes it, in which characters that are not printable are escaped."""
-    text = orjson.dumps(_printable(value), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
     if text.replace("\n", "").isprintable():
         return text
     return re.sub(r"[^\n]", lambda match: match[0] if match[0].isprintable() else _escaped(match[0]), text)
-
-
-def _printable(value: Any) -> Any:
-    """The value without what nests too deep for a writer: one such object must not keep others from being printed."""
-    return shallow(value) if is_deeper(value, MAX_LEVELS) else value
 
 
 def _escaped(character: str) -> str:
@@ -58,7 +52,7 @@ def as_yaml(value: Any) -> str:
     """A YAML document without a start marker, in which characters that are not printable are escaped."""
     for is_unicode_kept in (True, False):
         text: str = yaml.dump(
-            _printable(value), Dumper=_Dumper, sort_keys=False, allow_unicode=is_unicode_kept, width=UNLIMITED_WIDTH
+            value, Dumper=_Dumper, sort_keys=False, allow_unicode=is_unicode_kept, width=UNLIMITED_WIDTH
         )
         if text.replace("\n", "").isprintable():
             break

@@ -13,6 +13,7 @@ from typing import Any
 from olmctl.object_text import as_json, as_yaml
 from olmctl.terminal import clean, width
 from olmctl.terminal_output import coloured, write_document
+from olmkit.gocompat.json_depth import MAX_LEVELS, is_deeper, shallow
 
 NONE = "<none>"
 """The text that kubectl shows in a cell without a value."""
@@ -64,7 +65,9 @@ def _cell(value: object) -> str:
 
 
 def print_object(value: Any, form: str) -> None:
-    """Print a value as JSON or YAML."""
+    """Print a value as JSON or YAML. What nests too deep for a writer is null: it must not keep others from being printed."""
+    if is_deeper(value, MAX_LEVELS):
+        value = shallow(value)
     write_document(as_json(value) if form == "json" else as_yaml(value))
 
 

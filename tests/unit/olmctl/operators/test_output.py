@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+import yaml
 
-from olmctl.operators.output import Column, age, print_table
+from olmctl.operators.output import Column, age, print_object, print_table
 
 COLUMNS = (Column("NAME"), Column("STATUS", is_status=True), Column("MESSAGE", is_wide=True))
 
@@ -24,6 +26,16 @@ def test_a_wide_table_without_headers(capsys: pytest.CaptureFixture[str]) -> Non
 def test_nothing_is_printed_for_no_rows_without_headers(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(COLUMNS, [], headers=False)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_what_is_beside_a_value_that_nests_too_deep_is_printed(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    deep: Any = []
+    for _ in range(500):
+        deep = {"a": [deep]}
+    print_object([{"name": "a", "spec": deep}, {"name": "b", "spec": [{"c": []}]}], form)
+    first, second = yaml.safe_load(capsys.readouterr().out)
+    assert (first["name"], second) == ("a", {"name": "b", "spec": [{"c": []}]})
 
 
 @pytest.mark.parametrize(
