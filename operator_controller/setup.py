@@ -9,6 +9,7 @@ from olmkit.api import (
     bundledeployments,
     bundles,
     catalogs,
+    clustercatalogs,
     clusterextensions,
     customresourcedefinitions,
     operators,
@@ -181,7 +182,8 @@ def make_extension_controller(manager: Manager, shared: Informers) -> OptionalCo
     def make(informer: MakeInformer) -> Controller:
         leaders = ForeignLeaders(informer, upstream_review(manager.client, manager.settings.system_namespace))
         extensions = informer(kind, absent_is_empty=True, transform=without_managed_fields)
-        informers = ExtensionInformers(extensions, shared.operators, shared.catalogs)
+        cluster_catalogs = informer(clustercatalogs.KIND, absent_is_empty=True, transform=without_managed_fields)
+        informers = ExtensionInformers(extensions, shared.operators, shared.catalogs, cluster_catalogs)
         publisher = Publisher(manager.client, kind, NAME, extensions, chooses_events=False)
         reconciler = ExtensionReconciler(ExtensionActions(manager.client, informers), publisher, informers, leaders)
         extensions.subscribe(reconciler.orphaning.record)
@@ -191,6 +193,7 @@ def make_extension_controller(manager: Manager, shared: Informers) -> OptionalCo
         controller.watch(extensions, informers.keys_of_extension)
         controller.watch(shared.operators, informers.keys_of_operator)
         controller.watch(shared.catalogs, informers.keys_of_catalog)
+        controller.watch(cluster_catalogs, informers.keys_of_catalog)
         for leases in leaders.informers:  # no pass begins before they are known
             controller.watch(leases, lambda change: ())
         leaders.subscribe(lambda: informers.enqueue_all(controller.enqueue))

@@ -12,8 +12,7 @@ from typing import Any
 from catalogd.clustercatalog.world import ObservedCatalog
 from olmkit.api import catalogs, clustercatalogs
 from olmkit.api.catalogs import NAME_LABEL
-from olmkit.api.clustercatalogs import ClusterCatalog
-from olmkit.api.clusterextensions import OWNER_KIND_LABEL
+from olmkit.api.clustercatalogs import ClusterCatalog, labels_for_catalog
 from olmkit.api.content import SourceType
 from olmkit.api.merge_patch import merge_patch
 from olmkit.api.meta import controller_reference
@@ -31,13 +30,12 @@ def catalog_for(cluster_catalog: ClusterCatalog) -> dict[str, Any]:
     if "@" not in spec.source.image.ref:  # a digest is never polled, and the API server refuses an interval beside it
         minutes = spec.source.image.poll_interval_minutes
         image["pollInterval"] = f"{minutes}m" if minutes else NEVER
-    labels = {key: value for key, value in metadata.labels.items() if key != NAME_LABEL}
     return {
         "apiVersion": catalogs.KIND.api_version,
         "kind": catalogs.KIND.kind,
         "metadata": {
             "name": metadata.name,
-            "labels": {**labels, OWNER_KIND_LABEL: clustercatalogs.KIND.kind},
+            "labels": labels_for_catalog(metadata),
             "ownerReferences": [controller_reference(clustercatalogs.KIND, metadata.name, metadata.uid)],
         },
         "spec": {

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from olmkit.api import v1_rules
+from olmkit.api.catalogs import NAME_LABEL
 from olmkit.api.clusterextensions import OWNER_KIND_LABEL
 from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.meta import Conditioned, Kind, Model, ObjectMeta, Resource
@@ -141,3 +142,16 @@ def selectable_labels(catalog: ObjectMeta) -> dict[str, str]:
     owner = catalog.controller
     is_owned = owner is not None and (owner.kind, owner.name) == (KIND.kind, catalog.name)
     return {key: value for key, value in catalog.labels.items() if is_owned or key != OWNER_KIND_LABEL}
+
+
+def labels_for_catalog(cluster_catalog: ObjectMeta) -> dict[str, str]:
+    """The labels that a ClusterCatalog gives its Catalog, but for NAME_LABEL, which each Catalog has of its own."""
+    own = {key: value for key, value in cluster_catalog.labels.items() if key != NAME_LABEL}
+    return {**own, OWNER_KIND_LABEL: KIND.kind}
+
+
+def is_untranslated(cluster_catalog: ClusterCatalog) -> bool:
+    """Report whether a ClusterCatalog that has no Catalog is about to get one: it wants to be served, and nothing is reported
+    yet."""
+    is_wanted = cluster_catalog.spec.availability_mode is AvailabilityMode.AVAILABLE
+    return is_wanted and not cluster_catalog.metadata.deleting and not cluster_catalog.status.conditions

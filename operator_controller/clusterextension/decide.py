@@ -16,7 +16,8 @@ from datetime import timedelta
 from typing import Any
 
 from olmkit.api import operators
-from olmkit.api.clustercatalogs import selectable_labels
+from olmkit.api.catalogs import NAME_LABEL
+from olmkit.api.clustercatalogs import labels_for_catalog, selectable_labels
 from olmkit.api.clusterextensions import (
     ADOPT_FOR_ANNOTATION,
     FINALIZER,
@@ -131,8 +132,10 @@ def _unpacked_first(world: World, desired: Mapping[str, Any]) -> Waiting | None:
     """The wait for a catalog that counts and serves nothing yet: OLM v1 chooses nothing before each of them is served. A catalog
     that has failed, and one that somebody adds later, stops nobody."""
     selector = LabelSelector.load(desired["spec"]["catalogSelector"])
-    unpacking = (each.metadata for each in world.unpacking)
-    names = sorted(each.name for each in unpacking if selector.matches(selectable_labels(each)))
+    unpacking = {each.metadata.name: selectable_labels(each.metadata) for each in world.unpacking}
+    for each in world.untranslated:
+        unpacking[each.metadata.name] = {**labels_for_catalog(each.metadata), NAME_LABEL: each.metadata.name}
+    names = sorted(name for name, labels in unpacking.items() if selector.matches(labels))
     if not names:
         return None
     text = catalog_unavailable(desired["spec"]["packageName"], names[0])

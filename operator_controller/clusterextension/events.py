@@ -1,5 +1,5 @@
-"""Maps watch events to keys: which ClusterExtensions a change of a ClusterExtension, an Operator, a Catalog or a leader of OLM v1
-enqueues.
+"""Maps watch events to keys: which ClusterExtensions a change of a ClusterExtension, an Operator, a Catalog, a ClusterCatalog or
+a leader of OLM v1 enqueues.
 
 Also the informers that are watched, and their index. Reads only informers; never decides.
 """
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from olmkit.api.catalogs import Catalog, is_first_unpacked
+from olmkit.api.clustercatalogs import ClusterCatalog, is_untranslated
 from olmkit.api.clusterextensions import operator_name
 from olmkit.runtime.informer import Change, Informer
 
@@ -25,6 +26,7 @@ class Informers:
     extensions: Informer
     operators: Informer
     catalogs: Informer
+    cluster_catalogs: Informer
 
     def __post_init__(self) -> None:
         self.extensions.add_index(OPERATOR_INDEX, lambda raw: [operator_name(raw["metadata"]["name"])])
@@ -43,8 +45,15 @@ class Informers:
         """The Catalogs whose first content is being unpacked: they have neither served nor failed."""
         return tuple(filter(is_first_unpacked, map(Catalog.load, self.catalogs.objects.values())))
 
+    def untranslated(self) -> tuple[ClusterCatalog, ...]:
+        """The ClusterCatalogs that are about to get a Catalog."""
+        without = (
+            raw for raw in self.cluster_catalogs.objects.values() if self.catalogs.get(raw["metadata"]["name"]) is None
+        )
+        return tuple(filter(is_untranslated, map(ClusterCatalog.load, without)))
+
     def keys_of_catalog(self, change: Change) -> Iterable[str]:
-        """The ClusterExtensions without an Operator: they may have waited for the content of the Catalog."""
+        """The ClusterExtensions without an Operator: they may have waited for the content of the Catalog or ClusterCatalog."""
         names = (raw["metadata"]["name"] for raw in self.extensions.objects.values())
         return {name for name in names if self.operators.get(operator_name(name)) is None}
 

@@ -86,6 +86,7 @@ class ExtensionReconciler:
             extension=extension,
             operator=ObservedOperator.load(operator) if operator is not None else None,
             unpacking=self.informers.unpacking() if operator is None else (),
+            untranslated=self.informers.untranslated() if operator is None else (),
             leader=await self.leaders.state(),
             was_orphaning=extension.metadata.uid in self.orphaning,
             reported=self.reported.cause(extension.metadata.uid),

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from olmkit.api.catalogs import Catalog
+from olmkit.api.clustercatalogs import ClusterCatalog
 from olmkit.api.clusterextensions import KIND, ClusterExtension
 from olmkit.api.conditions import Cause
 from olmkit.api.foreign_leader import ForeignLeader
@@ -56,6 +57,8 @@ class World:
     operator: ObservedOperator | None = None
     unpacking: tuple[Catalog, ...] = ()
     """The Catalogs whose first content is being unpacked. They matter only while there is no Operator."""
+    untranslated: tuple[ClusterCatalog, ...] = ()
+    """The ClusterCatalogs that are about to get a Catalog. They matter as long."""
     leader: ForeignLeader | None = None
     """The controller of OLM v1 that leads, and acts on ClusterExtensions."""
     was_orphaning: bool = False

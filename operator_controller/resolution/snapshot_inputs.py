@@ -84,6 +84,9 @@ class CatalogReads:
         catalog = Catalog.load(raw)
         name = catalog.metadata.name
         self._cancel(name)
+        known = self._known.get(name)
+        if known is not None and known.source.state is CatalogState.PENDING and served_digest(catalog):
+            del self._known[name]  # it had nothing to offer, so that its first content is read for the first time
         self._outdated.add(name)
         task = asyncio.create_task(self._keep_reading(name, raw), name=f"read catalog {name}")
         unread = catalog_source(catalog, CatalogContentResult(CatalogState.UNREACHABLE, message=NOT_READ_YET))
@@ -103,7 +106,7 @@ class CatalogReads:
                 self.update(catalogs[read.source.name])
 
     async def first_reads(self) -> None:
-        """Wait until every Catalog has been read once, or its read has lasted for FIRST_READ_TIMEOUT."""
+        """Wait until every Catalog that serves content has been read once, or its read has lasted for FIRST_READ_TIMEOUT."""
         loop = asyncio.get_running_loop()
         while True:
             self._progress.clear()

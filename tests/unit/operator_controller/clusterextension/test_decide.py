@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from olmkit.api.catalogs import Catalog
+from olmkit.api.clustercatalogs import ClusterCatalog
 from olmkit.api.clusterextensions import FINALIZER
 from olmkit.api.foreign_leader import ForeignLeader
 from olmkit.api.meta import Object
@@ -27,6 +28,7 @@ from operator_controller.clusterextension.world import (
 )
 from tests.unit.operator_controller.clusterextension.worlds import (
     catalog_object,
+    cluster_catalog_object,
     desired_operator,
     extension_object,
     operator_object,
@@ -99,7 +101,11 @@ PLANS: list[tuple[str, World, Plan]] = [
     ),
     (
         "nor one that the selector does not select",
-        world(CHOOSY, unpacking=(Catalog.load(catalog_object("other", labels={"team": "b"})),)),
+        world(
+            CHOOSY,
+            unpacking=(Catalog.load(catalog_object("other", labels={"team": "b"})),),
+            untranslated=(ClusterCatalog.load(cluster_catalog_object("new", labels={"team": "b"})),),
+        ),
         CreateOperator(desired_operator(CHOOSY)),
     ),
     (
@@ -222,6 +228,13 @@ ERRORS: list[tuple[str, World, type[OlmError], str, str]] = [
         Blocked,
         "Blocked",
         OTHER_ACCOUNT,
+    ),
+    (
+        "a ClusterCatalog that counts has no Catalog yet: there may be a tie",
+        world(CHOOSY, untranslated=(ClusterCatalog.load(cluster_catalog_object("late", labels={"team": "a"})),)),
+        Waiting,
+        "Retrying",
+        'error walking catalogs: error getting package "argo" from catalog "late": catalog "late" is not being served',
     ),
     (
         "a catalog that counts is being unpacked for the first time: there may be a tie",

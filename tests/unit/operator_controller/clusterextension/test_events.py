@@ -7,12 +7,14 @@ from typing import Any, cast
 
 import pytest
 
+from olmkit.api import clustercatalogs
 from olmkit.api.meta import Object
 from olmkit.runtime.informer import Change, Informer
 from operator_controller.clusterextension.events import Informers
-from tests.unit.operator_controller.clusterextension.worlds import catalog_object
+from tests.unit.operator_controller.clusterextension.worlds import catalog_object, cluster_catalog_object
 
 STALLED = {"type": "Stalled", "status": "True", "reason": "InvalidSource", "message": "", "lastTransitionTime": "t"}
+BLOCKED = {**STALLED, "type": "Progressing", "status": "False", "reason": "Blocked"}
 LONG = "x" * 60
 SHORT = "x" * 36 + "-42f2d973"
 
@@ -39,9 +41,16 @@ def named(name: str) -> Object:
 
 
 def informers(*catalog_objects: Object) -> Informers:
-    extensions, operators, catalogs = Indexed("argo", LONG, SHORT), Indexed(SHORT), Indexed()
-    catalogs.objects = {("", raw["metadata"]["name"]): raw for raw in catalog_objects}
-    return Informers(cast(Informer, extensions), cast(Informer, operators), cast(Informer, catalogs))
+    extensions, operators, catalogs, cluster_catalogs = (
+        Indexed("argo", LONG, SHORT),
+        Indexed(SHORT),
+        Indexed(),
+        Indexed(),
+    )
+    for raw in catalog_objects:
+        among = cluster_catalogs if raw["kind"] == clustercatalogs.KIND.kind else catalogs
+        among.objects["", raw["metadata"]["name"]] = raw
+    return Informers(*(cast(Informer, each) for each in (extensions, operators, catalogs, cluster_catalogs)))
 
 
 @pytest.mark.parametrize(
@@ -82,6 +91,25 @@ def test_a_change_of_a_catalog_enqueues_those_without_an_operator() -> None:
 )
 def test_catalogs_that_are_unpacked_for_the_first_time(raw: Object, *, is_waited_for: bool) -> None:
     found = informers(raw).unpacking()
+    assert [each.metadata.name for each in found] == (["new"] if is_waited_for else [])
+
+
+@pytest.mark.parametrize(
+    ("objects", "is_waited_for"),
+    [
+        pytest.param([cluster_catalog_object("new")], True, id="it has no Catalog yet"),
+        pytest.param(
+            [cluster_catalog_object("new"), catalog_object("new")], False, id="it has a Catalog, which is waited for"
+        ),
+        pytest.param([cluster_catalog_object("new", conditions=[BLOCKED])], False, id="it gets no Catalog"),
+        pytest.param([cluster_catalog_object("new", mode="Unavailable")], False, id="it is turned off"),
+        pytest.param(
+            [cluster_catalog_object("new", deletionTimestamp="2026-01-02T00:00:00Z")], False, id="it is being deleted"
+        ),
+    ],
+)
+def test_clustercatalogs_that_are_about_to_get_a_catalog(objects: list[Object], *, is_waited_for: bool) -> None:
+    found = informers(*objects).untranslated()
     assert [each.metadata.name for each in found] == (["new"] if is_waited_for else [])
 
 

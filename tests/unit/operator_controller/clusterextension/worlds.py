@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -89,6 +89,27 @@ def catalog_object(
         "metadata": {"name": name, "labels": {**label, **(labels or {})}, "ownerReferences": owners},
         "spec": {"source": {"type": "image", "image": {"ref": "registry.example/catalog:v1"}}, **(spec or {})},
         "status": status,
+    }
+
+
+def cluster_catalog_object(
+    name: str,
+    *,
+    labels: Mapping[str, str] | None = None,
+    mode: str = "Available",
+    conditions: Sequence[Object] = (),
+    **metadata: Any,
+) -> Object:
+    """A ClusterCatalog with these conditions."""
+    return {
+        "apiVersion": clustercatalogs.KIND.api_version,
+        "kind": clustercatalogs.KIND.kind,
+        "metadata": {"name": name, "labels": dict(labels or {}), **metadata},
+        "spec": {
+            "source": {"type": "Image", "image": {"ref": "registry.example/catalog:v1"}},
+            "availabilityMode": mode,
+        },
+        "status": {"conditions": list(conditions)},
     }
 
 

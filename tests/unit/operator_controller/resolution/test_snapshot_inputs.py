@@ -1,14 +1,16 @@
-"""Which changes of a Catalog make the Resolver read it."""
+"""Which changes of a Catalog make the Resolver read it, and which reads it waits for."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from olmkit.api.catalogs import Catalog
 from operator_controller.catalog_cache.client import CatalogContentResult
-from operator_controller.resolution.snapshot_inputs import catalog_source, is_outdated, resolution_inputs
+from operator_controller.resolution.snapshot_inputs import CatalogReads, catalog_source, is_outdated, resolution_inputs
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 from tests.unit.operator_controller.operator.worlds import catalog
 
@@ -123,3 +125,30 @@ def test_a_list_limits_the_packages_that_are_suggested_and_waited_for(
     assert (source.package_names, source.lists_all_packages) == (expected, is_complete)
     assert source.withheld_names == withheld
     assert source.selected_packages == (None if names is None else tuple(names))
+
+
+async def test_the_first_content_of_a_catalog_is_waited_for_and_newer_content_is_not() -> None:
+    may_answer = asyncio.Event()
+
+    async def read(raw: Mapping[str, Any]) -> CatalogContentResult:
+        if not Catalog.load(raw).status.conditions:
+            return CatalogContentResult(CatalogState.PENDING)
+        await may_answer.wait()
+        return CatalogContentResult(CatalogState.SERVING)
+
+    reads = CatalogReads(read, lambda: None)
+
+    async def states() -> list[CatalogState]:
+        await reads.first_reads()
+        return [each.source.state for each in reads.reads]
+
+    reads.update(catalog({"conditions": []}))
+    assert await states() == [CatalogState.PENDING]
+    reads.update(catalog())
+    waiting = asyncio.create_task(states())
+    asyncio.get_running_loop().call_soon(may_answer.set)
+    assert await waiting == [CatalogState.SERVING]
+    may_answer.clear()
+    reads.update(catalog({"contentDigest": "sha256:2"}))
+    assert await states() == [CatalogState.SERVING]
+    await reads.close()
