@@ -96,6 +96,10 @@ class Verdict:
     def __bool__(self) -> bool:
         return self.allowed is not False
 
+    def unless(self, refusal: str) -> Verdict:
+        """This answer; or the refusal, if there is one: that concerns everybody, so that no command is named."""
+        return Verdict(False, refusal) if refusal else self
+
 
 class Access:
     """The reviews of one user."""

@@ -73,8 +73,8 @@ async def _button(
     request: PageRequest, label: str, verb: str = "patch", kind: str = "primary", refusal: str = ""
 ) -> Button:
     """The button, which cannot be pressed with a `refusal`, or without the right."""
-    verdict = await request.access.may(Ask(verb, _KIND, name=request.path["name"]))
-    return Button(label, refusal or verdict.reason, "" if refusal else verdict.command, kind)
+    verdict = (await request.access.may(Ask(verb, _KIND, name=request.path["name"]))).unless(refusal)
+    return Button(label, verdict.reason, verdict.command, kind)
 
 
 def _crumbs(name: str, last: str) -> tuple[tuple[str, str], ...]:

@@ -53,9 +53,7 @@ async def _form_page(
     shown = {**catalog_form.texts_of(before), **texts}
     read = catalog_form.read(shown, before)
     verb = "patch" if before else "create"
-    verdict = await request.access.may(Ask(verb, _KIND, name=name))
-    refusal = change_refusal(before)
-    command = "" if refusal else verdict.command
+    verdict = (await request.access.may(Ask(verb, _KIND, name=name))).unless(change_refusal(before))
     system = request.session.system_namespace
     secrets, maps, known = await gathered(
         [
@@ -78,9 +76,7 @@ async def _form_page(
         maps,
         catalog_form.order(known, shown["name"], priority),
         system,
-        Button(
-            "Save" if before else "Add the catalog", refusal or verdict.reason, command, name="action", value="save"
-        ),
+        Button("Save" if before else "Add the catalog", verdict.reason, verdict.command, name="action", value="save"),
         notices,
         (
             Command("kubectl", commands.here_document("kubectl apply -f -", text)),
@@ -188,15 +184,14 @@ async def ask_delete(request: PageRequest) -> Answer:
         (str(each["metadata"]["name"]), text_at(each, "status", "installed", "version"), _fate(each, name))
         for each in ours
     )
-    verdict = await request.access.may(Ask("delete", _KIND, name=name))
-    refusal = deletion_refusal(found)
+    verdict = (await request.access.may(Ask("delete", _KIND, name=name))).unless(deletion_refusal(found))
     lines = () if rows else ("No Operator was installed from it.",)
     view = ChangeView(
         f"Delete catalog {name}",
         "Its packages are not offered any more. What is installed stays.",
         (("/catalogs", "Catalogs"), (f"/catalogs/{name}", name), ("", "Delete")),
         f"/catalogs/{name}/delete",
-        Button("Delete", refusal or verdict.reason, "" if refusal else verdict.command, "danger"),
+        Button("Delete", verdict.reason, verdict.command, "danger"),
         f"/catalogs/{name}",
         sections=(Section("Operators that came from it", lines, columns=("Operator", "Version", "Then"), rows=rows),),
         commands=commands.delete(_KIND, name),

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from console import commands
-from console.access import Ask
+from console.access import Ask, Verdict
 from console.commands import Command, install_commands
 from console.commands import apply as apply_command
 from console.forms import operator_form
@@ -351,7 +351,7 @@ async def _edit_page(
 ) -> Page:
     name = str(found["metadata"]["name"])
     offer = await _offer_of(request, found, texts)
-    reason, command = await _refusal(request, found)
+    verdict = await _may_change(request, found)
     view = OperatorFormView(
         f"Change {name}",
         "Only fields that you change are written, after a review.",
@@ -366,7 +366,7 @@ async def _edit_page(
         offer.newest(texts.get("channel", "")),
         offer.suggested_namespace,
         False,
-        Button("Review", reason, command),
+        Button("Review", verdict.reason, verdict.command),
         (Notice("info", "Some of this is not known.", offer.problem),) if offer.problem else (),
         hidden=(("sent", "1"), ("generation", _generation(found))),
         followed=channels_text(found["spec"]) if part(found, "spec", "channels") else "",
@@ -374,12 +374,10 @@ async def _edit_page(
     return Page("install.html", view, f"Change {name}", OPERATORS, status=status, scripts=("form.js",))
 
 
-async def _refusal(request: PageRequest, found: Object) -> tuple[str, str]:
-    """The reason why the user may not change the Operator, and the command that asks who may; "" if they may."""
-    if refusal := change_refusal(found):
-        return refusal, ""
+async def _may_change(request: PageRequest, found: Object) -> Verdict:
+    """The right of the user to change the Operator; refused to everybody if it belongs to a ClusterExtension."""
     verdict = await request.access.may(Ask("patch", _KIND, name=text_at(found, "metadata", "name")))
-    return verdict.reason, verdict.command
+    return verdict.unless(change_refusal(found))
 
 
 async def _offer_of(request: PageRequest, found: Object, texts: Mapping[str, str]) -> Offer:
@@ -412,7 +410,7 @@ async def review_edit(request: PageRequest) -> Answer:
         problems := {field: each.why for each in saved.causes if (field := operator_form.field_of(each.field))}
     ):
         return await _edit_page(request, found, texts, problems, 422)
-    reason, command = await _refusal(request, found)
+    verdict = await _may_change(request, found)
     rows = tuple((each.field, each.before or "not set", each.mine or "removed") for each in saved.changes)
     follows, sections = await _consequences(request, offer, read) if rows else ((), ())
     view = ChangeView(
@@ -420,7 +418,7 @@ async def review_edit(request: PageRequest) -> Answer:
         "These fields are written, and no others." if rows else "Nothing would be changed.",
         (("/operators", "Operators"), (f"/operators/{name}", name), ("", "Review")),
         f"/operators/{name}/edit",
-        Button("Change", reason or ("" if rows else "Nothing would be changed."), command),
+        Button("Change", verdict.reason or ("" if rows else "Nothing would be changed."), verdict.command),
         f"/operators/{name}",
         notices=tuple(filter(None, (notice, *follows, *_foreign(found, read.operator)))),
         sections=(Section("Fields", columns=("Field", "Before", "After"), rows=rows), *sections),
