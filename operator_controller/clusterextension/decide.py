@@ -33,7 +33,7 @@ from olmkit.api.operators import VERSION_HINT, VERSION_PATTERN
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.text import quoted
 from olmkit.runtime.reconciler import Decision
-from operator_controller.clusterextension.configuration import read_configuration
+from operator_controller.clusterextension.configuration import Configuration, read_configuration
 from operator_controller.clusterextension.operator_object import (
     account_of,
     change_of,
@@ -74,8 +74,7 @@ def decide(world: World) -> Decision[Plan, Evaluation]:
 def _evaluate(world: World) -> Evaluation:
     extension = world.extension
     configuration = read_configuration(extension.spec.config.inline if extension.spec.config else None)
-    problems = (*configuration.problems, _version_problem(world), _selector_problem(world), _account_problem(world))
-    return Evaluation(configuration, None if any(problems) else operator_for(extension, configuration))
+    return Evaluation(configuration, _impossible(world, configuration) or operator_for(extension, configuration))
 
 
 def _next_step(world: World, evaluation: Evaluation) -> Plan | OlmError:
@@ -83,18 +82,19 @@ def _next_step(world: World, evaluation: Evaluation) -> Plan | OlmError:
         return StandAside(world.leader.expires_in)
     if world.extension.metadata.deleting:
         return _deletion(world)
-    if evaluation.desired is None:
-        return _impossible(world, evaluation)
+    desired = evaluation.desired
+    if isinstance(desired, Blocked):
+        return desired
     if world.operator is not None and world.owned_operator is None:
-        return _taken_over(world, world.operator, evaluation.desired)
+        return _taken_over(world, world.operator, desired)
     finalizers = world.extension.metadata.finalizers
     if FINALIZER not in finalizers:
         return SetFinalizers((*finalizers, FINALIZER))
     if world.operator is None:
-        return _unpacked_first(world, evaluation.desired) or CreateOperator(evaluation.desired)
+        return _unpacked_first(world, desired) or CreateOperator(desired)
     if world.operator.model.metadata.deleting:
         return _being_deleted(world.operator)
-    change = change_of(world.operator.raw, evaluation.desired)
+    change = change_of(world.operator.raw, desired)
     return _changed(world.operator, change) if change else Keep()
 
 
@@ -162,14 +162,17 @@ def _account_problem(world: World) -> str:
     return ""
 
 
-def _impossible(world: World, evaluation: Evaluation) -> Blocked:
-    if problem := evaluation.configuration.problem:
+def _impossible(world: World, configuration: Configuration) -> Blocked | None:
+    """The refusal of a spec that no Operator can have."""
+    if problem := configuration.problem:
         return Blocked(Reason.INVALID_CONFIGURATION, f"{CONFIGURATION_PREFIX}{problem}", ["config"])
     if problem := _account_problem(world):
         return Blocked(Reason.INVALID_CONFIGURATION, problem, ["serviceAccount"])
     if problem := _version_problem(world):
         return Blocked(Reason.RETRYING, problem, ["version"])
-    return Blocked(Reason.RETRYING, f"{SELECTOR_PREFIX}{_selector_problem(world)}", ["selector"])
+    if problem := _selector_problem(world):
+        return Blocked(Reason.RETRYING, f"{SELECTOR_PREFIX}{problem}", ["selector"])
+    return None
 
 
 def _taken_over(world: World, operator: ObservedOperator, desired: Mapping[str, Any]) -> Plan | OlmError:

@@ -15,6 +15,7 @@ from olmkit.api.foreign_leader import ForeignLeader
 from olmkit.api.meta import OwnerReference
 from olmkit.api.operators import Operator
 from olmkit.api.ownership import is_dependency
+from olmkit.errors import Blocked
 from operator_controller.clusterextension.configuration import Configuration
 
 
@@ -84,8 +85,8 @@ class Evaluation:
     """The values that a pass evaluates once."""
 
     configuration: Configuration
-    desired: Mapping[str, Any] | None = None
-    """The Operator as it should be; None if spec is none that an Operator can have."""
+    desired: Mapping[str, Any] | Blocked
+    """The Operator as it should be, or why spec is none that an Operator can have."""
 
 
 # --- the Plan
