@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from devcluster import process_service
+from devcluster.api_client import MERGE
 from devcluster.cluster import Cluster
 from devcluster.nodes import forwarding
 from devcluster.optional_programs import cached_program
@@ -112,10 +113,10 @@ class Suite(Services):
         flags = forwarding.arguments(PROCESS_NODE, cluster.kubeconfig, config, *certificate, port)
         environment = {"HOME": str(self.directory), "KWOK_WORKDIR": str(self.directory / "kwok")}
         self.launch(PROCESS_NODE, Path(cluster.state.programs) / "kwok", flags, environment)
-        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": PROCESS_NODE}, "spec": {"unschedulable": True}}
-        self._apply(yaml.safe_dump(node))
-        status = json.dumps({"status": forwarding.node_status(port)})
-        cluster.kubectl("patch", "node", PROCESS_NODE, "--subresource=status", "--type=merge", "-p", status)
+        node = forwarding.node(PROCESS_NODE, port)
+        status, _ = cluster.api.request("POST", "/api/v1/nodes", node)
+        if status == http.client.CONFLICT:  # of an earlier process of this cluster, with its port
+            cluster.api.call("PATCH", f"/api/v1/nodes/{PROCESS_NODE}/status", {"status": node["status"]}, MERGE)
         self.until(PROCESS_NODE, "ready", lambda: accepts(f"127.0.0.1:{port}"))
         return PROCESS_NODE
 

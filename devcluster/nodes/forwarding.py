@@ -35,9 +35,18 @@ def arguments(node: str, kubeconfig: Path, config: Path, certificate: Path, key:
     ]
 
 
-def node_status(port: int) -> dict[str, Any]:
-    """The status of the Node, with which the API server finds its kubelet."""
+def node(name: str, port: int) -> dict[str, Any]:
+    """The Node, whose status is where the API server finds its kubelet.
+
+    Create it with the status: the kwok of the cluster's other nodes writes its own address into a Node that has none.
+    """
     return {
-        "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "spec": {"unschedulable": True},
+        "status": {
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+        },
     }

@@ -177,22 +177,26 @@ class Listener:
         return task
 
     async def _accept(self, listening: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             try:
-                accepted, peer = await loop.sock_accept(listening)
+                accepted, peer = listening.accept()
+            except BlockingIOError:
+                # Not sock_accept() of the loop: cancelled at the moment at which a client is there, it loses the client's socket.
+                await wait_readable(listening)
+                continue
             except ConnectionError:
                 continue  # closed before it was accepted
             except OSError as error:
                 log.warning("a client cannot be accepted", extra={"error": error.strerror})
                 await asyncio.sleep(_ACCEPT_RETRY_SECONDS)
                 continue
+            accepted.setblocking(False)
             slot = self.slots.acquire(str(peer[0]), time.monotonic())
             if slot is None:
                 accepted.close()
             else:
                 self._start_admission(accepted, slot)
-            await asyncio.sleep(0)  # sock_accept() does not yield when a client is waiting: let the other tasks run
+            await asyncio.sleep(0)  # while clients are waiting, let the other tasks run
 
     def _start_admission(self, accepted: socket.socket, slot: Slot) -> None:
         pending = _PendingConnection(accepted)

@@ -61,9 +61,7 @@ class Kubelet:
 
     def add_pods(self) -> None:
         """Create the node and the pods, which are ready; returns when the kubelet answers too."""
-        desk, name = self._desk, self._node
-        desk.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
-        self._patch_status("node", name, forwarding.node_status(self._port))
+        self._desk.apply(forwarding.node(self._node, self._port))
         for pod in self._pods:
             self._add_pod(pod)
         while not accepts(f"127.0.0.1:{self._port}"):
@@ -85,16 +83,16 @@ class Kubelet:
             "podIP": "10.0.0.1",
             "podIPs": [{"ip": "10.0.0.1"}],
         }
-        self._patch_status("pod", name, ready)
+        self._patch_pod_status(name, ready)
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}}
         body = json.dumps({**binding, "target": {"kind": "Node", "name": self._node}})
         path = f"/api/v1/namespaces/{namespace}/pods/{name}/binding"
         desk.cluster.kubectl("create", "--raw", path, "--filename=-", input=body)
 
-    def _patch_status(self, kind: str, name: str, status: object) -> None:
+    def _patch_pod_status(self, name: str, status: object) -> None:
         body = json.dumps({"status": status})
         flags = (f"--namespace={self.namespace}", "--subresource=status", "--type=merge", "-p", body)
-        self._desk.cluster.kubectl("patch", kind, name, *flags)
+        self._desk.cluster.kubectl("patch", "pod", name, *flags)
 
     def stop(self) -> None:
         """End kwok and delete the pods, which no kubelet deletes."""

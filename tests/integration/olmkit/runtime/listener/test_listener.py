@@ -6,11 +6,13 @@ Real sockets, real TLS.
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 import socket
 import ssl
+import warnings
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -331,3 +333,22 @@ async def test_without_tls_unfinished_requests_yield_to_a_complete_one(monkeypat
             each.close()
         await listener.stop()
         listener.close()
+
+
+@pytest.mark.parametrize("turns", range(5))
+async def test_a_client_that_connects_when_the_listener_stops_loses_its_connection_at_once(turns: int) -> None:
+    server = web.Server(_hello)
+    listener = Listener(server, None, LIMITS)
+    _, port = await listener.start("127.0.0.1:0", "test")
+    await asyncio.sleep(0)  # it waits for clients
+    with warnings.catch_warnings(record=True) as found, socket.create_connection(("127.0.0.1", port)) as client:
+        client.settimeout(20)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await listener.stop()
+        listener.close()
+        await server.shutdown()
+        gc.collect()
+        with suppress(ConnectionResetError):
+            assert await asyncio.get_running_loop().run_in_executor(None, client.recv, 1) == b""
+    assert [str(each.message) for each in found] == []
