@@ -25,6 +25,7 @@ from console.server import MAX_BODY_BYTES, ConsoleServer, ServerSettings
 from console.session import Sealer
 from console.user_client import UserClient
 from console.users import Users
+from olmctl.questions.system_namespace import SystemNamespace, find_system_namespace
 from olmkit.errors import Forbidden, OlmError
 from olmkit.runtime.flags import DISTRIBUTION, Settings
 from olmkit.runtime.listener.application_server import ApplicationServer
@@ -175,14 +176,15 @@ async def serve_locally(settings: LocalSettings) -> AsyncIterator[str]:
             yield f"http://{LOOPBACK_ADDRESS}:{console.port}/login/{console.logins.links.make()}"
 
 
-async def check(settings: LocalSettings) -> None:
-    """Raises OlmError or ApiError if the cluster of a kubeconfig cannot be used, or not with its credentials, before a browser is
-    opened."""
+async def check(settings: LocalSettings) -> SystemNamespace:
+    """The namespace of the suite on the cluster of a kubeconfig. Raises OlmError or ApiError before a browser is opened if the
+    cluster cannot be used, or not with its credentials."""
     async with UserClient(settings.kubeconfig, context=settings.context, impersonate=settings.impersonate) as client:
         try:
             if not await client.version():
                 raise OlmError("NoCluster", "the API server does not say which version it is")
             await who_is(client)
+            return await find_system_namespace(client)
         except Forbidden as error:
             text = "the API server does not accept the credentials of the kubeconfig"
             raise Forbidden(error.status, error.reason, f"{text}: {error.message}") from error

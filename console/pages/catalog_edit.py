@@ -54,7 +54,7 @@ async def _form_page(
     read = catalog_form.read(shown, before)
     verb = "patch" if before else "create"
     verdict = (await request.access.may(Ask(verb, _KIND, name=name))).unless(change_refusal(before))
-    system = request.session.system_namespace
+    system = await request.session.system_namespace()
     secrets, maps, known = await gathered(
         [
             names_of(request.session, SECRETS, system),

@@ -113,7 +113,7 @@ async def _with_modes(session: Session, offer: Offer, version: str) -> Offer:
         return replace(offer, problem=f"Install modes are not known: {error}", version=version)
     # A catalog without the ClusterServiceVersion does not say what the bundle suggests.
     is_described = bool(annotations or owned or modes)
-    suggested = suggestion(annotations, offer.package, session.system_namespace) if is_described else ""
+    suggested = suggestion(annotations, offer.package, await session.system_namespace()) if is_described else ""
     return replace(offer, modes=modes_of(modes, version), suggested_namespace=suggested, version=version)
 
 

@@ -28,7 +28,7 @@ KINDS = (operators.KIND, catalogs.KIND, packages.KIND, bundledeployments.KIND, b
 @on_suite
 async def show(request: PageRequest) -> Answer:
     """The page."""
-    namespace = request.session.system_namespace
+    namespace = await request.session.system_namespace()
     notes: list[Note] = []
     deployments, leases = await asyncio.gather(
         _listed(request, DEPLOYMENT, namespace, notes), _listed(request, LEASE, namespace, notes)

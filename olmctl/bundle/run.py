@@ -53,7 +53,7 @@ async def run(session: Session, bundle: str, name: str | None, seconds: float, *
     request = Request(
         deployment_name(source, name),
         source,
-        install_settings(session, source, options),
+        await install_settings(session, source, options),
         bool(options["force"]),
         seconds,
     )
@@ -71,7 +71,7 @@ def deployment_name(source: BundleSource, name: str | None) -> str:
     return name or source.name
 
 
-def install_settings(session: Session, source: BundleSource, options: Mapping[str, Any]) -> dict[str, Any]:
+async def install_settings(session: Session, source: BundleSource, options: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of spec that the options set. Raises CommandError, UsageError, OSError."""
     namespace: str | None = options["install_namespace"]
     found: dict[str, Any] = safety_settings(options)
@@ -81,7 +81,7 @@ def install_settings(session: Session, source: BundleSource, options: Mapping[st
         if registry is not None:
             check_mode(mode, registry)
         if mode == OWN and not namespace:
-            namespace = _own_namespace(session, source)
+            namespace = await _own_namespace(session, source)
         found["watchNamespaces"] = watched_namespaces(mode, targets, namespace or "")
     if options["config"]:
         found["config"] = dict(config_of(options["config"]))
@@ -93,13 +93,13 @@ def install_settings(session: Session, source: BundleSource, options: Mapping[st
     return {**({"installNamespace": namespace} if namespace else {}), **found}
 
 
-def _own_namespace(session: Session, source: BundleSource) -> str:
+async def _own_namespace(session: Session, source: BundleSource) -> str:
     """The namespace that the bundle suggests, which it also watches. Raises CommandError if that is not known here."""
     if source.facts is None or source.facts.registry is None:
         raise CommandError(
             REFUSED, f"--install-mode {OWN} needs --namespace: {source.shown} suggests none that is known here"
         )
-    return install_namespace(source.facts.registry, (session.system_namespace, *SUITE_NAMESPACES))[0]
+    return install_namespace(source.facts.registry, (await session.system_namespace(), *SUITE_NAMESPACES))[0]
 
 
 async def _watch(session: Session, request: Request) -> None:

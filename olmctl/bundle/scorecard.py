@@ -275,14 +275,19 @@ async def _on_cluster(bundle: LoadedBundle, chosen: Configuration, request: Requ
 
 async def _packer(client: Client, request: Request) -> Packer:
     """The image that packs the files which tests store: the one that is named, else that of the suite. Raises CommandError."""
+    from olmctl.questions.session import Session
     from olmctl.scorecard.storage import Packer
     from olmctl.suite.manifests import image_of
     from olmkit.tls.service import RUKPAK_SERVICE
 
     if request.storage_image:
         return Packer(request.storage_image)
-    namespace, name = request.connection["system_namespace"], RUKPAK_SERVICE.labels["app.kubernetes.io/name"]
+    name, session = (
+        RUKPAK_SERVICE.labels["app.kubernetes.io/name"],
+        Session(client, request.connection["system_namespace"]),
+    )
     try:
+        namespace = await session.system_namespace()
         found = image_of(await client.get(_DEPLOYMENTS, name, namespace))
         why = f"Deployment {namespace}/{name} has no container of its name"
     except ApiError as error:

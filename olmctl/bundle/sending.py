@@ -56,7 +56,7 @@ async def send(session: Session, name: str, archive: Archive, *, has_digest: boo
 async def check_access(session: Session) -> None:
     """Raises CommandError if an archive by its digest cannot be sent: rukpak has no Service, or this user may use neither its
     proxy nor a forwarded port."""
-    namespace = session.system_namespace
+    namespace = await session.system_namespace()
     try:
         await session.client.get(SERVICES, RUKPAK.service.name, namespace)
     except NotFound:
@@ -71,7 +71,7 @@ async def check_access(session: Session) -> None:
 
 
 async def _is_allowed(session: Session, access: dict[str, str]) -> bool:
-    attributes = {**access, "namespace": session.system_namespace}
+    attributes = {**access, "namespace": await session.system_namespace()}
     return await is_allowed(session.client, {"resourceAttributes": attributes})
 
 
@@ -89,7 +89,7 @@ async def _send(session: Session, name: str, archive: Archive, *, has_digest: bo
     forwarded = f"{target}?{urlencode(query)}"
     if not has_digest:
         return await port_forward.request(session, RUKPAK, "PUT", forwarded, data, seconds=SEND_SECONDS)
-    namespace = session.system_namespace
+    namespace = await session.system_namespace()
     path = f"/api/v1/namespaces/{namespace}/services/{_PROXY_NAME}/proxy{target}"
     try:
         return await session.client.request(

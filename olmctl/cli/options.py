@@ -15,7 +15,6 @@ from click.shell_completion import CompletionItem
 from olmctl.terminal import clean
 from olmkit.api.names import dns1123_subdomain_errors
 from olmkit.gocompat.text import quoted
-from olmkit.runtime.flags import Settings
 
 ADOPTION_POLICIES = ("Never", "IfUnowned")
 """The values of --adoption-policy: olmkit.api.install_settings.AdoptionPolicy."""
@@ -172,8 +171,7 @@ _CONNECTION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], .
         "--system-namespace",
         type=ObjectName(),
         metavar="NAMESPACE",
-        default=Settings.system_namespace,
-        help="The namespace of the suite.  [default: olm-suite-system]",
+        help="The namespace of the suite.  [default: the one it is in]",
     ),
 )
 

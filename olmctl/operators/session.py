@@ -37,7 +37,7 @@ def on_cluster(command: Callable[..., Awaitable[int]]) -> Callable[..., int]:
     A command that waits, which is one with --timeout and not without --wait, ends when that time is over.
     """
 
-    async def opened(options: dict[str, Any], system_namespace: str) -> int:
+    async def opened(options: dict[str, Any], system_namespace: str | None) -> int:
         asyncio.get_running_loop().set_exception_handler(_report_unknown)
         client = client_of(options)
         time = TimeLimit(options["seconds"] if "seconds" in options and options.get("wait", True) else math.inf)
@@ -62,7 +62,7 @@ def on_cluster(command: Callable[..., Awaitable[int]]) -> Callable[..., int]:
             raise
 
     @functools.wraps(command)
-    def callback(*, system_namespace: str, **options: Any) -> int:
+    def callback(*, system_namespace: str | None, **options: Any) -> int:
         return asyncio.run(opened(options, system_namespace))
 
     return callback

@@ -59,7 +59,7 @@ async def bundles_of(session: Session, package: str, catalog: str = "") -> list[
             CatalogBundle(entry.catalog, package, name, str(each.version), each.image) for name, each in bundles.items()
         ]
     if problems and not found:
-        raise unread_error(session, problems)
+        raise await unread_error(session, problems)
     return found
 
 

@@ -31,13 +31,13 @@ class CatalogReadError(Exception):
     """A catalog cannot be read; the message says why."""
 
 
-def unread_error(session: Session, problems: Sequence[Exception]) -> QuestionError:
+async def unread_error(session: Session, problems: Sequence[Exception]) -> QuestionError:
     """The error about catalogs that could not be read for these reasons; Refused if the user may not read catalogd."""
     text = "; ".join(clean(str(each)) for each in problems)
     if not any(isinstance(each.__cause__, Forbidden) for each in problems):
         return QuestionError(text)
     service = f"https:{CATALOG_SERVICE.name}:{PORT_NAME}"
-    return Refused(f"{text}; this needs get on services/proxy of {service} in namespace {session.system_namespace}")
+    return Refused(f"{text}; this needs get on services/proxy of {service} in {await session.namespace_text()}")
 
 
 async def read_catalog(session: Session, catalog: str, path: str, query: Mapping[str, str] | None = None) -> Object:
@@ -58,7 +58,7 @@ async def read_catalog(session: Session, catalog: str, path: str, query: Mapping
 
 async def _through_proxy(session: Session, target: str) -> Object:
     """The answer of any replica. One that does not serve the catalog says so with Retry-After; another one may serve it."""
-    path = f"{proxy_path(session.system_namespace)}{target}"
+    path = f"{proxy_path(await session.system_namespace())}{target}"
     for _ in range(MAX_REPLICAS_ASKED - 1):
         try:
             return await session.client.request("GET", path, accept=ACCEPT)

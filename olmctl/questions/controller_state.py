@@ -45,12 +45,12 @@ async def not_running(session: Session, controller: str = CONTROLLER) -> str:
         problem = lease_problem(await _lease(session, controller), datetime.now(UTC))
     except ApiError:
         return ""
-    return f"{controller} does not run, {problem} in namespace {session.system_namespace}" if problem else ""
+    return f"{controller} does not run, {problem} in {await session.namespace_text()}" if problem else ""
 
 
 async def _lease(session: Session, controller: str) -> Object | None:
     try:
-        return await session.client.get(LEASE, controller, session.system_namespace)
+        return await session.client.get(LEASE, controller, await session.system_namespace())
     except NotFound:
         return None
 

@@ -55,7 +55,7 @@ class Cluster:
     async def of(cls, session: Session) -> Cluster:
         """The cluster now. Raises ApiError."""
         found, version = await asyncio.gather(session.client.discover(), session.client.version())
-        return cls(found, version, session.system_namespace)
+        return cls(found, version, await session.system_namespace())
 
 
 def running_bundle(deployment: Object | None) -> BundleImage | None:
@@ -100,7 +100,7 @@ async def _offered(session: Session, operator: Object, version: str) -> BundleIm
             if str(bundle.version) == version:
                 return BundleImage(version, bundle.image)
     if problems:
-        raise unread_error(session, problems)
+        raise await unread_error(session, problems)
     raise NothingFound(f"package {package} has no version {clean(version)}: see olm graph {package}")
 
 

@@ -80,7 +80,7 @@ async def request(  # noqa: PLR0913 a request
         text = f"{server.component} requires a token, and this user has a client certificate: use a kubeconfig with a token"
         raise Unavailable(0, "NoToken", text)
     headers = [
-        f"Host: {server.service.host(session.system_namespace)}",
+        f"Host: {server.service.host(await session.system_namespace())}",
         "Accept: application/json, application/jsonl",
         "Connection: close",
     ]
@@ -94,7 +94,7 @@ async def request(  # noqa: PLR0913 a request
         if error.reason != HANDSHAKE_FAILED:
             raise
         text = f"the permission to forward a port of {server.component} is missing: get and create on pods/portforward"
-        raise Forbidden(error.status, error.reason, f"{text} in namespace {session.system_namespace}") from error
+        raise Forbidden(error.status, error.reason, f"{text} in {await session.namespace_text()}") from error
     except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError) as error:  # also ssl.SSLError
         raise Unavailable(0, "NoPortForward", f"no answer over the forwarded port ({type(error).__name__})") from error
     return parse_response(raw)
@@ -164,7 +164,7 @@ async def _connection(
     session: Session, server: Server
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """A TLS connection to the controller through the API server."""
-    namespace = session.system_namespace
+    namespace = await session.system_namespace()
     pod, port = await _pod(session, server)
     context = await _context(session, server)
     path = f"{POD.path(namespace, pod)}/portforward"
@@ -213,7 +213,7 @@ async def _receive(tunnel: aiohttp.ClientWebSocketResponse, local: socket.socket
 
 async def _pod(session: Session, server: Server) -> tuple[str, int]:
     """The name of a ready pod of the controller, and its port: of the leader, if only it has the answers. Raises Unavailable."""
-    component, namespace = server.component, session.system_namespace
+    component, namespace = server.component, await session.system_namespace()
     found, _ = await session.client.list(POD, namespace, f"app.kubernetes.io/name={component}")
     ready = [
         (each, int(port["containerPort"]))
@@ -236,12 +236,12 @@ async def _pod(session: Session, server: Server) -> tuple[str, int]:
 async def _leader(session: Session, component: str) -> str:
     """The host name of the process that holds the Lease of the controller. Raises Unavailable if none does, and Forbidden."""
     try:
-        lease = await session.client.get(LEASE, component, session.system_namespace)
+        lease = await session.client.get(LEASE, component, await session.system_namespace())
     except NotFound:
         lease = {}
     if host := holder_host(text_at(lease, "spec", "holderIdentity")):
         return host
-    text = f"no replica of {component} leads: its Lease in namespace {session.system_namespace} has no holder"
+    text = f"no replica of {component} leads: its Lease in {await session.namespace_text()} has no holder"
     raise Unavailable(0, "NoLeader", f"{text}; try again in a moment")
 
 
@@ -257,7 +257,7 @@ def _ports(pod: Object) -> list[Any]:
 async def _context(session: Session, server: Server) -> ssl.SSLContext:
     """Trusts the CA that the controller has published; those of this machine if there is none."""
     try:
-        found = await session.client.get(CONFIG_MAP, server.service.config_map, session.system_namespace)
+        found = await session.client.get(CONFIG_MAP, server.service.config_map, await session.system_namespace())
     except NotFound:
         return ssl.create_default_context()
     return ssl.create_default_context(cadata=text_at(found, "data", CA_KEY) or None)

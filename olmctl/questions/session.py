@@ -1,11 +1,12 @@
-"""The session in which questions are asked: the client, with the permissions of its user, and the time that a command has."""
+"""The session in which questions are asked: the client, with the permissions of its user, the namespace of the suite, and the
+time that a command has."""
 
 from __future__ import annotations
 
 import asyncio
 import math
-from dataclasses import dataclass, field
 
+from olmctl.questions.system_namespace import SystemNamespace, find_system_namespace
 from olmkit.runtime.client import Client
 
 GRACE_SECONDS = 2.0
@@ -39,10 +40,26 @@ class TimeLimit:
         return min(now + seconds, max(self._end, now + READ_SECONDS))
 
 
-@dataclass(frozen=True)
 class Session:
     """A client, which connects at its first request, the namespace of the suite, and the time that the command has."""
 
-    client: Client
-    system_namespace: str
-    time: TimeLimit = field(default_factory=TimeLimit)
+    def __init__(self, client: Client, system_namespace: str | None = None, time: TimeLimit | None = None) -> None:
+        """`system_namespace` is that of --system-namespace; without it, the namespace is searched when it is needed, and once."""
+        self.client = client
+        self.time = time or TimeLimit()
+        self._namespace = None if system_namespace is None else SystemNamespace(system_namespace)
+        self._searching = asyncio.Lock()
+
+    async def system_namespace(self) -> str:
+        """The namespace of the suite. Raises ApiError."""
+        return (await self._found()).name
+
+    async def namespace_text(self) -> str:
+        """The namespace of the suite in a sentence about what is, or is not, there. Raises ApiError."""
+        return (await self._found()).text
+
+    async def _found(self) -> SystemNamespace:
+        async with self._searching:
+            if self._namespace is None:
+                self._namespace = await find_system_namespace(self.client)
+            return self._namespace

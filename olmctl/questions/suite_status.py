@@ -66,13 +66,13 @@ def version_warning(versions: Sequence[str], version: str, program: str = "comma
 async def suite_status(session: Session, show: Callable[[str], None]) -> SuiteStatus:
     """Read it, with the leaders of the controllers, for which it waits for some seconds; `show` gets a text about each wait.
     Raises ApiError; OlmError for the namespace of the keys."""
-    manifests = load_manifests(system_namespace=session.system_namespace)
+    manifests = load_manifests(system_namespace=await session.system_namespace())
     manifests = await with_own_definition(session.client, manifests)
-    manifests = await with_own_package_manifests(session.client, manifests, session.system_namespace)
+    manifests = await with_own_package_manifests(session.client, manifests, await session.system_namespace())
     manifests = await with_own_console(session.client, manifests)
     manifests = await with_own_v1(session.client, without_secrets(manifests))
     found = await states(session.client, manifests.all)
-    found = await with_leaders(session.client, session.system_namespace, with_image_differences(found), show)
+    found = await with_leaders(session.client, await session.system_namespace(), with_image_differences(found), show)
     versions, unknown = sorted({each.version for each in found if each.version}), ""
     if versions == [manifests.version]:
         compared = await compare(session.client, found)

@@ -24,7 +24,15 @@ from olmctl.suite.installed import (
     find_leftovers,
 )
 from olmctl.suite.kept_settings import kept_image
-from olmctl.suite.manifests import PART_OF, PART_OF_LABEL, Manifests, documents, load_manifests, pull_secrets_of
+from olmctl.suite.manifests import (
+    PART_OF,
+    PART_OF_LABEL,
+    SYSTEM_NAMESPACE,
+    Manifests,
+    documents,
+    load_manifests,
+    pull_secrets_of,
+)
 from olmctl.suite.objects import (
     ObjectState,
     deletion_text,
@@ -54,15 +62,21 @@ from olmkit.runtime.election import LeaseDurations
 from olmkit.tls.certificate_rotator import SECRET
 
 
-@on_cluster
-async def install(session: Session, image: str, export: bool, **options: Any) -> int:
-    """Install the suite, or change the one that is installed to this version and this image."""
-    namespace, pull_secrets = session.system_namespace, options["pull_secrets"]
+def install(export: bool, **options: Any) -> int:
+    """Install the suite, or change the one that is installed to this version and this image. `export`: print the manifests."""
+    namespace = options["system_namespace"] or SYSTEM_NAMESPACE
     check_system_namespace(namespace)
+    if not export:
+        return _install(**options)
+    manifests = load_manifests(options["image"], namespace, pull_secrets=options["pull_secrets"])
+    write_document(documents(_exported(manifests, namespace, options).all))
+    return 0
+
+
+@on_cluster
+async def _install(session: Session, image: str, **options: Any) -> int:
+    namespace, pull_secrets = await session.system_namespace(), options["pull_secrets"]
     manifests = load_manifests(image, namespace, pull_secrets=pull_secrets)
-    if export:
-        write_document(documents(_exported(manifests, namespace, options).all))
-        return 0
     client, seconds = session.client, options["seconds"]
     deadline = asyncio.get_running_loop().time() + seconds
     await check_version(client)
@@ -132,7 +146,7 @@ async def _with_optional_parts(
     session: Session, manifests: Manifests, controllers: Sequence[Object], options: Mapping[str, Any]
 ) -> Manifests:
     """The manifests with the parts that are asked for, or that the suite has on the cluster. Raises Refused."""
-    client, namespace = session.client, session.system_namespace
+    client, namespace = session.client, await session.system_namespace()
     manifests = await _with_conditions(client, manifests, is_wanted=options["operator_conditions"])
     manifests = await with_own_console(client, manifests, is_wanted=options["console"])
     manifests = await _with_v1(client, manifests, ServeV1(options["serve_v1"]))
@@ -163,7 +177,9 @@ async def _finish(session: Session, manifests: Manifests, leftovers: Sequence[Ob
     now = await states(session.client, [each for each in manifests.all if each["kind"] != SECRET.kind])
     line = ProgressLine(is_for_terminal=True)
     try:
-        found = await with_leaders(session.client, session.system_namespace, now, line.show, LeaseDurations.duration)
+        found = await with_leaders(
+            session.client, await session.system_namespace(), now, line.show, LeaseDurations.duration
+        )
     finally:
         line.end()
     print_states(found)

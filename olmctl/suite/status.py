@@ -30,7 +30,7 @@ _COLUMNS = (
 @on_cluster
 async def status(session: Session, output: str | None, no_headers: bool) -> int:
     """Show the objects of the suite, whether they are there, and the versions of the controllers."""
-    check_system_namespace(session.system_namespace)
+    check_system_namespace(await session.system_namespace())
     line = ProgressLine(is_for_terminal=True)
     try:
         found = await suite_status(session, line.show)

@@ -51,7 +51,7 @@ async def read_olm_v1(session: Session) -> OlmV1:
         own_catalogs,
         own_operators,
         await owned_objects(session, list(installations.values()), discovery),
-        session.system_namespace,
+        await session.system_namespace(),
     )
 
 

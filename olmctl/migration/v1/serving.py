@@ -31,8 +31,8 @@ UPSTREAM = "olm"
 """The value of the label part-of on the objects of OLM v1."""
 
 
-def _manifests(session: Session) -> Manifests:
-    return load_manifests(system_namespace=session.system_namespace)
+async def _manifests(session: Session) -> Manifests:
+    return load_manifests(system_namespace=await session.system_namespace())
 
 
 async def require_nobody_leads(session: Session) -> None:
@@ -49,7 +49,7 @@ async def require_nobody_leads(session: Session) -> None:
 async def serve_catalogs(session: Session) -> None:
     """Have catalogd serve ClusterCatalogs. Raises CommandError if ClusterExtensions are served too: their Operators would be
     given other versions than those that are installed."""
-    permissions = [each for each in _manifests(session).v1 if each["kind"] in _ROLES]
+    permissions = [each for each in (await _manifests(session)).v1 if each["kind"] in _ROLES]
     name = f"{_PREFIX}{OPERATOR_CONTROLLER}"
     served = await find_all(session.client, [each for each in permissions if each["metadata"]["name"] == name])
     if any(each is not None for each in served):
@@ -63,7 +63,7 @@ async def serve_catalogs(session: Session) -> None:
             await session.client.apply(kind_of(each), each, FIELD_MANAGER, force=True)
 
 
-def _lease(session: Session) -> Object:
+async def _lease(session: Session) -> Object:
     """A Lease by which the controllers of the suite stand aside, as if OLM v1 ran: they see only after some seconds that they
     have lost their permissions, and would make what has been deleted again."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
@@ -71,7 +71,7 @@ def _lease(session: Session) -> Object:
     return {
         "apiVersion": LEASE.api_version,
         "kind": LEASE.kind,
-        "metadata": {"name": UPSTREAM_LEASES[0], "namespace": session.system_namespace},
+        "metadata": {"name": UPSTREAM_LEASES[0], "namespace": await session.system_namespace()},
         "spec": {"holderIdentity": "olm-migrate-v1", **times},
     }
 
@@ -79,7 +79,7 @@ def _lease(session: Session) -> Object:
 async def _act_again(session: Session) -> None:
     """Delete the Lease of a migration that was given back."""
     try:
-        await session.client.delete(LEASE, UPSTREAM_LEASES[0], session.system_namespace)
+        await session.client.delete(LEASE, UPSTREAM_LEASES[0], await session.system_namespace())
     except NotFound:
         return
 
@@ -89,7 +89,7 @@ async def serve_everything(session: Session) -> None:
     await _act_again(session)
     line = ProgressLine()
     try:
-        manifests, _ = await with_chosen_v1(session.client, _manifests(session), ServeV1.ALWAYS, line.show)
+        manifests, _ = await with_chosen_v1(session.client, await _manifests(session), ServeV1.ALWAYS, line.show)
     finally:
         line.end()
     for each in (*manifests.v1_crds, *manifests.v1):
@@ -101,8 +101,8 @@ async def serve_everything(session: Session) -> None:
 async def stop_serving(session: Session) -> None:
     """Have the suite serve neither kind. What OLM v1 has too is left to it: the CustomResourceDefinitions, and what warns of
     spec.serviceAccount."""
-    await session.client.apply(LEASE, _lease(session), FIELD_MANAGER, force=True)
-    manifests, _ = await with_chosen_v1(session.client, _manifests(session), ServeV1.NEVER, lambda _: None)
+    await session.client.apply(LEASE, await _lease(session), FIELD_MANAGER, force=True)
+    manifests, _ = await with_chosen_v1(session.client, await _manifests(session), ServeV1.NEVER, lambda _: None)
     own = manifests.unwanted
     permissions = [each for each in own if each["metadata"]["name"].startswith(_PREFIX)]
     await _delete(session, sorted(permissions, key=lambda each: str(each["kind"]), reverse=True))  # bindings first

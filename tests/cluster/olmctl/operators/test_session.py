@@ -18,7 +18,7 @@ from olmctl.operators.session import on_cluster
 from olmctl.questions.session import Session
 from olmkit.api.meta import Kind
 from olmkit.runtime.client import Client
-from tests.cluster.olmctl.conftest import Desk
+from tests.cluster.olmctl.conftest import NO_SUITE, Desk
 from tests.cluster.olmkit.conftest import until_allowed
 
 
@@ -116,6 +116,35 @@ def test_who_may_read_bundle_deployments_alone_is_shown_them(desk: Desk) -> None
     finally:
         for kind in ("clusterrolebindings", "clusterroles"):
             api.call("DELETE", f"{path}/{kind}/{desk.prefix}")
+
+
+def test_a_command_finds_the_namespace_of_the_suite(desk: Desk) -> None:
+    name = desk.operator("a", {"installed": {"name": "a.v1", "version": "1.0.0", "catalog": "c", "channel": "stable"}})
+    account, path = f"default:{desk.prefix}", "/apis/rbac.authorization.k8s.io/v1"
+    user = f"system:serviceaccount:{account}"
+    rules = [
+        {"apiGroups": ["operators.operatorframework.io"], "resources": ["operators"], "verbs": ["get", "list"]},
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get"]},
+    ]
+    subjects = [{"kind": "ServiceAccount", "name": "operator-controller", "namespace": f"{desk.prefix}-suite"}]
+    viewers = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": desk.prefix}
+    api, bindings = desk.cluster.api, {"olm-suite-operator-controller": subjects, desk.prefix: viewers}
+    api.call("POST", f"{path}/clusterroles", {"metadata": {"name": desk.prefix}, "rules": rules})
+    for each, bound in bindings.items():
+        api.call(
+            "POST", f"{path}/clusterrolebindings", {"metadata": {"name": each}, "roleRef": role, "subjects": bound}
+        )
+    try:
+        asyncio.run(_may_view(desk, account))
+        assert f"no Lease in namespace {desk.prefix}-suite: " in desk.olm("why", name)[2]
+        assert "no Lease in namespace no-suite: " in desk.olm("why", name, NO_SUITE)[2], "the one that is named"
+        hint = "olm-suite-system (if the suite has another one, name it with --system-namespace): "
+        assert f"no Lease in namespace {hint}" in desk.olm("why", name, "--as", user)[2], "the user may not know"
+    finally:
+        for each in bindings:
+            api.call("DELETE", f"{path}/clusterrolebindings/{each}")
+        api.call("DELETE", f"{path}/clusterroles/{desk.prefix}")
 
 
 async def _may_view(

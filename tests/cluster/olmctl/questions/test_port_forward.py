@@ -115,7 +115,7 @@ def test_why_prints_the_trace_of_a_resolution(forwarded: Callable[..., Session],
     answers = {"/debug/resolutions/party": (200, b'{"snapshot": 3, "text": "the newest"}')}
     missing = (404, b'{"error":"the Operator \\"x\\" has no resolution"}')
     session = forwarded(lambda path, token: answers.get(path, missing) if token.startswith("Bearer ") else (401, b"{}"))
-    where = f"--system-namespace={session.system_namespace}"
+    where = f"--system-namespace={asyncio.run(session.system_namespace())}"
     status, out, err = desk.olm("why", "party", "--trace", where)
     assert (status, json.loads(out), err) == (0, {"snapshot": 3, "text": "the newest"}, "")
     assert desk.olm("why", "party", "--trace", "-o", "yaml", where)[1] == "snapshot: 3\ntext: the newest\n"
@@ -128,7 +128,7 @@ def test_why_prints_the_trace_of_a_resolution(forwarded: Callable[..., Session],
 def test_a_user_who_may_not_forward_ports_reads_which_permission_is_missing(
     forwarded: Callable[..., Session], desk: Desk
 ) -> None:
-    namespace = forwarded(_leads).system_namespace
+    namespace = asyncio.run(forwarded(_leads).system_namespace())
     metadata = {"name": "reader", "namespace": namespace}
     api = "rbac.authorization.k8s.io"
     rules = [{"apiGroups": [""], "resources": ["pods", "configmaps"], "verbs": ["get", "list"]}]
@@ -160,7 +160,7 @@ def _lease(desk: Desk, holder: str) -> None:
 
 @pytest.mark.parametrize("forwarded", [pytest.param(OPERATOR_CONTROLLER, id="operator-controller")], indirect=True)
 def test_of_several_replicas_the_leader_is_asked_for_the_trace(forwarded: Callable[..., Session], desk: Desk) -> None:
-    where = f"--system-namespace={forwarded(_follows, _leads).system_namespace}"
+    where = f"--system-namespace={asyncio.run(forwarded(_follows, _leads).system_namespace())}"
     status, out, err = desk.olm("why", "party", "--trace", where)
     text = f"no replica of operator-controller leads: its Lease in namespace {desk.prefix} has no holder"
     assert (status, out, err) == (1, "", f"{text}; try again in a moment\n")

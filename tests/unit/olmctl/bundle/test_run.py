@@ -72,29 +72,29 @@ def options(**given: Any) -> dict[str, Any]:
         pytest.param({"service_account": "a/b"}, {"serviceAccount": {"name": "b", "namespace": "a"}}, id="the account"),
     ],
 )
-def test_the_settings_of_an_installation(given: dict[str, Any], spec: dict[str, Any]) -> None:
+async def test_the_settings_of_an_installation(given: dict[str, Any], spec: dict[str, Any]) -> None:
     source = BundleSource("widgets", "widgets", "registry", None, OWN)
-    assert install_settings(SESSION, source, options(**given)) == spec
+    assert await install_settings(SESSION, source, options(**given)) == spec
 
 
-def test_the_config_of_an_installation(tmp_path: Path) -> None:
+async def test_the_config_of_an_installation(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text("env: [{name: A, value: b}]")
     source = BundleSource("widgets", "widgets", "registry", None, OWN)
-    found = install_settings(SESSION, source, options(config=str(file)))
+    found = await install_settings(SESSION, source, options(config=str(file)))
     assert found == {"config": {"env": [{"name": "A", "value": "b"}]}}
     file.write_text("- a")
     with pytest.raises(CommandError, match="must be one mapping"):
-        install_settings(SESSION, source, options(config=str(file)))
+        await install_settings(SESSION, source, options(config=str(file)))
 
 
-def test_a_rule_that_does_not_exist() -> None:
+async def test_a_rule_that_does_not_exist() -> None:
     source = BundleSource("widgets", "widgets", "registry", None, OWN)
     with pytest.raises(click.UsageError, match="there is no rule enum: conversion-removed, default-added, "):
-        install_settings(SESSION, source, options(crd_rules=("enum",)))
+        await install_settings(SESSION, source, options(crd_rules=("enum",)))
 
 
-def test_an_own_namespace_that_is_not_known() -> None:
+async def test_an_own_namespace_that_is_not_known() -> None:
     source = BundleSource("registry.example.com/a", "a", "registry", None, None)
     with pytest.raises(CommandError, match="--install-mode OwnNamespace needs --namespace"):
-        install_settings(SESSION, source, options(install_mode=("OwnNamespace", ())))
+        await install_settings(SESSION, source, options(install_mode=("OwnNamespace", ())))

@@ -28,7 +28,7 @@ def unread(name: str, cause: ApiError | None) -> Exception:
         pytest.param([None, Forbidden(403, "Forbidden", "no")], REFUSED, f"a; b; this {NEEDED}", id="without rights"),
     ],
 )
-def test_a_catalog_that_cannot_be_read(causes: list[ApiError | None], status: int, text: str) -> None:
+async def test_a_catalog_that_cannot_be_read(causes: list[ApiError | None], status: int, text: str) -> None:
     problems = [unread(name, cause) for name, cause in zip("ab", causes, strict=True)]
-    found = unread_error(Session(Client("unused"), "olm-suite-system"), problems)
+    found = await unread_error(Session(Client("unused"), "olm-suite-system"), problems)
     assert (status_of(found), found.message) == (status, text)
