@@ -10,6 +10,7 @@ import asyncio
 import builtins
 import copy
 import io
+import os
 import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +28,14 @@ from olmkit.gocompat import json_depth
 from olmkit.gocompat.text import truncate
 from olmkit.runtime import metrics
 from olmkit.runtime.discovery import Discovery, DiscoveryCache, parse_discovery
-from olmkit.runtime.kubeconfig import ApiCredentials, load, load_address, load_kubernetes_asyncio
+from olmkit.runtime.kubeconfig import (
+    ApiCredentials,
+    choose_proxy,
+    load,
+    load_address,
+    load_kubernetes_asyncio,
+    own_session,
+)
 
 __all__ = ["Client", "Discovery", "DiscoveryCache"]
 
@@ -72,20 +80,6 @@ class _Connection:
         self.session: aiohttp.ClientSession
         self.credentials: ApiCredentials
         self.base = ""
-
-
-def _remember_transports(session: aiohttp.ClientSession, transports: WeakSet[asyncio.BaseTransport]) -> None:
-    """Add the transport of each connection of the session. Those that are being closed are not known to aiohttp any more."""
-    connector: Any = session.connector
-    connect = connector.connect
-
-    async def remembered(*arguments: Any, **options: Any) -> Any:
-        connection = await connect(*arguments, **options)
-        if connection.transport is not None:
-            transports.add(connection.transport)
-        return connection
-
-    connector.connect = remembered
 
 
 class Client:
@@ -149,9 +143,9 @@ class Client:
             configuration.connection_pool_maxsize = MAX_CONNECTIONS
             # The CA certificates of many clusters lack the key identifiers that strict verification requires.
             configuration.disable_strict_ssl_verification = True
+            choose_proxy(configuration, os.environ)
             self._shared.api = parts.transport(configuration)
-            self._shared.session = self._shared.api.pool_manager
-            _remember_transports(self._shared.session, self._shared.transports)
+            self._shared.session = own_session(self._shared.api, self._shared.transports)
             self._shared.credentials = ApiCredentials(configuration, reload, time.monotonic())
             self._shared.base = configuration.host.rstrip("/")
 

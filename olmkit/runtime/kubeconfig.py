@@ -1,7 +1,8 @@
 """The address of the API server and the credentials for it, from a kubeconfig or the ServiceAccount of the pod.
 
 The only import of kubernetes_asyncio, used for kubeconfig, tokens, client certificates and the TLS transport; its models, its
-watch and its leader election are not used (docs/decisions/0010). Sends no requests itself.
+watch and its leader election are not used (docs/decisions/0010). Chooses the proxy, and makes the session that the client sends
+requests with. Sends none itself.
 """
 
 from __future__ import annotations
@@ -12,19 +13,25 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+from weakref import WeakSet
 
+import aiohttp
 from yaml import YAMLError
 
 from olmkit.errors import OlmError
+from olmkit.sources.proxies import DEFAULT_PORTS, Proxies
 
 POD_CA_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt")
 """The CA of the API server in a pod."""
+READ_BUFFER_BYTES = 2 * 1024 * 1024
+"""Bytes of a response that are received before they are read: an object with large fields arrives without a pause."""
 MAX_CREDENTIALS_AGE_SECONDS = 60.0
 """Token files are read and exec plugins are run again after this time; mounted tokens are replaced an hour before they expire."""
 
@@ -104,6 +111,46 @@ async def load_address(configuration: Any, kubeconfig: str | None, context: str 
         configuration.username = configuration.password = None
         configuration.api_key.clear()
     return lambda: None
+
+
+def own_session(transport: Any, transports: WeakSet[asyncio.BaseTransport]) -> aiohttp.ClientSession:
+    """A session with the connections of the transport, in the place of its own; each connection is added to `transports`.
+
+    Before each request, its own has two threads look for a login in ~/.netrc and for a proxy in the environment, and a login from
+    there would be in the way of the token.
+    """
+    replaced: aiohttp.ClientSession = transport.pool_manager
+    jar = aiohttp.DummyCookieJar()
+    session = aiohttp.ClientSession(connector=replaced.connector, cookie_jar=jar, read_bufsize=READ_BUFFER_BYTES)
+    replaced.detach()
+    transport.pool_manager = session
+    _remember_transports(session, transports)
+    return session
+
+
+def _remember_transports(session: aiohttp.ClientSession, transports: WeakSet[asyncio.BaseTransport]) -> None:
+    """Add the transport of each connection of the session. Those that are being closed are not known to aiohttp any more."""
+    connector: Any = session.connector
+    connect = connector.connect
+
+    async def remembered(*arguments: Any, **options: Any) -> Any:
+        connection = await connect(*arguments, **options)
+        if connection.transport is not None:
+            transports.add(connection.transport)
+        return connection
+
+    connector.connect = remembered
+
+
+def choose_proxy(configuration: Any, environment: Mapping[str, str]) -> None:
+    """Have requests use the proxy of the environment, unless the kubeconfig names one. Raises Blocked for one that is no URL."""
+    if configuration.proxy:
+        return
+    host = urlsplit(configuration.host)
+    port = host.port or DEFAULT_PORTS.get(host.scheme, 0)
+    if (proxy := Proxies.load(environment).choose(host.scheme, host.hostname or "", port)) is not None:
+        configuration.proxy = proxy.url
+        configuration.proxy_headers = {"Proxy-Authorization": proxy.authorization} if proxy.authorization else None
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""A client whose requests were broken off leaves no connection when it is closed."""
+"""Connections of a client: what it leaves when it is closed, and which logins and proxies of the environment it uses."""
 
 from __future__ import annotations
 
@@ -16,13 +16,17 @@ import yaml
 
 from olmkit.runtime.client import Client
 from tests.servers.certificates import Authority
+from tests.servers.forward_proxy import ForwardProxy
+
+NAME = "api.test"
+"""A name of the server that no resolver knows."""
 
 
 @pytest.fixture
 def kubeconfig(tmp_path: Path) -> Iterator[Path]:
     """That of a TLS server that reads requests, and neither answers them nor closes a connection."""
     authority = Authority()
-    context = authority.server_context(tmp_path)
+    context = authority.server_context(tmp_path, NAME)
     listening = socket.create_server(("127.0.0.1", 0))
     accepted: list[ssl.SSLSocket] = []
 
@@ -69,3 +73,31 @@ def test_a_request_that_was_broken_off_leaves_no_connection(kubeconfig: Path) ->
         asyncio.run(break_off(kubeconfig))
         gc.collect()
     assert [str(each.message) for each in found if "unclosed" in str(each.message)] == []
+
+
+def test_a_login_of_netrc_is_not_in_the_way_of_the_token(
+    kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("default login me password p\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    asyncio.run(break_off(kubeconfig))
+
+
+def test_the_proxy_of_the_environment_is_used(kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = yaml.safe_load(kubeconfig.read_text())
+    cluster = content["clusters"][0]["cluster"]
+    address = cluster["server"].removeprefix("https://")
+    there = address.replace("127.0.0.1", NAME)
+    cluster["server"] = f"https://{there}"
+    kubeconfig.write_text(yaml.safe_dump(content))
+
+    async def request() -> ForwardProxy:
+        async with ForwardProxy({there: address}, login="me:secret").running() as proxy:
+            monkeypatch.setenv("HTTPS_PROXY", f"http://me:secret@{proxy.address}")
+            await break_off(kubeconfig)
+            return proxy
+
+    proxy = asyncio.run(request())
+    assert proxy.requests == [f"CONNECT {there} HTTP/1.1"]
+    assert proxy.authorizations == ["Basic bWU6c2VjcmV0"]
