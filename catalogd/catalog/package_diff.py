@@ -13,7 +13,7 @@ from typing import Any
 
 from catalogd.ingest.package_objects import ObjectFingerprint, fingerprint
 from olmkit.api import catalogs, packages
-from olmkit.api.meta import apply_precondition, controller_reference
+from olmkit.api.meta import apply_precondition, controller_reference, controlling_owner
 from olmkit.api.names import is_dns1123_subdomain, is_label_value, safe_name
 
 _IDENTITY = ("name", "uid", "resourceVersion", "deletionTimestamp")
@@ -162,13 +162,13 @@ def existing_object(obj: Mapping[str, Any], accepted_version: str | None = None)
     """An object as `transform` returns it; its drift is accepted at `accepted_version`, a resourceVersion."""
     metadata, spec = obj["metadata"], obj.get("spec") or {}
     catalog = (spec.get("catalog") or {}).get("name", "")
-    owners = [each for each in metadata.get("ownerReferences") or () if each.get("controller")]
+    owner = controlling_owner(obj)
     return ExistingObject(
         name=metadata["name"],
         uid=metadata.get("uid", ""),
         catalog=catalog,
         package=_package_of(spec),
-        owner=owners[0]["uid"] if owners else "",
+        owner=owner["uid"] if owner is not None else "",
         has_labels=_known_labels(metadata) == _labels(catalog, _package_of(spec)),
         fingerprint=obj.get("fingerprint") or fingerprint(obj),
         drift_accepted=accepted_version is not None and accepted_version == metadata.get("resourceVersion"),
@@ -183,8 +183,8 @@ def transform(obj: dict[str, Any]) -> dict[str, Any]:
     metadata = {key: obj["metadata"][key] for key in _IDENTITY if key in obj["metadata"]}
     if labels := _known_labels(obj["metadata"]):
         metadata["labels"] = {label: intern(value) for label, value in labels.items()}
-    if owners := [each for each in obj["metadata"].get("ownerReferences") or () if each.get("controller")]:
-        metadata["ownerReferences"] = [{"controller": True, "uid": intern(owners[0]["uid"])}]
+    if owner := controlling_owner(obj):
+        metadata["ownerReferences"] = [{"controller": True, "uid": intern(owner["uid"])}]
     kept: dict[str, Any] = {key: spec[key] for key in ("packageName",) if key in spec}
     if catalog := (spec.get("catalog") or {}).get("name"):
         kept["catalog"] = {"name": intern(catalog)}

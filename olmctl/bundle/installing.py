@@ -34,7 +34,6 @@ from olmctl.questions.left_installations import (
 )
 from olmctl.questions.operator_state import condition, is_observed, is_terminating, is_true, part, text_at
 from olmctl.questions.own_fields import FIELD_MANAGER
-from olmctl.questions.owners import controlling_owner
 from olmctl.questions.packages import installed_packages
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
@@ -42,7 +41,7 @@ from olmctl.terminal_output import ProgressLine, say
 from olmkit.api import bundledeployments, bundles, operators
 from olmkit.api.bundledeployments import OWNER_NAME_LABEL, Reason
 from olmkit.api.content import Phase
-from olmkit.api.meta import Object
+from olmkit.api.meta import Object, controlling_owner
 from olmkit.api.provisioner_classes import PLAIN
 from olmkit.errors import ApiError, Conflict, Forbidden, NotFound
 

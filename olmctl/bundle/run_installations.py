@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from olmctl.commands import NOT_FOUND, REFUSED, CommandError
 from olmctl.questions.left_installations import LeftInstallation
 from olmctl.questions.operator_state import text_at
-from olmctl.questions.owners import controlling_owner
 from olmctl.questions.packages import installed_packages
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments, operators
-from olmkit.api.meta import Object
+from olmkit.api.meta import Object, controlling_owner
 from olmkit.errors import Forbidden
 
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from olmctl.questions.errors import NothingFound, QuestionError, Refused
 from olmctl.questions.left_installations import LeftInstallation, left_installations
 from olmctl.questions.operator_state import is_protected, is_terminating, text_at
-from olmctl.questions.owners import controlling_owner
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments, operators
-from olmkit.api.meta import Object
+from olmkit.api.meta import Object, controlling_owner
 from olmkit.api.operators import ADOPT, ADOPT_ANNOTATION, DELETION_PROTECTION_ANNOTATION, PROTECTED
 from olmkit.errors import ApiError, NotFound
 

@@ -16,7 +16,6 @@ from olmctl.questions.errors import NothingFound
 from olmctl.questions.extensions import operator_of, waiting_extension
 from olmctl.questions.operator_state import condition, is_observed, is_terminating, is_true, part, text_at
 from olmctl.questions.own_fields import FIELD_MANAGER
-from olmctl.questions.owners import controlling_owner
 from olmctl.questions.packages import package_objects
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
@@ -25,7 +24,7 @@ from olmkit.api.bundle_annotations import PACKAGE_ANNOTATION
 from olmkit.api.bundledeployment_status import RevisionOutcome
 from olmkit.api.bundledeployments import ConditionType, Reason
 from olmkit.api.install_policies import ON_FAILURE
-from olmkit.api.meta import Object
+from olmkit.api.meta import Object, controlling_owner
 from olmkit.api.ownership import OPERATOR_CONTROLLER, has_applied
 from olmkit.errors import ApiError, NotFound
 

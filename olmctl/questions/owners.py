@@ -9,10 +9,10 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from olmctl.questions.operator_state import part, text_at
+from olmctl.questions.operator_state import text_at
 from olmctl.terminal import clean
 from olmkit.api import clustercatalogs, clusterextensions
-from olmkit.api.meta import Kind, Object
+from olmkit.api.meta import Kind, Object, controlling_owner
 
 _KINDS = {(each.api_version, each.kind): each for each in (clustercatalogs.KIND, clusterextensions.KIND)}
 
@@ -31,12 +31,6 @@ class Owner:
     def command(self, verb: str) -> str:
         """The command that changes or deletes it."""
         return f"kubectl {verb} {self.kind.plural}.{self.kind.group} {shlex.quote(self.name)}"
-
-
-def controlling_owner(found: Object) -> Object | None:
-    """The owner reference of the object that controls this one; None if nothing does."""
-    owners = part(found, "metadata", "ownerReferences") or ()
-    return next((owner for owner in owners if owner.get("controller")), None)
 
 
 def owner_of(found: Object) -> Owner | None:

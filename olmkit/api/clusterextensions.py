@@ -17,7 +17,7 @@ from olmkit.api import v1_rules
 from olmkit.api.described_enum import DescribedEnum
 from olmkit.api.impersonation import Account
 from olmkit.api.label_selector import KEY_PATTERN, MAX_KEY_LENGTH, MAX_REQUIREMENTS
-from olmkit.api.meta import Conditioned, Kind, Model, Object, Resource
+from olmkit.api.meta import Conditioned, Kind, Model, Object, Resource, controlling_owner
 from olmkit.api.names import MAX_LABEL_LENGTH, is_label_value, safe_name
 from olmkit.api.operators import MAX_NAME_LENGTH
 from olmkit.api.patterns import DNS_LABEL, DNS_SUBDOMAIN
@@ -322,6 +322,13 @@ _ACCOUNT_FORM = "<namespace>/<name> of a ServiceAccount, or <name> for one of sp
 def operator_name(name: str) -> str:
     """The name of the Operator of a ClusterExtension: its own, or a shorter one with a hash. It depends on nothing else."""
     return name if len(name) <= MAX_NAME_LENGTH else safe_name(name, name, MAX_NAME_LENGTH)
+
+
+def extension_of(operator: Mapping[str, Any]) -> str:
+    """The name of the ClusterExtension that an Operator, as read, belongs to; "" if it belongs to none."""
+    owner = controlling_owner(operator) or {}
+    is_extension = (owner.get("apiVersion"), owner.get("kind")) == (KIND.api_version, KIND.kind)
+    return str(owner.get("name") or "") if is_extension else ""
 
 
 def owner_labels(name: str) -> dict[str, str]:

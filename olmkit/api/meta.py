@@ -105,6 +105,12 @@ def controller_reference(kind: Kind, name: str, uid: str) -> Object:
     }
 
 
+def controlling_owner(raw: Mapping[str, Any]) -> Object | None:
+    """The owner reference of the object that controls this one; None if nothing does, as for an object that is not there yet."""
+    owners = (raw.get("metadata") or {}).get("ownerReferences") or ()
+    return next((owner for owner in owners if owner.get("controller")), None)
+
+
 def with_owner(raw: Mapping[str, Any], reference: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """The owner references of the object with this one at the end."""
     return *without_owner(raw, reference["uid"]), reference

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from olmkit.api.bundledeployments import ADOPTED_ANNOTATION, OWNER_UID_LABEL
+from olmkit.api.meta import controlling_owner
 from olmkit.api.operators import INSTALLED_FOR_LABEL
 
 MANAGER_PREFIX = "rukpak:"
@@ -151,7 +152,7 @@ def is_dependency(operator: Mapping[str, Any]) -> bool:
     object controls, such as a ClusterExtension, was created for that.
     """
     metadata = operator["metadata"]
-    if any(owner.get("controller") for owner in metadata.get("ownerReferences") or ()):
+    if controlling_owner(operator) is not None:
         return False
     managed: list[Mapping[str, Any]] = metadata.get("managedFields") or []
     entries = [entry for entry in managed if _owns(entry, "f:spec") and not entry.get("subresource")]

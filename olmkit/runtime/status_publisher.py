@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from olmkit.api.conditions import MAX_SUMMARY_BYTES, StatusReport, Transition
 from olmkit.api.merge_patch import merge_patch
-from olmkit.api.meta import Kind, Object, unchanged_precondition
+from olmkit.api.meta import Kind, Object, controlling_owner, unchanged_precondition
 from olmkit.errors import NotFound
 from olmkit.gocompat.text import truncate
 from olmkit.runtime.client import Client
@@ -139,7 +139,7 @@ class Publisher:
         if not self.chooses_events:
             return EventChoice()
         uid = metadata.get("uid", "")
-        is_owned = any(owner.get("controller") for owner in metadata.get("ownerReferences") or ())
+        is_owned = controlling_owner({"metadata": metadata}) is not None
         last = self._reported.pop(uid, NOTHING)
         choice = choose_events(before, after, report.transitions, report.causes, last, is_owned=is_owned)
         self._remember(uid, choice.reported)

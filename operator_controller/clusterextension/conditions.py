@@ -13,7 +13,7 @@ from olmkit.api.failures import FailureReason
 from olmkit.api.operator_status import Failure, InstalledHealth, OperatorStatus
 from olmkit.errors import ApiError, OlmError
 from olmkit.gocompat.text import quoted
-from operator_controller.clusterextension.configuration import Configuration
+from operator_controller.clusterextension.configuration import Configuration, unsupported
 from operator_controller.clusterextension.decide import CONFIGURATION_PREFIX
 from operator_controller.clusterextension.resolution_sentence import RESOLUTION, resolution_sentence
 
@@ -71,6 +71,8 @@ def _failed(
     )
     if failure.reason != FailureReason.INVALID_CONFIGURATION:
         return _progressing(Reason.RETRYING, f"{prefix}{failure.message}", cause)
+    if sentence := unsupported(failure.install_modes or ()):
+        return _progressing(Reason.RETRYING, f"{prefix}{sentence}", cause)
     refusal = configuration.refusal(extension.spec.namespace, failure.install_modes or ())
     text = (
         f"{CONFIGURATION_PREFIX}{refusal}" if refusal else f"invalid ClusterExtension configuration: {failure.message}"

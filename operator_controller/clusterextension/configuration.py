@@ -16,7 +16,7 @@ from olmkit.api.meta import without_nulls
 from olmkit.api.names import MAX_LABEL_LENGTH
 from olmkit.gocompat.go_encoding import Mismatch, round_trip, unknown_fields
 from olmkit.gocompat.json_depth import MAX_LEVELS, is_deeper
-from olmkit.gocompat.text import quoted, sprintf
+from olmkit.gocompat.text import format_list, quoted, sprintf
 
 WATCH_NAMESPACE, DEPLOYMENT_CONFIG = "watchNamespace", "deploymentConfig"
 _IGNORED = "selector"
@@ -26,6 +26,8 @@ _PATTERN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 _TYPE = "DeploymentConfig"
 _JSON_TYPES = {bool: "boolean", int: "number", float: "number", str: "string", list: "array", dict: "object"}
 _ALL, _OWN, _SINGLE = "AllNamespaces", "OwnNamespace", "SingleNamespace"
+_MODES = (_ALL, _SINGLE, _OWN)
+"""The install modes that a ClusterExtension can ask for, as OLM v1 lists them."""
 _MISSING = f"required field {quoted(WATCH_NAMESPACE)} is missing"
 _FORMAT = f"invalid format for field {quoted(WATCH_NAMESPACE)}: '%s' is not valid %s: invalid value %q: "
 _OTHER = (
@@ -71,6 +73,13 @@ class Configuration:
         if not has_own and watched == namespace:
             return sprintf(_SAME, watched, "singleNamespaceInstallMode", watched, namespace)
         return ""
+
+
+def unsupported(install_modes: Sequence[str]) -> str:
+    """Explain why a bundle with these install modes is never installed; "" if it may be, or if they are unknown."""
+    if not install_modes or any(mode in install_modes for mode in _MODES):
+        return ""
+    return f"unsupported bundle: bundle must support at least one of {format_list(_MODES)} install modes"
 
 
 def read_configuration(inline: Mapping[str, Any] | None) -> Configuration:

@@ -98,7 +98,7 @@ def _not_owned_blocker(world: World, name: str, owner: str) -> OlmError:
     if owner == f'Operator "{world.operator.metadata.name}"':
         message = f"{text} and belongs to an earlier Operator of this name: waiting for its deletion"
         return Waiting(Reason.RETRYING, message, RESYNC_DELAY, [name])
-    deployment, another = world.bundle_deployment, "create the Operator under another name"
+    deployment, another = world.bundle_deployment, f"create the {world.terms.kind} under another name"
     if owner:
         message = f"{text} and is owned by {owner}: {another}, or delete it there"
     elif deployment is not None and not is_of_package(world, deployment):

@@ -20,15 +20,16 @@ def other_operator_has_package(world: World) -> OlmError | None:
         return None
     package = f'package "{world.operator.spec.package_name}"'
     if senior.is_idle:
-        message = f'{package} is also requested by Operator "{senior.name}"'
+        message = f"{package} is also requested by {senior.title}"
         precedence = "was created first" if senior.created < mine.created else "is first by name"
         rest = f", which {precedence} and is not installed; delete one of them"
     else:
-        message = f'{package} is already managed by Operator "{senior.name}"'
+        message = f"{package} is already managed by {senior.title}"
         rest = "; delete one of them"
     if senior.is_dependency:
         verb = "created" if senior.is_idle else "installed"
-        request = f'to request it, apply an Operator of the name "{senior.name}", and delete this one'
+        a_kind = f"{'a' if world.is_of_extension else 'an'} {world.terms.kind}"
+        request = f'to request it, apply {a_kind} of the name "{senior.name}", and delete this one'
         rest = f", which was {verb} as a dependency: {request}"
     if senior.is_deleting:
         return Waiting(Reason.RETRYING, f"{message}, which is being deleted", RESYNC_DELAY, [senior.name])

@@ -249,7 +249,7 @@ def evaluate_without_answer(world: World) -> Outstanding | Unanswered | None:
         MastermindsRange.parse(world.operator.spec.version or "*")
     except BadRange as error:
         wanted = [world.operator.spec.version or ""]
-        blocker = Blocked(Reason.NOT_RESOLVED, f"spec.version: {error}; {EXAMPLES}", wanted)
+        blocker = Blocked(Reason.NOT_RESOLVED, f"{world.terms.version}: {error}; {EXAMPLES}", wanted)
         failure = FailureReason.INVALID_RANGE
         return _unknown(RESOLUTION_NOT_ATTEMPTED, blocker, INSTALLATION_NOT_ATTEMPTED_INVALID, failure)
     claimed = other_operator_has_package(world) or package_changed(world)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from olmkit.api.clusterextensions import extension_of
 from olmkit.api.conditions import StatusReport, find_condition, is_condition_true
 from olmkit.api.meta import Object
 from olmkit.api.operator_status import OperatorStatus
@@ -268,6 +269,7 @@ def _claim(informers: Informers, operator: Object, package: str) -> PackageClaim
         name=name,
         is_deleting="deletionTimestamp" in operator["metadata"],
         is_dependency=is_dependency(operator),
+        extension=extension_of(operator),
     )
 
 

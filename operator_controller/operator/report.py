@@ -94,7 +94,7 @@ def report(
     ]
     noted = _with_notes(conditions, progress, evaluation)
     excluded = excluded_running_version(world)
-    for note in (known.kept_note, running_but_excluded(excluded) if excluded else ""):
+    for note in (known.kept_note, running_but_excluded(excluded, world.terms) if excluded else ""):
         noted = _with_first_note(noted, note) if note else noted
     return _status(world, _with_missing_bundle(world, noted), outcome, evaluation)
 

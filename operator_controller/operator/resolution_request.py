@@ -58,6 +58,7 @@ def make_request(world: World) -> OperatorRequest | None:
         requested=template if _is_other(template, running) and not is_upgrading else None,
         planned=pending_plan(deployment) if deployment is not None else None,
         preferred_catalog=own.get(CATALOG_ANNOTATION, ""),
+        is_of_extension=world.is_of_extension,
     )
 
 

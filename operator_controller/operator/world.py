@@ -10,15 +10,17 @@ from typing import Any
 from olmkit.api import bundledeployments
 from olmkit.api.bundle_annotations import BUNDLE_NAME_ANNOTATION
 from olmkit.api.bundledeployments import BundleDeployment
+from olmkit.api.clusterextensions import extension_of
 from olmkit.api.conditions import find_condition, is_condition_true
 from olmkit.api.meta import Condition, OwnerReference
 from olmkit.api.operator_status import InstalledBundle
 from olmkit.api.operators import KIND, Operator
 from olmkit.api.ownership import is_dependency
-from olmkit.gocompat.text import truncate
+from olmkit.gocompat.text import quoted, truncate
 from operator_controller.crd_checks.findings import CrdCheckState
 from operator_controller.resolve.answers.answer import AnswerState
 from operator_controller.resolve.snapshot.package_snapshot import RunningBundle
+from operator_controller.resolve.snapshot.spec_terms import SpecTerms, terms_of
 
 ConditionType = bundledeployments.ConditionType
 HOLD_PREFIX = "required by "
@@ -42,6 +44,13 @@ class PackageClaim:
     """True if the Operator is being deleted."""
     is_dependency: bool = False
     """True if the Operator was created because others require the package."""
+    extension: str = ""
+    """The name of the ClusterExtension that the Operator belongs to; "" if it belongs to none."""
+
+    @property
+    def title(self) -> str:
+        """The object that a person has created, or can create."""
+        return f"ClusterExtension {quoted(self.extension)}" if self.extension else f"Operator {quoted(self.name)}"
 
     @property
     def seniority(self) -> tuple[bool, bool, str, str]:
@@ -159,6 +168,16 @@ class World:
     """Package that the answer names -> the Operator for it."""
     crd_check: CrdCheckState | None = None
     """The knowledge about the definitions of the bundle that waited at the end of the last pass; None if none did."""
+
+    @property
+    def is_of_extension(self) -> bool:
+        """True if the Operator belongs to a ClusterExtension."""
+        return bool(extension_of(self.raw))
+
+    @property
+    def terms(self) -> SpecTerms:
+        """The terms of messages for who has requested the package."""
+        return terms_of(is_of_extension=self.is_of_extension)
 
     @property
     def is_dependency(self) -> bool:

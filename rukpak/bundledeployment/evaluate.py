@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from olmkit.api.bundledeployments import FINALIZER, MAX_DELETION_HOLD_LENGTH, Reason
 from olmkit.api.failures import FailureReason
-from olmkit.api.install_policies import MUST_EXIST
 from olmkit.errors import Blocked, OlmError, Waiting
 from olmkit.gocompat.text import list_names
 from rukpak.bundledeployment import upgrade_hold
@@ -144,10 +143,13 @@ def namespace_blocker(world: World, content: Content) -> Waiting | None:
     deleting = [describe_deleting(world, key) for key in keys if world.is_deleting(key)]
     if not absent and not deleting:
         return None
-    policy = f"because namespacePolicy is {MUST_EXIST}"
-    texts = [f"waiting until somebody creates it, {policy}: {list_names(absent)}"] if absent else []
+    texts = []
+    if absent:
+        verb, those = ("do", "them") if len(absent) > 1 else ("does", "it")
+        texts.append(f"{list_names(absent)} {verb} not exist: create {those}")
     if deleting:
-        texts.append(f"waiting until it is deleted and somebody creates it again, {policy}: {list_names(deleting)}")
+        those, whose = ("them", "their") if len(deleting) > 1 else ("it", "its")
+        texts.append(f"create {those} again when {whose} deletion is complete: {list_names(deleting)}")
     since = [world.namespaces[key.name].deletion_timestamp for key in keys if world.is_deleting(key)]
     delay = poll_delay(world.now, since) if since else WATCHED_RETRY_DELAY
     return Waiting(Reason.WAITING_FOR_NAMESPACE, "; ".join(texts), delay, map(str, keys))

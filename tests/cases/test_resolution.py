@@ -19,6 +19,7 @@
 A plain bundle p.v1.1.0 has version 1.1.0 and image registry/p:1.1.0.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,9 @@ def recorded(name: str, facts: Mapping[str, str]) -> RecordedBundle:
     )
 
 
-def resolve_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> Answer:
+def resolve_case(
+    case: Mapping[str, Any], catalogs: list[Mapping[str, Any]], *, is_of_extension: bool = False
+) -> Answer:
     request, running, installing = case.get("request", {}), case.get("running"), case.get("installing_bundle")
     documents = DocumentsInMemory()
     operator = OperatorRequest(
@@ -127,6 +130,7 @@ def resolve_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) -> 
         running=recorded(running["name"], running) if running else None,
         installing=recorded(installing, {}) if installing else None,
         preferred_catalog=case.get("preferred_catalog", ""),
+        is_of_extension=is_of_extension,
     )
     sources = tuple(source(catalog, documents) for catalog in case.get("catalogs", catalogs))
     (answer,) = solve_components(ClusterSnapshot((operator,), sources), documents)
@@ -169,6 +173,31 @@ def test_the_case(case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]) ->
     assert not [part for part in case.get("omits", ()) if part in answer.text], answer.text
     assert answer.is_final is case.get("final", True)
     assert len(answer.text.encode()) <= MAX_EXPLANATION_BYTES
+
+
+TERMS_OF_OPERATORS = re.compile(
+    r"spec\.(version|channel|catalogSelector|upgradeConstraintPolicy|availability)\b|Policy Ignore|to Ignore|this Operator"
+    r"|spec\.excludedVersions(?! of its Operator)|(?<!Catalog's )spec\.packages|a higher spec\.priority|\b(a|no|create) Catalog\b"
+)
+"""Fields, values and kinds that the author of a ClusterExtension does not have."""
+
+
+def names_terms_of_operators(case: Mapping[str, Any]) -> bool:
+    texts = (case.get("refused", ""), *case.get("explains", ()))
+    return any(TERMS_OF_OPERATORS.search(each) for each in texts)
+
+
+@pytest.mark.parametrize(
+    ("case", "catalogs"), [each for each in load_cases() if names_terms_of_operators(each.values[0])]
+)
+def test_advice_for_a_clusterextension_names_what_its_author_has(
+    case: Mapping[str, Any], catalogs: list[Mapping[str, Any]]
+) -> None:
+    plain, answer = (resolve_case(case, catalogs, is_of_extension=each) for each in (False, True))
+    text = f"{answer.message} {answer.text} {answer.available.reason if answer.available else ''}"
+    assert not TERMS_OF_OPERATORS.search(text.replace("give one of these ClusterCatalogs a higher spec.priority", ""))
+    same = ("kind", "bundle", "is_resolved", "is_final", "refusal")
+    assert [getattr(plain, each) for each in same] == [getattr(answer, each) for each in same], "only words differ"
 
 
 def test_there_are_cases() -> None:

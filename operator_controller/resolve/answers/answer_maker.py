@@ -84,8 +84,8 @@ _NOT_PROVED = {
     Level.FEWEST: "which are the fewest packages that {who} requires",
     Level.OTHER_VERSIONS: "which versions are the best for the packages that {who} requires",
 }
-_FEWER_REQUESTED = "set spec.version or spec.channel {of} to leave fewer choices"
-_FEWER_REQUIRED = "apply Operators with spec.version for some of these packages to leave fewer choices"
+_FEWER_REQUESTED = "choose a version or a channel {of} to leave fewer choices"
+_FEWER_REQUIRED = "request versions of some of these packages to leave fewer choices"
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def available_upgrade(domain: PackageDomain, selected: Candidate, conflict: str)
         if catalog.offer.catalog == selected.catalog:
             return (
                 _ruled_out(catalog, selected)
-                or _excluded(catalog, selected)
+                or _excluded(domain, catalog, selected)
                 or _pinned(domain, catalog, selected)
                 or _unreachable(domain, catalog, selected)
             )
@@ -46,10 +46,12 @@ def _ruled_out(catalog: CatalogCandidates, selected: Candidate) -> AvailableUpgr
     return _upgrade(best, KeptOutBy.CLUSTER, text)
 
 
-def _excluded(catalog: CatalogCandidates, selected: Candidate) -> AvailableUpgrade | None:
+def _excluded(domain: PackageDomain, catalog: CatalogCandidates, selected: Candidate) -> AvailableUpgrade | None:
     """The newest upgrade that spec.excludedVersions has."""
     best = _newest(catalog, selected, catalog.excluded)
-    return _upgrade(best, KeptOutBy.VERSION, available_but_excluded(best.version)) if best is not None else None
+    if best is None:
+        return None
+    return _upgrade(best, KeptOutBy.VERSION, available_but_excluded(best.version, domain.snapshot.request.terms))
 
 
 def _pinned(domain: PackageDomain, catalog: CatalogCandidates, selected: Candidate) -> AvailableUpgrade | None:
@@ -61,7 +63,7 @@ def _pinned(domain: PackageDomain, catalog: CatalogCandidates, selected: Candida
     if best is None:
         return None
     pin = quoted_value(domain.operator.version)
-    return _upgrade(best, KeptOutBy.VERSION, f"{best.version} is available too, but spec.version is {pin}")
+    return _upgrade(best, KeptOutBy.VERSION, f"{best.version} is available too, but {request.terms.version} is {pin}")
 
 
 def _unreachable(domain: PackageDomain, catalog: CatalogCandidates, selected: Candidate) -> AvailableUpgrade | None:
@@ -71,9 +73,14 @@ def _unreachable(domain: PackageDomain, catalog: CatalogCandidates, selected: Ca
     best = _newest(catalog, selected, (one for one in catalog.matching if one.rank > reached))
     if best is None or running is None:
         return None
+    policy = ignored_policy(best.version, domain.snapshot.request.terms)
     text = f"{best.version} is available too, but no upgrade edge leads to it from {running.version_text}"
     edges = [no_edge(best.bundle.name, running.name), *unreadable_skip_ranges(catalog.channels)]
-    return _upgrade(best, KeptOutBy.EDGE, f"{text}: {'; '.join([*edges, ignored_policy(best.version)])}")
+    return _upgrade(
+        best,
+        KeptOutBy.EDGE,
+        f"{text}: {'; '.join([*edges, policy])}",
+    )
 
 
 def _newest(catalog: CatalogCandidates, selected: Candidate, among: Iterable[Candidate]) -> Candidate | None:

@@ -15,7 +15,6 @@ from operator_controller.resolve.answers.answer import Answer, AnswerKind
 from operator_controller.resolve.answers.answer_maker import AnswerMaker, ExplainedChoices
 from operator_controller.resolve.documents.catalog_documents import Documents, ParsedDocuments
 from operator_controller.resolve.explain.explanation import MAX_EXPLANATION_BYTES
-from operator_controller.resolve.explain.spec_hints import EXCLUDED_VERSIONS
 from operator_controller.resolve.formatting import name_channels
 from operator_controller.resolve.package.package_content import GroupKind, PackageContent
 from operator_controller.resolve.requirements.rule_evaluations import RuleEvaluations
@@ -333,7 +332,7 @@ def _with_note(answer: Answer, operator: OperatorRequest, choice: Chosen) -> str
     verb = "are" if len(fields) > 1 or len(named) > 1 else "is"
     causes = [f"{' and '.join(fields)} {verb} requested"] if fields else []
     if package_request(operator).excludes(candidate.version):
-        causes.append(f"{EXCLUDED_VERSIONS} has it")
+        causes.append(f"{operator.terms.excluded} has it")
     note = f"{candidate.version} of channel {candidate.channel} would fit, but {' and '.join(causes)}"
     rest = answer.text.removeprefix(answer.message)
     return truncate(f"{answer.message}; {note}{rest}", MAX_EXPLANATION_BYTES)

@@ -324,8 +324,7 @@ def exceeded_message(part: ComponentPart, reason: str) -> str:
     subject = f"package{'s' if len(names) > 1 else ''} {join_names(names, 'and')}"
     return (
         f"the resolution of {subject} was ended: {reason}; nothing changes, and it is not repeated until a catalog or an "
-        "Operator changes that it depends on; set spec.version or spec.channel to leave fewer choices, or "
-        "spec.catalogSelector to leave out a catalog"
+        "Operator changes that it depends on; choose a version or a channel to leave fewer choices, or select fewer catalogs"
     )
 
 

@@ -18,12 +18,13 @@ def source_catalog_state(resolution: PackageResolution, running: RunningBundle |
     if running is None:
         return ""
     offer = next((offer for offer in resolution.snapshot.offers if offer.catalog == running.catalog), None)
+    terms = resolution.terms
     catalog = f'catalog "{running.catalog}", which it came from,'
     if offer is None:
         return f"{catalog} was deleted, and {_no_successor(resolution, running)}"
     match offer.state:
         case CatalogState.UNAVAILABLE:
-            return f"{catalog} has spec.availability Unavailable, so no other version is installed"
+            return f"{catalog} has {terms.availability} Unavailable, so no other version is installed"
         case CatalogState.PENDING:
             return f"{catalog} is not served yet: {offer.message}"
         case CatalogState.TOO_LARGE:
@@ -43,6 +44,7 @@ def _no_successor(resolution: PackageResolution, running: RunningBundle) -> str:
         and offer.package is not None
         and has_same_name_and_version(offer.package, running.name, running.version)
     ]
+    terms = resolution.terms
     none = f"no other catalog that is served offers bundle {quoted(running.name)}"
     unselected = [
         quoted(offer.catalog)
@@ -56,15 +58,15 @@ def _no_successor(resolution: PackageResolution, running: RunningBundle) -> str:
             else f"{join_names(unselected, 'or')}, which have"
         )
         return (
-            f"spec.catalogSelector selects no other catalog that offers bundle {quoted(running.name)}: change it to select "
+            f"{terms.selector} selects no other catalog that offers bundle {quoted(running.name)}: change it to select "
             f"{catalogs} the package"
         )
     if not others:
-        return f"{none}: create a Catalog that does, and upgrades continue from there"
+        return f"{none}: create a {terms.catalog} that does, and upgrades continue from there"
     names, last = join_names(others, "and"), join_names(others, "or")
     known = f"catalogs {names} offer" if len(others) > 1 else f"catalog {names} offers"
     return (
         f"{none} with the image that runs: {known} a bundle of the same name and version with another image, which is not "
-        f"followed; to continue, create Catalog {quoted(running.catalog)} again, with the source of {last} only if you want that "
-        "image"
+        f"followed; to continue, create {terms.catalog} {quoted(running.catalog)} again, with the source of {last} only if you "
+        "want that image"
     )

@@ -13,7 +13,6 @@ from olmkit.gocompat.text import quoted, truncate
 from olmkit.gocompat.versions import Version
 from operator_controller.resolve.explain.catalog_without_content import source_catalog_state
 from operator_controller.resolve.explain.spec_hints import (
-    EXCLUDED_VERSIONS,
     available_but_excluded,
     excluded_versions,
     how_to_select,
@@ -55,6 +54,7 @@ from operator_controller.resolve.selection.package_resolution import (
     TooLargeToResolve,
 )
 from operator_controller.resolve.snapshot.package_snapshot import PackageRequest, RunningBundle
+from operator_controller.resolve.snapshot.spec_terms import SpecTerms
 
 MAX_EXPLANATION_BYTES = 1024
 """UTF-8 bytes of an explanation; it becomes the message of Ready."""
@@ -80,7 +80,7 @@ def explain(resolution: PackageResolution) -> Explanation:
     successor = resolution.successor
     if successor is None:
         return explanation
-    note = successor_note(successor)
+    note = successor_note(successor, resolution.terms)
     text = f"{truncate(explanation.text, MAX_EXPLANATION_BYTES - len(note.encode()) - 2)}; {note}"
     return replace(explanation, text=text, successor_note=note)
 
@@ -114,7 +114,7 @@ def _explain(resolution: PackageResolution) -> Explanation:
         case SourceCatalogMissing() | PreferredCatalogUnread():
             return _explanation(*_unread_message(resolution, outcome))
         case SourceCatalogNotSelected():
-            message = source_not_selected(outcome)
+            message = source_not_selected(outcome, request.terms)
             return _explanation(message, _joined(message, how_to_select(resolution)))
     assert_never(outcome)
 
@@ -135,7 +135,7 @@ def _nothing_usable_message(request: PackageRequest, outcome: NoVersionLeft | To
     within = f" in range {quoted(request.versions.text)}" if request.versions else ""
     channel = f" of {name_channels(request.named_channels)}" if request.named_channels else ""
     listed = format_versions(outcome.versions, None, "and")
-    return f"no version{within}{channel} of {package} is left: {EXCLUDED_VERSIONS} has {listed}"
+    return f"no version{within}{channel} of {package} is left: {request.terms.excluded} has {listed}"
 
 
 def not_found_message(request: PackageRequest) -> str:
@@ -161,7 +161,7 @@ def _not_offered(resolution: PackageResolution, running: RunningBundle) -> str:
     own = resolution.catalogs[0]
     catalog, package = f'catalog "{own.offer.catalog}"', own.offer.package
     if own.offer.is_excluded:
-        return f"{catalog} does not offer the package any more: its spec.packages does not name it"
+        return f"{catalog} does not offer the package any more: its {resolution.terms.packages} does not name it"
     if package is None:
         return "; ".join([f"{catalog} does not have the package any more", *unreadable_catalogs(resolution.catalogs)])
     is_elsewhere = has_same_name_and_version(package, running.name, running.version)
@@ -270,7 +270,8 @@ def _better_but_excluded(resolution: PackageResolution, outcome: Chosen) -> list
         for one in catalog.excluded
         if catalog.offer.catalog == outcome.candidate.catalog and one.rank > outcome.target.rank
     ]
-    return [available_but_excluded(max(better, key=lambda one: one.rank).version)] if better else []
+    terms = resolution.terms
+    return [available_but_excluded(max(better, key=lambda one: one.rank).version, terms)] if better else []
 
 
 def _better_but_ruled_out(resolution: PackageResolution, outcome: Chosen) -> list[str]:
@@ -306,27 +307,28 @@ def _is_older(resolution: PackageResolution, outcome: NoDirectUpgrade) -> bool:
 
 
 def _how_to_continue(resolution: PackageResolution, outcome: NoDirectUpgrade) -> str:
+    terms = resolution.terms
     if len(outcome.path) > 1:
         steps = join_names([str(step) for step in outcome.path], "then")
         first, request = outcome.path[0], resolution.snapshot.request
         if excluded := [str(step) for step in outcome.path if request.excludes(step)]:
-            steps = f"{steps}, and {EXCLUDED_VERSIONS} has {join_names(excluded, 'and')}"
-            return f"the upgrade path is {steps}; {ignored_policy(outcome.wanted.version)}"
+            steps = f"{steps}, and {terms.excluded} has {join_names(excluded, 'and')}"
+            return f"the upgrade path is {steps}; {ignored_policy(outcome.wanted.version, terms)}"
         return (
-            f"the upgrade path is {steps}; set spec.version to {first} first, or to a range that contains all of them; "
-            f"{ignored_policy(outcome.wanted.version)}"
+            f"the upgrade path is {steps}; set {terms.version} to {first} first, or to a range that contains all of them; "
+            f"{ignored_policy(outcome.wanted.version, terms)}"
         )
     unreadable = unreadable_skip_ranges(_channels_of(resolution, outcome.wanted.catalog))
     possible = [*unreadable, _possible_upgrades(resolution, outcome), *excluded_versions(resolution)]
-    possible.append(ignored_policy(outcome.wanted.version))
+    possible.append(ignored_policy(outcome.wanted.version, terms))
     if _is_older(resolution, outcome):
-        return "; ".join([*possible, _how_to_install_again()])  # what deletes data comes last
+        return "; ".join([*possible, _how_to_install_again(terms)])  # what deletes data comes last
     return "; ".join([*missing_edge(resolution, outcome), *possible])
 
 
-def _how_to_install_again() -> str:
+def _how_to_install_again(terms: SpecTerms) -> str:
     """Say how to install an older version without an edge, and what that deletes."""
-    return "deleting this Operator and creating it again also installs it, and deletes its custom resources"
+    return f"deleting this {terms.kind} and creating it again also installs it, and deletes its custom resources"
 
 
 def _possible_upgrades(resolution: PackageResolution, outcome: NoDirectUpgrade) -> str:
@@ -379,7 +381,7 @@ def _ambiguous_message(resolution: PackageResolution, outcome: AmbiguousCatalogs
     message = (
         f"package {quoted(resolution.snapshot.request.package)} is offered by catalogs {catalogs} of the same priority"
     )
-    return message, f"{message}: give one of them a higher spec.priority"
+    return message, f"{message}: {resolution.terms.give_priority}"
 
 
 def _unread_message(

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from olmkit.gocompat.text import quoted
 from olmkit.gocompat.versions import BlangRange, Version
-from operator_controller.resolve.explain.spec_hints import EXCLUDED_VERSIONS, similar_names
+from operator_controller.resolve.explain.spec_hints import similar_names
 from operator_controller.resolve.formatting import format_versions, join_names, name_channels, plain_value, quoted_value
 from operator_controller.resolve.package.package_content import Bundle, GroupVersionKind
 from operator_controller.resolve.requirements.constraints import (
@@ -200,7 +200,7 @@ def _why_not_permitted(domain: PackageDomain, operator: OperatorRequest, version
     if requested is not None and not requested.matches(version):
         return f"{whose} requests version {quoted(operator.version)}"
     if domain.snapshot.request.excludes(version):
-        return f"{whose} excludes it ({EXCLUDED_VERSIONS})"
+        return f"{whose} excludes it (spec.excludedVersions)"
     if not any(one.version == version for catalog in domain.permitted.catalogs for one in catalog.candidates):
         if named := domain.snapshot.request.named_channels:
             return f"{whose} requests {name_channels([quoted(each) for each in named])}"

@@ -20,6 +20,7 @@ from operator_controller.resolve.selection.package_resolution import (
     SuccessorCatalog,
 )
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
+from operator_controller.resolve.snapshot.spec_terms import SpecTerms
 
 MAX_SUGGESTIONS = 3
 MIN_SIMILARITY_RATIO = 0.7
@@ -30,27 +31,28 @@ COMMON_WORD = "operator"
 """A word that many package names contain: it is ignored."""
 
 
-EXCLUDED_VERSIONS = "spec.excludedVersions"
-NOT_SELECTED = "is not selected by spec.catalogSelector"
-
-
-def successor_note(successor: SuccessorCatalog) -> str:
+def successor_note(successor: SuccessorCatalog, terms: SpecTerms) -> str:
     """Say which catalog takes the place of another one, and why."""
-    cause = "was deleted" if successor.is_deleted else NOT_SELECTED
+    cause = "was deleted" if successor.is_deleted else _not_selected(terms)
     return (
         f'catalog "{successor.previous}", which it came from, {cause}: it follows catalog "{successor.catalog}", which offers '
         "the same bundle"
     )
 
 
-def source_not_selected(outcome: SourceCatalogNotSelected) -> str:
+def source_not_selected(outcome: SourceCatalogNotSelected, terms: SpecTerms) -> str:
     """The message of Resolved if no selected catalog offers the running bundle."""
-    return f'catalog "{outcome.catalog}", which it came from, {NOT_SELECTED}, and no selected catalog offers its bundle'
+    source = f'catalog "{outcome.catalog}", which it came from, {_not_selected(terms)}'
+    return f"{source}, and no selected catalog offers its bundle"
+
+
+def _not_selected(terms: SpecTerms) -> str:
+    return f"is not selected by {terms.selector}"
 
 
 def how_to_select(resolution: PackageResolution) -> str:
     """Say what helps if no selected catalog offers the running bundle."""
-    running = resolution.snapshot.running
+    running, terms = resolution.snapshot.running, resolution.terms
     others = [
         quoted(catalog.offer.catalog)
         for catalog in resolution.catalogs
@@ -64,29 +66,31 @@ def how_to_select(resolution: PackageResolution) -> str:
         names = join_names(others, "and")
         parts.append(f"{names} {verb} a bundle of the same name and version with another image, which is not followed")
     if not resolution.catalogs:
-        parts.append("no Catalog is selected")
+        parts.append(f"no {terms.catalog} is selected")
     matching = [candidate for catalog in resolution.catalogs for candidate in catalog.matching]
-    parts.append("select a Catalog that offers the installed bundle")
+    parts.append(f"select a {terms.catalog} that offers the installed bundle")
     if matching:
         best = max(matching, key=lambda one: one.rank)
-        parts[-1] += f', or set spec.upgradeConstraintPolicy to Ignore to install {best.version} of "{best.catalog}"'
+        parts[-1] += f', or set {terms.policy} to {terms.ignore} to install {best.version} of "{best.catalog}"'
     return "; ".join(parts)
 
 
 def unselected_catalogs(resolution: PackageResolution) -> list[str]:
     """The catalogs that are not selected, if they list the package; and whether any catalog is selected at all."""
-    package = resolution.snapshot.request.package
+    package, terms = resolution.snapshot.request.package, resolution.terms
     unselected = [offer for offer in resolution.snapshot.offers if offer.state is CatalogState.NOT_SELECTED]
     if not unselected:
         return []
-    parts = [] if len(unselected) < len(resolution.snapshot.offers) else ["spec.catalogSelector selects no Catalog"]
+    parts = (
+        [] if len(unselected) < len(resolution.snapshot.offers) else [f"{terms.selector} selects no {terms.catalog}"]
+    )
     having = [quoted(offer.catalog) for offer in unselected if package in offer.package_names]
     if having:
         names = join_names(having, "and")
         what, have = (
             ("catalogs", "have the package and are") if len(having) > 1 else ("catalog", "has the package and is")
         )
-        parts.append(f"{what} {names} {have} not selected by spec.catalogSelector")
+        parts.append(f"{what} {names} {have} not selected by {terms.selector}")
     return parts
 
 
@@ -103,28 +107,28 @@ def no_edge(wanted: str, running: str) -> str:
     return f"bundle {quoted(wanted)} neither replaces nor skips {quoted(running)}"
 
 
-def ignored_policy(wanted: Version) -> str:
-    """Say what upgradeConstraintPolicy Ignore would allow."""
+def ignored_policy(wanted: Version, terms: SpecTerms) -> str:
+    """Say what a policy that ignores upgrade edges would allow."""
     return (
-        f"with spec.upgradeConstraintPolicy Ignore, {wanted} would be installed without an upgrade edge, which publishers do not "
+        f"with {terms.policy} {terms.ignore}, {wanted} would be installed without an upgrade edge, which publishers do not "
         "test"
     )
 
 
-def available_but_excluded(version: Version) -> str:
+def available_but_excluded(version: Version, terms: SpecTerms) -> str:
     """Say that spec.excludedVersions keeps out a version that could be had otherwise."""
-    return f"{version} is available too, but {EXCLUDED_VERSIONS} has it"
+    return f"{version} is available too, but {terms.excluded} has it"
 
 
 def excluded_versions(resolution: PackageResolution) -> list[str]:
     """The versions that match the request and that spec.excludedVersions has."""
     versions = {one.version for catalog in resolution.catalogs for one in catalog.excluded}
-    return [f"{EXCLUDED_VERSIONS} has {format_versions(sorted(versions), None, 'and')}"] if versions else []
+    return [f"{resolution.terms.excluded} has {format_versions(sorted(versions), None, 'and')}"] if versions else []
 
 
-def running_but_excluded(version: str) -> str:
+def running_but_excluded(version: str, terms: SpecTerms) -> str:
     """Say that spec.excludedVersions has the version that runs."""
-    return f"runs {version}, which {EXCLUDED_VERSIONS} excludes"
+    return f"runs {version}, which {terms.excluded} excludes"
 
 
 def similar_names(requested: str, known: Iterable[str]) -> list[str]:

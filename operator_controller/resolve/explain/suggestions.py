@@ -38,7 +38,7 @@ def suggestions(resolution: PackageResolution) -> str:
     """All suggestions for a request that no catalog satisfies, joined by semicolons."""
     request, offers = resolution.snapshot.request, resolution.snapshot.offers
     if not offers:
-        return f'there is no Catalog yet: create one that has package "{request.package}"'
+        return f'there is no {request.terms.catalog} yet: create one that has package "{request.package}"'
     parts: list[str] = []
     if all(catalog.missing is MissingPart.PACKAGE for catalog in resolution.catalogs):
         parts += _no_package(resolution)
@@ -78,16 +78,16 @@ def _no_package(resolution: PackageResolution) -> list[str]:
     known = [catalog.offer for catalog in resolution.catalogs if catalog.offer.state in STATES_WITH_CONTENT]
     if not known:
         return []
-    parts = []
+    parts, packages = [], resolution.terms.packages
     if lacking := [offer.catalog for offer in known if not offer.is_excluded]:
         verb = "do not have it" if len(lacking) > 1 else "does not have it"
         parts.append(f"{name_catalogs(lacking)} {verb}")
     if withholding := [offer.catalog for offer in known if offer.is_withheld]:
         verb = "have it, but their" if len(withholding) > 1 else "has it, but its"
-        parts.append(f"{name_catalogs(withholding)} {verb} spec.packages does not name it: add it there")
+        parts.append(f"{name_catalogs(withholding)} {verb} {packages} does not name it: add it there")
     if excluding := [offer.catalog for offer in known if offer.is_excluded and not offer.is_withheld]:
         verb = "do not offer it: their" if len(excluding) > 1 else "does not offer it: its"
-        parts.append(f"{name_catalogs(excluding)} {verb} spec.packages does not name it")
+        parts.append(f"{name_catalogs(excluding)} {verb} {packages} does not name it")
     return parts
 
 
@@ -110,7 +110,7 @@ def _catalog_suggestions(request: PackageRequest, catalog: CatalogCandidates) ->
     channels = join_names(sorted(channel.name for channel in package.channels), "and")
     if catalog.missing is MissingPart.DEFAULT_CHANNEL:
         return [
-            f"it has no default channel: name one of {channels} in spec.channel"
+            f"it has no default channel: name one of {channels} in {request.terms.channel}"
             if channels
             else f'it has no channels in catalog "{catalog.offer.catalog}"'
         ]
@@ -152,7 +152,8 @@ def _prereleases(request: PackageRequest, catalog: CatalogCandidates) -> list[st
     if not excluded:
         return []
     return [
-        f'{excluded[-1]} is a prerelease, and is selected only if spec.version names one, such as ">={excluded[-1]}"'
+        f"{excluded[-1]} is a prerelease, and is selected only if {request.terms.version} names one, "
+        f'such as ">={excluded[-1]}"'
     ]
 
 
@@ -194,7 +195,7 @@ def _unavailable_catalogs(resolution: PackageResolution) -> list[str]:
     if not offers:
         return []
     ignored = f"catalogs {where} are ignored: their" if len(offers) > 1 else f"catalog {where} is ignored: its"
-    return [f"{ignored} spec.availability is Unavailable"]
+    return [f"{ignored} {resolution.terms.availability} is Unavailable"]
 
 
 def unreadable_bundles(catalogs: Sequence[CatalogCandidates]) -> list[str]:

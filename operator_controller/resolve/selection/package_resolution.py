@@ -19,6 +19,7 @@ from operator_controller.resolve.snapshot.package_snapshot import (
     PackageSnapshot,
     RunningBundle,
 )
+from operator_controller.resolve.snapshot.spec_terms import SpecTerms
 
 
 @dataclass(frozen=True)
@@ -238,6 +239,11 @@ class PackageResolution:
     """The catalogs that were considered."""
     successor: SuccessorCatalog | None = None
     """None: the running bundle stays with the catalog it came from."""
+
+    @property
+    def terms(self) -> SpecTerms:
+        """The terms of messages about the request."""
+        return self.snapshot.request.terms
 
     @property
     def is_final(self) -> bool:

@@ -14,6 +14,7 @@ from olmkit.gocompat.version_range import MastermindsRange
 from olmkit.gocompat.versions import BadRange, BadVersion, Precedence, Version, parse_bundle_version
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState, PackageRequest, RunningBundle
+from operator_controller.resolve.snapshot.spec_terms import SpecTerms, terms_of
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,13 @@ class OperatorRequest:
     """The part of the Operator in a moving set that has been recorded and is not finished."""
     preferred_catalog: str = ""
     """The catalog of an installation that has begun; it decides between catalogs of the same priority."""
+    is_of_extension: bool = False
+    """It belongs to a ClusterExtension: messages use the terms of that, and nothing else depends on it."""
+
+    @property
+    def terms(self) -> SpecTerms:
+        """The terms of messages about it."""
+        return terms_of(is_of_extension=self.is_of_extension)
 
     @property
     def held_package(self) -> str:
@@ -170,6 +178,7 @@ def package_request(operator: OperatorRequest) -> PackageRequest:
         is_dependency=operator.is_dependency and versions is None and not operator.channels,
         approved_version=approved,
         excluded=excluded_precedences(operator.excluded_versions),
+        terms=operator.terms,
     )
 
 

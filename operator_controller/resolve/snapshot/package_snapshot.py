@@ -12,6 +12,7 @@ from olmkit.gocompat.version_range import MastermindsRange
 from olmkit.gocompat.versions import Precedence, Version
 from operator_controller.resolve.package.package_content import PackageContent
 from operator_controller.resolve.requirements.cluster_facts import ClusterFacts
+from operator_controller.resolve.snapshot.spec_terms import OPERATOR_TERMS, SpecTerms
 
 ALL_CHANNELS = ("*",)
 """The channels of a request that follows all channels of the package."""
@@ -33,6 +34,8 @@ class PackageRequest:
     """Nobody requested the package: every channel counts, and the default channel is preferred."""
     excluded: frozenset[Precedence] = frozenset()
     """The versions that are never chosen. Neither build metadata nor a release distinguishes them."""
+    terms: SpecTerms = OPERATOR_TERMS
+    """The terms of messages about the request."""
 
     @property
     def follows_every_channel(self) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 from olmkit.api import bundledeployments
 from olmkit.api.bundledeployments import OWNER_UID_LABEL
-from olmkit.api.meta import Kind
+from olmkit.api.meta import Kind, controlling_owner
 from olmkit.api.names import is_dns1123_subdomain, is_label_value
 from olmkit.api.ownership import apply_entries, is_applied_by
 
@@ -129,9 +129,8 @@ def owner_of(metadata: Mapping[str, Any], name_of: Callable[[str], str], departe
     deployment = name_of(uid)
     if deployment and is_applied_by(obj, uid, deployment):
         return described(deployment)
-    for owner in metadata.get("ownerReferences") or ():
-        if owner.get("controller"):
-            return f"{owner['kind']} {owner['name']}"
+    if owner := controlling_owner(obj):
+        return f"{owner['kind']} {owner['name']}"
     return next((claim.tool for claim in claims_of(metadata) if claim.tool not in departed), "")
 
 

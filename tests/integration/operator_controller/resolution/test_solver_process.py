@@ -34,7 +34,7 @@ OUT_OF_MEMORY = "(?:it needs more memory than one job may use|the process of the
 THIRD = "sha256:" + "3" * 64
 REFUSED = (
     "the resolution of {} was ended: {}; nothing changes, and it is not repeated until a catalog or an Operator changes that it "
-    "depends on; set spec.version or spec.channel to leave fewer choices, or spec.catalogSelector to leave out a catalog"
+    "depends on; choose a version or a channel to leave fewer choices, or select fewer catalogs"
 )
 
 

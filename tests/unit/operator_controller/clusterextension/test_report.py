@@ -119,6 +119,17 @@ PROGRESSING: list[tuple[str, Object, Object, tuple[str, str, str] | None]] = [
         ("True", "Retrying", f"{PREFIX}why"),
     ),
     (
+        "its bundle supports several namespaces only, which no configuration asks for",
+        {},
+        {"wanted": ROLLING, **failure("InvalidConfiguration", installModes=["MultiNamespace"])},
+        (
+            "True",
+            "Retrying",
+            f"{PREFIX}unsupported bundle: bundle must support at least one of [AllNamespaces SingleNamespace OwnNamespace] "
+            "install modes",
+        ),
+    ),
+    (
         "not found: the sentence alone",
         {},
         failure("PackageNotFound"),

@@ -6,7 +6,7 @@ from operator_controller.operator.world import World
 from tests.unit.operator_controller.operator.report_rows import INSTALLED, RESOLVED, RUNS_NEW, Conditions, both
 from tests.unit.operator_controller.operator.worlds import deployment, world
 
-ABSENT = "waiting until somebody creates it, because namespacePolicy is MustExist: Namespace port"
+ABSENT = "Namespace port does not exist: create it"
 INSTALL_SETTINGS_ROWS: list[tuple[str, World, Conditions]] = [
     (
         "the namespace has to exist, and does not",

@@ -312,6 +312,29 @@ BLOCKERS: list[tuple[str, World, type[Exception], str]] = [
         'Operator of the name "beta", and delete this one',
     ),
     (
+        "a second Operator while a ClusterExtension has the package",
+        world(claims=(MINE, replace(ELDER, is_new=False, is_idle=False, extension="argo.team"))),
+        Blocked,
+        'package "p" is already managed by ClusterExtension "argo.team"; delete one of them',
+    ),
+    (
+        "a ClusterExtension for a package that is installed as a dependency",
+        world(
+            operator(extension="alpha"),
+            claims=(MINE, replace(ELDER, is_new=False, is_idle=False, is_dependency=True)),
+        ),
+        Blocked,
+        'package "p" is already managed by Operator "beta", which was installed as a dependency: to request it, apply a '
+        'ClusterExtension of the name "beta", and delete this one',
+    ),
+    (
+        "a ClusterExtension whose range of versions cannot be read",
+        world(operator({"version": "1.a"}, extension="alpha")),
+        Blocked,
+        'spec.source.catalog.version: "1.a" is neither a version nor a range of versions (at ".a"); for example "1.2.3", '
+        '">=1.2.0 <2.0.0", "~1.4" or "1.x"',
+    ),
+    (
         "a second Operator while the first is being deleted",
         world(claims=(MINE, PackageClaim(is_new=False, is_idle=False, created="", name="beta", is_deleting=True))),
         Waiting,

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from operator_controller.operator.resolution_request import make_request
+from operator_controller.resolve.snapshot.cluster_snapshot import package_request
 from tests.unit.operator_controller.operator.worlds import deployment, operator, world
 
 UPGRADING = ("Reconciling", "True", "Upgrading", "phase 2 of 7")
@@ -45,6 +46,26 @@ def test_the_bundle_of_the_template_counts(
     assert request is not None
     assert (request.installing.name if request.installing else None) == installing
     assert (request.requested.name if request.requested else None) == next_
+
+
+@pytest.mark.parametrize(
+    ("owner", "is_of_extension"),
+    [
+        pytest.param({}, False, id="nobody owns it"),
+        pytest.param({"kind": "ClusterExtension"}, True, id="a ClusterExtension"),
+        pytest.param({"kind": "Platform"}, False, id="an object of another kind"),
+        pytest.param({"kind": "ClusterExtension", "apiVersion": "example.com/v1"}, False, id="of another group"),
+        pytest.param({"kind": "ClusterExtension", "controller": False}, False, id="an owner that does not control it"),
+    ],
+)
+def test_the_terms_of_messages_are_those_of_the_owner(owner: dict[str, Any], is_of_extension: bool) -> None:
+    raw = operator()
+    reference = {"apiVersion": "olm.operatorframework.io/v1", "name": "argo", "uid": "u", "controller": True, **owner}
+    raw["metadata"]["ownerReferences"] = [reference] if owner else []
+    request = make_request(world(raw))
+    assert request is not None
+    assert request.is_of_extension is is_of_extension
+    assert package_request(request).terms == request.terms == world(raw).terms
 
 
 def test_the_order_of_excluded_versions_changes_no_request() -> None:

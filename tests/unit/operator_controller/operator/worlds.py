@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from olmkit.api import clusterextensions
 from olmkit.api.bundle_annotations import (
     BUNDLE_NAME_ANNOTATION,
     CATALOG_ANNOTATION,
@@ -15,6 +16,7 @@ from olmkit.api.bundle_annotations import (
     PROPERTIES_ANNOTATION,
     VERSION_ANNOTATION,
 )
+from olmkit.api.meta import controller_reference
 from olmkit.api.operators import FINALIZER, Operator
 from operator_controller.operator.resolution_request import make_request
 from operator_controller.operator.running_bundle import read_running
@@ -80,7 +82,7 @@ def bundle_annotations(version: str, **changes: str) -> dict[str, str]:
 
 
 def operator(spec: Mapping[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
-    """The Operator; changes: generation, finalizers, annotations, deleting, status, name."""
+    """The Operator; changes: generation, finalizers, annotations, deleting, status, name, extension."""
     metadata = {
         "name": changes.get("name", "alpha"),
         "uid": "uid-alpha",
@@ -90,6 +92,8 @@ def operator(spec: Mapping[str, Any] | None = None, **changes: Any) -> dict[str,
         "finalizers": changes.get("finalizers", [FINALIZER]),
         "annotations": changes.get("annotations", {}),
     }
+    if extension := changes.get("extension"):
+        metadata["ownerReferences"] = [controller_reference(clusterextensions.KIND, extension, "uid-of-extension")]
     if changes.get("deleting"):
         metadata["deletionTimestamp"] = "2026-01-02T00:00:00Z"
     return {

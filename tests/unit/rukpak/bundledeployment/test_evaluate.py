@@ -82,17 +82,17 @@ REQUIRES = rendered(SECRET, required_namespaces=frozenset({PORT, PIER}))
     [
         pytest.param(
             (),
-            "waiting until somebody creates it, because namespacePolicy is MustExist: Namespace pier, Namespace port",
+            "Namespace pier, Namespace port do not exist: create them",
             id="none is there",
         ),
         pytest.param(
             (namespace(PIER, is_member=False),),
-            "waiting until somebody creates it, because namespacePolicy is MustExist: Namespace port",
+            "Namespace port does not exist: create it",
             id="one is not there",
         ),
         pytest.param(
             (namespace(PIER, is_member=False), namespace(PORT, is_member=False, deletion_timestamp=NOW)),
-            "waiting until it is deleted and somebody creates it again, because namespacePolicy is MustExist: Namespace port",
+            "create it again when its deletion is complete: Namespace port",
             id="one is being deleted",
         ),
         pytest.param((namespace(PIER, is_member=False), namespace(PORT, is_member=False)), None, id="both are there"),

@@ -320,7 +320,7 @@ async def test_a_namespace_that_has_to_exist_is_waited_for_and_never_changed(at:
     log["metadata"].pop("namespace")  # it is in the install namespace
     must_exist = {"installNamespace": at.name, "namespacePolicy": "MustExist"}
     await at.install(at.push(plain(log)), **must_exist)
-    text = f"waiting until somebody creates it, because namespacePolicy is MustExist: Namespace {at.name}"
+    text = f"Namespace {at.name} does not exist: create it"
     await at.until(says("Reconciling", "True", "WaitingForNamespace", text))
     await at.create(NAMESPACES, namespace(at.name, team="red"))
     raw = await at.until(READY, within=AT_ONCE)

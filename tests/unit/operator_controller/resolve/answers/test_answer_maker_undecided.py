@@ -22,14 +22,14 @@ from tests.unit.operator_controller.resolve.documents.in_memory import Documents
             Level.SATISFIED,
             1,
             "the solver reached its limit before it had proved whether this Operator can be installed or upgraded together with "
-            "all others: nothing changes; set spec.version or spec.channel of this Operator to leave fewer choices",
+            "all others: nothing changes; choose a version or a channel of this Operator to leave fewer choices",
             id="one Operator",
         ),
         pytest.param(
             Level.ASKED_VERSIONS,
             3000,
             "the solver reached its limit before it had proved which versions are the best for each of the 3,000 Operators that "
-            "affect each other: nothing changes for any of them; set spec.version or spec.channel of some of them to leave "
+            "affect each other: nothing changes for any of them; choose a version or a channel of some of them to leave "
             "fewer choices",
             id="versions of Operators",
         ),
@@ -37,8 +37,8 @@ from tests.unit.operator_controller.resolve.documents.in_memory import Documents
             Level.OTHER_VERSIONS,
             2,
             "the solver reached its limit before it had proved which versions are the best for the packages that each of the 2 "
-            "Operators that affect each other requires: nothing changes for any of them; apply Operators with spec.version for "
-            "some of these packages to leave fewer choices",
+            "Operators that affect each other requires: nothing changes for any of them; request versions of some "
+            "of these packages to leave fewer choices",
             id="versions of dependencies",
         ),
     ],
