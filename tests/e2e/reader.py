@@ -107,7 +107,7 @@ def _environment(cluster: Cluster, cache: Path, others: Path) -> Mapping[str, st
         **kept,
         "PATH": os.pathsep.join([str(others), cluster.state.programs, *path]),
         "KUBECONFIG": str(cluster.kubeconfig),
-        "KUBECACHEDIR": str(cache / "kubectl"),
+        "KUBECACHEDIR": str(cluster.directory / "kubectl"),
         "GOGC": "off",  # kubectl ends before it has garbage worth collecting
         "OLM_CACHE": str(cache),
         # The registry of the cluster answers for the registries that the pages name, for `olm` too.

@@ -166,9 +166,9 @@ def prepared(page: Path, cluster: Cluster) -> Iterator[None]:
         olm.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def empty(published: Cluster) -> Iterator[Cluster]:
-    """A cluster without the suite, with the catalogs that the pages name."""
+    """A cluster without the suite, with the catalogs that the pages name. The page that removes the suite leaves it so."""
     with start(ClusterOptions(f"docs-{os.getpid()}"), print) as bare:
         publish(bare)
         yield bare
