@@ -1,8 +1,9 @@
-"""Fork servers of the controllers that tests run in their own process: forks of one process that has loaded the modules.
+"""Fork servers of the controllers that tests run, in their own process or as forks: forks of one process with their modules.
 
-The fixtures are imported by the conftest.py of tests whose subject is not how a fork server starts. Each of them has real fork
-servers, with all that follows the start; what is saved is a quarter of a second of imports for each. A fork server whose
-environment decides what the imports do is started as the controllers start it.
+The fixtures are imported by the conftest.py of tests whose subject is not how a fork server starts. tests/forked_programs.py has
+the same for the controllers that it forks. Each has real fork servers, with all that follows the start; what is saved is a
+quarter of a second of imports for each. A fork server whose environment decides what the imports do is started as the
+controllers start it.
 
 As a program, `python -m tests.fork_servers FD`, it forks a fork server for each request on the socket FD.
 """
@@ -69,8 +70,9 @@ class _Forked:
         return 0
 
 
-class _Parent:
-    """The process of which fork servers are forks. It starts with the first of them."""
+class ForkServerParent:
+    """The process of which fork servers are forks. It starts with the first of them, or by start(); forks of the process that has
+    started it share it."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -82,13 +84,20 @@ class _Parent:
     ) -> fork_client.ServerProcess:
         """As fork_client.start_server()."""
         if self._process is None:
-            self._environment = environment
-            self._process = _start(self._theirs, environment)
+            self.start(environment)
         if _deciding(environment) != _deciding(self._environment):
             return _STARTS(descriptor, preload, environment)
         request = orjson.dumps({"preload": preload, "environment": environment})
-        socket.send_fds(self._control, [request], [descriptor])
-        return _Forked(int(self._control.recv(64)))
+        answers, theirs = socket.socketpair()
+        with answers, theirs:
+            socket.send_fds(self._control, [request], [descriptor, theirs.fileno(), 2])
+            theirs.close()
+            return _Forked(int(answers.recv(64)))
+
+    def start(self, environment: Mapping[str, str]) -> None:
+        """Start it with the environment of a fork server."""
+        self._environment = environment
+        self._process = _start(self._theirs, environment)
 
     def close(self) -> None:
         """End it; the fork servers stay."""
@@ -102,9 +111,9 @@ _STARTS = fork_client.start_server
 
 
 @pytest.fixture(scope="session")
-def fork_server_parent() -> Iterator[_Parent]:
+def fork_server_parent() -> Iterator[ForkServerParent]:
     """The process of which the fork servers of this process of tests are forks."""
-    parent = _Parent()
+    parent = ForkServerParent()
     try:
         yield parent
     finally:
@@ -112,7 +121,7 @@ def fork_server_parent() -> Iterator[_Parent]:
 
 
 @pytest.fixture(scope="package", autouse=True)
-def forked_fork_servers(fork_server_parent: _Parent) -> Iterator[None]:
+def forked_fork_servers(fork_server_parent: ForkServerParent) -> Iterator[None]:
     """Have fork servers start as forks of a process that has loaded their modules."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fork_client, "start_server", fork_server_parent.start_server)
@@ -146,20 +155,25 @@ def main(descriptor: int) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps them
     with socket.socket(fileno=descriptor) as control:
         while True:
-            data, descriptors, _, _ = socket.recv_fds(control, _MAX_REQUEST_BYTES, 1)
+            data, descriptors, _, _ = socket.recv_fds(control, _MAX_REQUEST_BYTES, 3)
             if not data:
                 return
             if (pid := os.fork()) == 0:
-                _serve(orjson.loads(data), descriptors[0], control)
+                _serve(orjson.loads(data), descriptors, control)
+            with socket.socket(fileno=descriptors[1]) as answer:
+                answer.send(str(pid).encode())
             os.close(descriptors[0])
-            control.send(str(pid).encode())
+            os.close(descriptors[2])
 
 
-def _serve(request: Mapping[str, object], descriptor: int, control: socket.socket) -> None:
-    """What a new process of a fork server does, which has nothing of this one but the modules."""
-    status = 1
+def _serve(request: Mapping[str, object], descriptors: Sequence[int], control: socket.socket) -> None:
+    """What a new process of a fork server does, which has nothing of this one but the modules; its output goes where that of its
+    controller goes."""
+    status, descriptor = 1, descriptors[0]
     try:
         control.detach()
+        for stream in (1, 2):
+            os.dup2(descriptors[2], stream)
         os.closerange(3, descriptor)
         os.closerange(descriptor + 1, 1024)
         os.setpgid(0, 0)

@@ -1,5 +1,7 @@
 """`olm` and the controllers as forks of one process that has imported them: tests that start many save the imports of each.
 
+The fork servers of these controllers are forks too, of a process that has imported the modules of jobs (tests/fork_servers.py).
+
 Used by tests whose subject is not how a program starts. Each program has a process of its own, with the environment, the working
 directory and the standard streams of its caller, and ends as every Python program does. A controller whose environment decides
 what the imports do is started as usual.
@@ -28,7 +30,9 @@ import pytest
 
 from devcluster.processes import python_environment, with_parent_death_signal
 from devcluster.services import Services
+from olmkit.jobs import fork_client
 from tests import fork_request
+from tests.fork_servers import ForkServerParent
 
 OLM = "olmctl"
 CONTROLLERS = ("catalogd", "console", "operator_controller", "rukpak")
@@ -197,12 +201,15 @@ def main(descriptor: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps them
     with socket.socket(fileno=descriptor) as listener:
+        fork_servers = ForkServerParent()
         while True:
             connection, _ = listener.accept()
             data, streams, _, _ = socket.recv_fds(connection, _MAX_REQUEST_BYTES, 3)
             if data:
                 request = data.decode().split("\0")
                 _import(request[2])
+                if request[2] in CONTROLLERS:
+                    _have_fork_servers_forked(fork_servers)
                 if os.fork() == 0:
                     listener.close()
                     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -223,6 +230,13 @@ def _import(program: str) -> None:
                 importlib.import_module(module.name)
     gc.collect()
     gc.freeze()
+
+
+def _have_fork_servers_forked(parent: ForkServerParent) -> None:
+    """Have the controllers share the process of which their fork servers are forks, unless they do. It ends with the last."""
+    if fork_client.start_server != parent.start_server:
+        parent.start({**fork_client.filter_environment(os.environ), "PYTHONPATH": fork_client.module_path()})
+        fork_client.start_server = parent.start_server
 
 
 def _answer(connection: socket.socket, request: Sequence[str], streams: Sequence[int]) -> int:

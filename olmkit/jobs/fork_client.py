@@ -253,7 +253,7 @@ class ForkServerClient:
         scratch = ScratchDirectory()
         environment = {
             **filter_environment(os.environ),
-            "PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in sys.path if path),
+            "PYTHONPATH": module_path(),
             "TMPDIR": str(scratch.directory),
         }
         try:
@@ -353,6 +353,11 @@ def _remove_abandoned(parent: Path) -> None:
     for directory in parent.glob(f"{DIRECTORY_PREFIX}*"):
         with suppress(OSError):  # locked, owned by another user, or already gone
             remove_if_unlocked(directory)
+
+
+def module_path() -> str:
+    """The directories in which this process finds modules, as PYTHONPATH names them."""
+    return os.pathsep.join(os.path.abspath(path) for path in sys.path if path)
 
 
 def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:
