@@ -16,7 +16,7 @@ from olmctl.diff.objects import Change
 from olmctl.diff.problem_groups import problem_groups
 from olmctl.diff.risks import Risk, RiskGroup, by_risk
 from olmctl.questions.bundle_contents import BundleContents, package_contents
-from olmctl.questions.bundle_summaries import SummaryReader
+from olmctl.questions.bundle_summaries import summaries_of
 from olmctl.questions.catalog_offers import offered_entries
 from olmctl.questions.difference import Difference, difference
 from olmctl.questions.errors import QuestionError
@@ -95,8 +95,9 @@ def _counts(found: BundleContents) -> tuple[str, ...]:
 
 async def upgrade_preview(session: Session, operator: Object, version: str) -> Preview:
     """The changes that another version of an Operator would make."""
-    package, catalog = text_at(operator, "spec", "packageName"), text_at(operator, "status", "available", "catalog")
-    reader = SummaryReader(session, package, catalog, "olm diff --full")
+    reader = await summaries_of(
+        session, operator, text_at(operator, "status", "available", "catalog"), "olm diff --full"
+    )
     found = await _known(difference(session, operator["metadata"]["name"], version, reader))
     if isinstance(found, Notice):
         return Preview(notices=(found,), is_pending=found.title == PENDING)

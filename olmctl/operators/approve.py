@@ -10,7 +10,7 @@ from olmctl.operators.bundle_reader import summary_or_image
 from olmctl.operators.follow import wait_for_operator
 from olmctl.operators.list import RESOURCE
 from olmctl.operators.session import on_cluster
-from olmctl.questions.bundle_summaries import SummaryReader
+from olmctl.questions.bundle_summaries import summaries_of
 from olmctl.questions.difference import approval_check
 from olmctl.questions.errors import QuestionError
 from olmctl.questions.left_installations import operator_named
@@ -98,9 +98,7 @@ async def check_approval(session: Session, found: Object, options: Mapping[str, 
     if not installed(found):
         return
     try:
-        summaries = SummaryReader(
-            session, found["spec"]["packageName"], text_at(found, "status", "installed", "catalog")
-        )
+        summaries = await summaries_of(session, found)
         check = await approval_check(session, found, summary_or_image(summaries, options, session))
     except (ApiError, OlmError, QuestionError, CommandError) as error:
         report_notes(error)

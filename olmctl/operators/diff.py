@@ -41,6 +41,8 @@ async def diff(
         raise OwnStatusError(max(getattr(error, "status", FAILED), ERROR), str(error)) from error
     if refusal:
         warn(clean(f"olm upgrade refuses this version: {refusal}"))
+    if found.refused_request:
+        warn(found.refused_request)
     for each in (*found.unread, *(summaries.notes if summaries is not None else ())):
         warn(each)
     if output in ("json", "yaml"):

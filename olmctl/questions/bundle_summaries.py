@@ -13,10 +13,14 @@ from urllib.parse import quote
 from olmctl.questions.catalog_offers import offered_entries
 from olmctl.questions.catalogd import CatalogReadError, read_catalog, unread_error
 from olmctl.questions.errors import NothingFound, QuestionError
+from olmctl.questions.installed_objects import bundle_deployment_of
 from olmctl.questions.left_installations import operator_named
 from olmctl.questions.operator_state import text_at
+from olmctl.questions.planned_bundle import BundleImage, running_bundle
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
+from olmkit.api.meta import Object
+from olmkit.api.names import digest_of_reference
 from olmkit.errors import ApiError
 from olmkit.fbc.bundle_summary import SCHEMAS, BadSummary, BundleSummary, StatedBy, load
 from operator_controller.resolve.documents.document_reader import InvalidDocument, read_package
@@ -105,12 +109,14 @@ def stated_note(bundle: str, summary: BundleSummary) -> str:
 
 @dataclass
 class SummaryReader:
-    """Reads the bundle of an image of one package (a ReadBundle). `catalog` is the one that counts first. `notes` are sentences
-    about what was read. `full`: the option of the command that reads the images instead."""
+    """Reads the bundle of an image of one package (a ReadBundle). `catalog` is the one that counts first. `running`: the bundle
+    that is installed. `notes` are sentences about what was read. `full`: the option of the command that reads the images
+    instead."""
 
     session: Session
     package: str
     catalog: str = ""
+    running: BundleImage | None = None
     full: str = "--full"
     notes: list[str] = field(default_factory=list)
     _bundles: Sequence[CatalogBundle] | None = None
@@ -119,7 +125,7 @@ class SummaryReader:
         """The bundle of the image. Raises QuestionError, ApiError, BadBundle."""
         if self._bundles is None:
             self._bundles = await bundles_of(self.session, self.package, self.catalog)
-        found = next((each for each in self._bundles if _is_same(each.image, image)), None)
+        found = bundle_with(self._bundles, image, self.running)
         if found is None:
             text = f"no catalog has the bundle of image {clean(image)} any more: {self.full} reads the image itself"
             raise NothingFound(text)
@@ -127,6 +133,9 @@ class SummaryReader:
             summary = await bundle_summary(self.session, found)
         except QuestionError as error:
             raise QuestionError(f"{error.message}; {self.full} reads the image itself") from error
+        if are_different(summary.image, image):
+            text = f"{clean(found.image)} of {clean(found.name)} is another image now than {clean(image)}"
+            raise NothingFound(f"{text}: {self.full} reads the image itself")
         if SCHEMAS in summary.left_out:
             text = f"the definitions of {clean(found.name)} are too large for a summary: {self.full} reads the image itself"
             raise QuestionError(text)
@@ -137,8 +146,17 @@ class SummaryReader:
 
 async def operator_summaries(session: Session, operator: str) -> SummaryReader:
     """The reader of the bundles of an Operator. Raises ApiError."""
-    found = await operator_named(session, operator)
-    return SummaryReader(session, found["spec"]["packageName"], text_at(found, "status", "installed", "catalog"))
+    return await summaries_of(session, await operator_named(session, operator))
+
+
+async def summaries_of(
+    session: Session, operator: Object, catalog: str = "", full: str = SummaryReader.full
+) -> SummaryReader:
+    """The same for an Operator as read. `catalog` counts first, else the one that the installed bundle came from. Raises
+    ApiError."""
+    running = running_bundle(await bundle_deployment_of(session, operator))
+    catalog = catalog or text_at(operator, "status", "installed", "catalog")
+    return SummaryReader(session, text_at(operator, "spec", "packageName"), catalog, running, full)
 
 
 async def deployment_summaries(session: Session, name: str) -> SummaryReader | None:
@@ -149,6 +167,21 @@ async def deployment_summaries(session: Session, name: str) -> SummaryReader | N
         return None
 
 
-def _is_same(one: str, other: str) -> bool:
-    """Report whether two references mean one image: they are equal, or have one digest."""
-    return one == other or ("@" in one and one.partition("@")[2] == other.partition("@")[2])
+def bundle_with(
+    bundles: Sequence[CatalogBundle], image: str, running: BundleImage | None = None
+) -> CatalogBundle | None:
+    """The bundle of this image: with an equal reference, or one digest; None if there is none. Catalogs may name the one that
+    runs by a tag: then it is that of its version, whose tag may have moved."""
+    digest = digest_of_reference(image)
+    same = (each for each in bundles if each.image == image or (digest and digest_of_reference(each.image) == digest))
+    if (found := next(same, None)) is not None or running is None or running.image != image:
+        return found
+    return next(
+        (each for each in bundles if each.version == running.version and not digest_of_reference(each.image)), None
+    )
+
+
+def are_different(one: str, other: str) -> bool:
+    """Report whether two references name different images, by their digests. What has no digest is not known."""
+    digests = {digest_of_reference(one), digest_of_reference(other)}
+    return len(digests) > 1 and "" not in digests

@@ -15,6 +15,7 @@ from olmctl.diff.objects import ObjectChange, object_changes
 from olmctl.diff.permissions import Permission, gained, permissions
 from olmctl.questions.installed_objects import bundle_deployment_of
 from olmctl.questions.left_installations import operator_named
+from olmctl.questions.operator_state import condition, is_observed, text_at
 from olmctl.questions.planned_bundle import (
     Cluster,
     ReadBundle,
@@ -27,7 +28,9 @@ from olmctl.questions.planned_bundle import (
 )
 from olmctl.questions.planned_definitions import definitions_of, planned_definitions
 from olmctl.questions.session import Session
+from olmctl.terminal import clean
 from olmkit.api.meta import Object
+from olmkit.api.operators import ConditionType
 from rukpak.format.objects import BundleObject
 
 
@@ -50,6 +53,8 @@ class Difference:
     """The checks of custom resources that were not made, and do not prevent the upgrade."""
     unread: tuple[str, ...] = ()
     """Sentences about CustomResourceDefinitions that could not be read from the cluster."""
+    refused_request: str = ""
+    """That the Operator requests something else, which is refused, if no version was named; "" if it does not."""
 
     @property
     def has_changes(self) -> bool:
@@ -89,6 +94,18 @@ async def difference(session: Session, name: str, version: str | None, read: Rea
         definitions=planned.changes,
         notes=planned.verdict.notes,
         unread=planned.unread,
+        refused_request=refused_request(operator) if version is None else "",
+    )
+
+
+def refused_request(operator: Object) -> str:
+    """Say that what the Operator requests is refused, so that another version is compared; "" if it is not."""
+    resolved = condition(operator, ConditionType.RESOLVED)
+    if not is_observed(operator) or text_at(resolved, "status") != "False":
+        return ""
+    name = text_at(operator, "metadata", "name")
+    return clean(
+        f"{name} requests what is refused, and this is not about it: {text_at(resolved, 'message')} (olm why {name})"
     )
 
 

@@ -129,7 +129,7 @@ async def _check_claim(session: Session, request: InstallRequest) -> None:
         name = text_at(managing[0], "metadata", "name")
         text = f"package {request.package} is already managed by Operator {name}"
         instead = change_refusal(managing[0]) or f"change that one (olm upgrade {name})"
-        raise Refused(f"{text}: {instead}, or create another with --force")
+        raise Refused(f"{text}: {instead}")
 
 
 async def _check_offer(session: Session, request: InstallRequest, existing: Object | None) -> None:

@@ -14,9 +14,15 @@ from olmctl.questions.operator_state import condition, is_observed, is_terminati
 from olmctl.questions.owners import owner_of
 from olmctl.questions.requested_fields import followed_channels
 from olmkit.api.bundledeployment_status import RevisionOutcome
+from olmkit.api.failures import FailureReason
 from olmkit.api.install_policies import ON_FAILURE
 from olmkit.api.meta import Object
 from olmkit.api.operators import MIGRATION_LABEL, V1_MIGRATION_LABEL, ConditionType, Reason
+
+_NOT_HELPED = (FailureReason.AMBIGUOUS_CATALOGS, FailureReason.CATALOG_NOT_SELECTED, FailureReason.PACKAGE_CLAIMED)
+"""Refusals that no other version and no other channel changes. Their messages say what does."""
+_NOT_HELPED_AT_FIRST = (FailureReason.PACKAGE_NOT_FOUND, FailureReason.CATALOG_UNAVAILABLE)
+"""The same, while nothing is installed. What is installed may be requested again."""
 
 
 def is_held_by_condition(operator: Object) -> bool:
@@ -62,6 +68,9 @@ def _of_hold(operator: Object, deployment: Object | None) -> Iterator[str]:
 def _of_refusal(operator: Object) -> Iterator[str]:
     """The way back from a request that no version satisfies."""
     version, owner = text_at(operator, "spec", "version"), owner_of(operator)
+    reason = text_at(operator, "status", "failure", "reason")
+    if reason in _NOT_HELPED or (reason in _NOT_HELPED_AT_FIRST and not _running(operator)):
+        return
     if entry := excluded_entry(operator, version or _running(operator)):
         yield undo_hint(operator, entry)
     if owner:

@@ -28,9 +28,10 @@ from olmkit.api.ownership import has_applied
 from olmkit.errors import NotFound
 from olmkit.gocompat.versions import is_newer
 from olmkit.runtime.client import Client
+from olmkit.tls.service import V1_NAMESPACE
 
 _DEFAULT_NAMESPACES = (SYSTEM_NAMESPACE, KEYS_NAMESPACE)
-"""Whoever has made these has made them for the suite."""
+"""Whoever has made these has made them for the suite, as who has made that of OLM v1 and does not run OLM v1."""
 KEPT_KINDS = ("CustomResourceDefinition", "Namespace")
 """Kinds that an upgrade never deletes: everything in them would be deleted too."""
 
@@ -76,15 +77,26 @@ async def find_controllers(client: Client, manifests: Manifests, namespace: str)
 
 async def _check_namespaces(client: Client, manifests: Manifests, *, is_forced: bool) -> None:
     """Raises CommandError for a namespace of others: it would get the suite's Pod Security level, and be deleted with it."""
-    for each in await find_all(client, [each for each in manifests.objects if each["kind"] == "Namespace"]):
-        if each is None or is_own(each) or each["metadata"]["name"] in _DEFAULT_NAMESPACES:
+    for each in await find_all(client, manifests.namespaces):
+        if each is None or is_own(each):
             continue
         name = each["metadata"]["name"]
-        is_cluster_namespace = is_kubernetes_namespace(name)
-        if is_cluster_namespace or not is_forced:
-            text = f"namespace/{name} exists and is not olm-suite's: choose another one with --system-namespace"
-            more = "" if is_cluster_namespace else ", or use --force"
-            raise CommandError(REFUSED, text + more)
+        deployments = (await client.list(DEPLOYMENT, name))[0] if name == V1_NAMESPACE else ()
+        others = [each for each in deployments if not is_own(each)]
+        if problem := namespace_problem(name, others, is_forced=is_forced):
+            raise CommandError(REFUSED, problem)
+
+
+def namespace_problem(name: str, deployments: Sequence[Object] = (), *, is_forced: bool) -> str:
+    """Explain why the suite is not installed into this namespace, which has no label of it; "" if it is. `deployments` are those
+    of others in the namespace of OLM v1."""
+    if name in _DEFAULT_NAMESPACES or (name == V1_NAMESPACE and not deployments):
+        return ""
+    is_cluster_namespace = is_kubernetes_namespace(name)
+    if is_forced and not is_cluster_namespace:
+        return ""
+    text = f"namespace/{name} exists and is not olm-suite's: choose another one with --system-namespace"
+    return text if is_cluster_namespace else f"{text}, or use --force"
 
 
 def _check_stored_versions(wanted: Sequence[Object], found: Iterable[Object | None]) -> None:

@@ -15,10 +15,13 @@ _UNKNOWN = "deprecation status unknown: catalog data unavailable"
 _NOTHING_INSTALLED = "no bundle installed yet"
 
 
-def deprecation_conditions(known: KnownDeprecations | None, *, is_installed: bool) -> list[DesiredCondition]:
-    """The conditions; none until a bundle has been chosen for the first time."""
-    if known is None:
+def deprecation_conditions(
+    known: KnownDeprecations | None, *, is_installed: bool, has_failed: bool = False
+) -> list[DesiredCondition]:
+    """The conditions; none until a bundle has been chosen for the first time, or could not be."""
+    if known is None and not has_failed:
         return []
+    known = known or KnownDeprecations(known=False)
     package, channels = [known.package], [each.message for each in known.channels or ()]
     bundle = [known.bundle] if is_installed else []
     parts: list[tuple[ConditionType, str, Iterable[str | None]]] = [

@@ -102,7 +102,9 @@ def _status(
         progressing or _kept(world),
         conditions.installed(status, has_failed=has_failed),
         conditions.available(status.health) if status is not None and is_installed else None,
-        *deprecation_conditions(status.deprecations if status is not None else None, is_installed=is_installed),
+        *deprecation_conditions(
+            status.deprecations if status is not None else None, is_installed=is_installed, has_failed=has_failed
+        ),
     ]
     return _report(world, desired, _install(status), _events(world, progressing))
 

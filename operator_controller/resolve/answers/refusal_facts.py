@@ -40,7 +40,7 @@ def find_refusal_facts(resolution: PackageResolution) -> RefusalFacts | None:
         case TooLargeToResolve(catalog=catalog):
             return _facts(FailureReason.RESOLUTION_FAILED, catalog)
         case SourceCatalogMissing(catalog=catalog) | PreferredCatalogUnread(catalog=catalog):
-            return _facts(FailureReason.CATALOG_UNAVAILABLE, catalog)
+            return _facts(_reason_of_unread(resolution, catalog), catalog)
         case SourceCatalogNotSelected(catalog=catalog):
             return _facts(FailureReason.CATALOG_NOT_SELECTED, catalog)
         case NoVersionLeft():
@@ -51,6 +51,13 @@ def find_refusal_facts(resolution: PackageResolution) -> RefusalFacts | None:
             return _unavailable(resolution) or _facts(reason, *found)
         case _:
             assert_never(resolution.outcome)
+
+
+def _reason_of_unread(resolution: PackageResolution, catalog: str) -> FailureReason:
+    """That of a catalog which was deleted, or is switched off, is another one: nothing of it is awaited."""
+    state = next((each.state for each in resolution.snapshot.offers if each.catalog == catalog), None)
+    is_awaited = state not in (None, CatalogState.UNAVAILABLE)
+    return FailureReason.CATALOG_UNAVAILABLE if is_awaited else FailureReason.PACKAGE_NOT_FOUND
 
 
 def _unavailable(resolution: PackageResolution) -> RefusalFacts | None:

@@ -207,3 +207,23 @@ def test_an_old_status_leads_to_no_step() -> None:
     found = operator("False NotResolved", STALLED, REFUSED, version="2.0.0")
     for change in ({"generation": 3}, {"deletionTimestamp": "2026-01-01T00:00:00Z"}):
         assert next_steps({**found, "metadata": {**found["metadata"], **change}}, None) == ""
+
+
+@pytest.mark.parametrize(
+    ("reason", "runs", "expected"),
+    [
+        pytest.param("PackageNotFound", "", "", id="no catalog has the package"),
+        pytest.param("PackageNotFound", "1.0.0", FOLLOWS, id="none has it any more"),
+        pytest.param("AmbiguousCatalogs", "", "", id="several catalogs of one priority have it"),
+        pytest.param("CatalogUnavailable", "", "", id="a catalog is not read"),
+        pytest.param("CatalogUnavailable", "1.0.0", FOLLOWS, id="a catalog is not read any more"),
+        pytest.param("CatalogNotSelected", "1.0.0", "", id="no catalog is selected"),
+        pytest.param("PackageClaimed", "", "", id="another Operator has the package"),
+        pytest.param("VersionNotFound", "", FOLLOWS, id="the version does not exist"),
+        pytest.param("NoUpgradeEdge", "1.0.0", FOLLOWS, id="no upgrade leads to it"),
+    ],
+)
+def test_another_version_is_offered_where_it_may_help(reason: str, runs: str, expected: str) -> None:
+    found = operator("False NotResolved", STALLED, REFUSED, runs=runs, version="2.0.0")
+    found["status"]["failure"] = {"reason": reason, "message": "no"}
+    assert next_steps(found, FAILED) == expected

@@ -36,7 +36,7 @@ NOTHING = [
 @pytest.mark.parametrize(
     ("known", "is_installed", "expected"),
     [
-        pytest.param(None, True, [], id="nothing was chosen yet"),
+        pytest.param(None, False, [], id="nothing was chosen yet"),
         pytest.param({"known": True}, True, NOTHING, id="nothing is deprecated"),
         pytest.param(
             {"known": True, "bundle": "too old"},

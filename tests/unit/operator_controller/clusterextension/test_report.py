@@ -41,6 +41,8 @@ NO_ACCOUNT = (
 )
 PREFIX = 'error for resolved bundle "argo.v1.1.0" with version "1.1.0": '
 NOTHING = ("False", "Failed", "No bundle installed")
+DEPRECATIONS = ("Deprecated", "PackageDeprecated", "ChannelDeprecated")
+UNKNOWN_DEPRECATION = ("Unknown", "DeprecationStatusUnknown", "deprecation status unknown: catalog data unavailable")
 
 
 def failure(reason: str, **fields: Any) -> Object:
@@ -372,6 +374,8 @@ def test_an_operator_that_cannot_be_written_is_reported() -> None:
     assert conditions(found) == {
         "Progressing": ("True", "Retrying", "the Operator cannot be written: a policy says no"),
         "Installed": NOTHING,
+        **dict.fromkeys(DEPRECATIONS, UNKNOWN_DEPRECATION),
+        "BundleDeprecated": ("Unknown", "Absent", "no bundle installed yet"),
     }
 
 
@@ -393,7 +397,14 @@ def test_a_configuration_with_problems_is_reported_beside_what_runs() -> None:
         ),
         "Installed": SUCCEEDED,
         "Available": HEALTHY,
+        **dict.fromkeys((*DEPRECATIONS, "BundleDeprecated"), UNKNOWN_DEPRECATION),
     }
+
+
+def test_a_package_that_another_one_has_is_reported_with_deprecations_that_are_not_known() -> None:
+    found = conditions(reported(world(operator=operator_object(extension_object(), **failure("PackageClaimed")))))
+    assert found["Progressing"] == ("True", "Retrying", "why")
+    assert {each: found[each] for each in DEPRECATIONS} == dict.fromkeys(DEPRECATIONS, UNKNOWN_DEPRECATION)
 
 
 # --- deletion

@@ -43,6 +43,13 @@ from tests.unit.operator_controller.clusterextension.worlds import extension_obj
             id="the catalog of the installed bundle is not selected",
         ),
         pytest.param(
+            {"version": "2.0.0"},
+            {"reason": "PackageNotFound", "catalogs": ["gone"], "installedVersion": "1.0.0"},
+            'error upgrading from currently installed version "1.0.0": no bundles found for package "argo" matching version '
+            '"2.0.0"',
+            id="another version than the installed one, whose catalog was deleted",
+        ),
+        pytest.param(
             {},
             {"reason": "CatalogUnavailable", "catalogs": ["one", "two"]},
             'error walking catalogs: error getting package "argo" from catalog "one": catalog "one" is not being served',
