@@ -54,6 +54,16 @@ def is_progress(before: Status, after: Status, fields: frozenset[str]) -> bool:
     return all(before.get(name) == after.get(name) for name in names)
 
 
+def is_v1_progress(before: Status, after: Status, _: frozenset[str]) -> bool:
+    """The same for a kind of OLM v1, which has no Reconciling: neither status has an outcome, which Progressing reports, or an
+    installed bundle."""
+    conditions = [*(before.get("conditions") or ()), *(after.get("conditions") or ())]
+    return not any(
+        entry["type"] == "Progressing" or (entry["type"], entry["status"]) == ("Installed", "True")
+        for entry in conditions
+    )
+
+
 @dataclass(frozen=True)
 class HeldProgress:
     """Since when the progress of each object has been held back. `now` is a monotonic time in seconds."""

@@ -64,11 +64,12 @@ def _conditions(status: Mapping[str, Any]) -> Conditions:
 
 @dataclass(frozen=True)
 class ProgressRules:
-    """The rules for holding back the progress of a kind: `fields` of its status describe the work alone, and `enqueue_after` is
-    called with the name of the object and the time after which the pass has to be repeated."""
+    """The rules for holding back the progress of a kind: `fields` of its status describe the work alone, `is_progress` recognizes
+    progress, and `enqueue_after` is called with the name of the object and the time after which the pass has to be repeated."""
 
     enqueue_after: Callable[[str, timedelta], None]
     fields: frozenset[str] = frozenset()
+    is_progress: Callable[[Mapping[str, Any], Mapping[str, Any], frozenset[str]], bool] = is_progress
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ class Publisher:
         metadata, rules = raw["metadata"], self.progress
         if rules is None:
             return False
-        if wanted == known or report.is_required or report.events or not is_progress(known, wanted, rules.fields):
+        if wanted == known or report.is_required or report.events or not rules.is_progress(known, wanted, rules.fields):
             self._held.release(metadata["uid"])
             return False
         remaining = self._held.remaining(metadata["uid"], known, metadata["generation"], time.monotonic())

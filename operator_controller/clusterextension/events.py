@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from olmkit.api.catalogs import Catalog, is_first_unpacked
 from olmkit.api.clustercatalogs import ClusterCatalog, is_untranslated
 from olmkit.api.clusterextensions import operator_name
+from olmkit.api.meta import Object
 from olmkit.runtime.informer import Change, Informer
 
 OPERATOR_INDEX = "operator"
@@ -32,7 +33,9 @@ class Informers:
         self.extensions.add_index(OPERATOR_INDEX, lambda raw: [operator_name(raw["metadata"]["name"])])
 
     def keys_of_extension(self, change: Change) -> Iterable[str]:
-        """The ClusterExtension itself."""
+        """The ClusterExtension itself, unless this process has written its status: the pass that did so has decided already."""
+        if change.is_own_write and _without_status(change.old) == _without_status(change.new):
+            return ()
         return {raw["metadata"]["name"] for raw in (change.new, change.old) if raw is not None}
 
     def keys_of_operator(self, change: Change) -> Iterable[str]:
@@ -61,3 +64,10 @@ class Informers:
         """Enqueue all ClusterExtensions: a controller of OLM v1 leads no more."""
         for raw in list(self.extensions.objects.values()):
             enqueue(raw["metadata"]["name"])
+
+
+def _without_status(extension: Object | None) -> tuple[object, ...] | None:
+    if extension is None:
+        return None
+    metadata = {key: value for key, value in extension["metadata"].items() if key != "resourceVersion"}
+    return metadata, extension.get("spec")

@@ -108,8 +108,7 @@ def _figures(chosen: list[str], directory: Path, reference: float) -> Iterator[F
             with _started(group) as cluster:
                 yield from rows(cluster)
     if "extensions" in chosen:
-        with _started("operators") as operators, _started("extensions") as extensions:
-            yield from extension_rows.rows(operators, extensions, directory)
+        yield from extension_rows.rows(_started, directory)
 
 
 @contextmanager

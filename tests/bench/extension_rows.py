@@ -7,6 +7,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,9 +83,12 @@ EXTENSIONS = Api(
 )
 
 
-def rows(operators: Cluster, extensions: Cluster, directory: Path) -> Iterator[Figure]:
-    """Requires the CRDs and RBAC on both clusters, and no suite that runs."""
-    before, after = _measure(operators, directory, OPERATORS), _measure(extensions, directory, EXTENSIONS)
+def rows(start: Callable[[str], AbstractContextManager[Cluster]], directory: Path) -> Iterator[Figure]:
+    """`start` makes a cluster of a name, with the CRDs and RBAC, and without a suite that runs. There is one at a time."""
+    with start("operators") as cluster:
+        before = _measure(cluster, directory, OPERATORS)
+    with start("extensions") as cluster:
+        after = _measure(cluster, directory, EXTENSIONS)
     pairs = {
         "installed": (len(before.times), len(after.times)),
         "median seconds to Installed": (statistics.median(before.times), statistics.median(after.times)),
@@ -112,6 +116,8 @@ def _measure(cluster: Cluster, directory: Path, api: Api) -> Measured:
         suite.start()
         _create(cluster, [{**api.catalog(pushed.reference), "metadata": {"name": "corpus"}}])
         cluster.run_kubectl("wait", f"--for=condition={api.serving}", "--timeout=300s", f"{api.catalogs}/corpus")
+        # A Catalog is Ready when its Packages are written, and a ClusterCatalog Serving before.
+        cluster.run_kubectl("wait", "--for=condition=Ready", "--timeout=300s", f"{OPERATORS.catalogs}/corpus")
         names = {package: package[:45].rstrip("-") for package in packages}
         spaces = {package: f"bench-{name.replace('.', '-')}" for package, name in names.items()}
         _create(
@@ -123,6 +129,7 @@ def _measure(cluster: Cluster, directory: Path, api: Api) -> Measured:
             objects = [{**api.install(each, spaces[each]), "metadata": {"name": names[each]}} for each in packages]
             times = _install(cluster, api.objects, objects)
             spent, done = sum(map(process_tree_cpu, pids)) - cpu, work(cluster, suite) - before
+        _remove_not_installed(cluster, api.objects)
         time.sleep(QUIET_SECONDS)
         settled = work(cluster, suite)
         time.sleep(QUIET_SECONDS)
@@ -150,6 +157,13 @@ def _install(cluster: Cluster, kind: str, objects: Sequence[dict[str, Any]]) -> 
                 seen[name] = last - started
         time.sleep(POLL_SECONDS)
     return list(seen.values())
+
+
+def _remove_not_installed(cluster: Cluster, kind: str) -> None:
+    """Delete the objects that cannot be installed: they are retried."""
+    items = json.loads(cluster.run_kubectl("get", kind, "-o", "json"))["items"]
+    if names := [item["metadata"]["name"] for item in items if not _is_installed(item)]:
+        cluster.run_kubectl("delete", kind, "--timeout=300s", *names)
 
 
 def _is_installed(item: dict[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from olmkit.runtime.held_progress import FIRST_DELAY, MAX_DELAY, NEXT_DELAY, HeldProgress, is_progress
+from olmkit.runtime.held_progress import FIRST_DELAY, MAX_DELAY, NEXT_DELAY, HeldProgress, is_progress, is_v1_progress
 
 
 def status(*rows: str, **fields: Any) -> dict[str, Any]:
@@ -74,6 +74,35 @@ STALLED = status(
 )
 def test_only_progress_is_held_back(before: dict[str, Any], after: dict[str, Any], expected: bool) -> None:
     assert is_progress(before, after, frozenset({"resolution"})) is expected
+
+
+V1_NOT_INSTALLED = status("Installed False Absent No bundle installed", "Deprecated False NotDeprecated n")
+V1_INSTALLED = status("Progressing True Succeeded d", "Installed True Succeeded i")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param({}, V1_NOT_INSTALLED, True, id="nothing is installed yet"),
+        pytest.param(
+            V1_NOT_INSTALLED, status("Installed False Absent n", "Deprecated True d d"), True, id="no outcome yet"
+        ),
+        pytest.param(V1_NOT_INSTALLED, V1_INSTALLED, False, id="the outcome"),
+        pytest.param({}, status("Progressing True Retrying f", "Installed False Failed n"), False, id="a failure"),
+        pytest.param(
+            status("Progressing False Blocked f", "Installed False Failed n"),
+            V1_NOT_INSTALLED,
+            False,
+            id="a failure is over",
+        ),
+        pytest.param(V1_NOT_INSTALLED, status("Installed True Succeeded i"), False, id="a bundle is installed"),
+        pytest.param(status("Installed True Succeeded i"), V1_NOT_INSTALLED, False, id="a bundle is gone"),
+    ],
+)
+def test_only_progress_of_the_kinds_of_olm_v1_is_held_back(
+    before: dict[str, Any], after: dict[str, Any], expected: bool
+) -> None:
+    assert is_v1_progress(before, after, frozenset()) is expected
 
 
 def test_progress_is_due_after_a_moment_and_later_progress_after_a_longer_one() -> None:

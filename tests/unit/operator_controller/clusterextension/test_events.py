@@ -66,8 +66,32 @@ def test_changes_of_an_operator(change: Change, keys: set[str]) -> None:
     assert informers().keys_of_operator(change) == keys
 
 
-def test_changes_of_a_clusterextension() -> None:
-    assert informers().keys_of_extension(Change(None, named("argo"))) == {"argo"}
+def extension(version: str, status: str = "", **metadata: Any) -> Object:
+    raw = {"metadata": {"name": "argo", "resourceVersion": version, **metadata}, "spec": {}}
+    return {**raw, "status": {"conditions": [status]}} if status else raw
+
+
+@pytest.mark.parametrize(
+    ("change", "keys"),
+    [
+        pytest.param(Change(None, extension("1")), {"argo"}, id="created"),
+        pytest.param(Change(extension("1"), None), {"argo"}, id="deleted"),
+        pytest.param(Change(extension("1"), extension("2", "s"), is_own_write=True), set(), id="its status is written"),
+        pytest.param(Change(extension("1"), extension("2", "s")), {"argo"}, id="somebody else writes its status"),
+        pytest.param(
+            Change(extension("1"), extension("2", finalizers=["f"]), is_own_write=True),
+            {"argo"},
+            id="it gets the finalizer",
+        ),
+        pytest.param(
+            Change(extension("1"), extension("3", "s", generation=2), is_own_write=True),
+            {"argo"},
+            id="its spec was changed before its status is written",
+        ),
+    ],
+)
+def test_changes_of_a_clusterextension(change: Change, keys: set[str]) -> None:
+    assert set(informers().keys_of_extension(change)) == keys
 
 
 def test_a_change_of_a_catalog_enqueues_those_without_an_operator() -> None:
