@@ -106,7 +106,8 @@ class WantedBundle(Model):
     version: str = Field(description="Its version.")
     image: str = Field(description="Its image.")
     applied: bool = Field(
-        description="Whether its objects are applied as spec says, all of them and last. They may be unhealthy."
+        description="Whether its objects are applied as spec says, all of them and last. They may be unhealthy. False while the "
+        "one that runs is not permitted by spec, and another one waits."
     )
 
 

@@ -32,7 +32,9 @@ def wanted_bundle(world: World, evaluation: Reported) -> WantedBundle | None:
             return None
         case _:
             assert_never(evaluation)
-    return WantedBundle(name=name, version=version, image=image, applied=_is_applied(evaluation.comparison))
+    is_permitted = not (isinstance(evaluation, Held) and evaluation.hold.excludes_running)
+    applied = is_permitted and _is_applied(evaluation.comparison)
+    return WantedBundle(name=name, version=version, image=image, applied=applied)
 
 
 def _is_applied(comparison: Comparison) -> bool:

@@ -13,6 +13,7 @@ from olmkit.errors import Unavailable
 from operator_controller.operator.world import ObservedBundleDeployment, World
 from operator_controller.resolve.snapshot.package_snapshot import CatalogState
 from tests.unit.operator_controller.operator.report_rows import INSTALLED, NOT_FOUND, READY
+from tests.unit.operator_controller.operator.report_rows_held import HOLD
 from tests.unit.operator_controller.operator.test_report import ALL_ROWS, reported
 from tests.unit.operator_controller.operator.worlds import deployment, image, offer, operator, world
 
@@ -203,6 +204,24 @@ def test_the_failure_of_the_installation_is_handed_on() -> None:
             None,
             ("1.0.0", True),
             id="while a bundle is held back, the one that runs is wanted",
+        ),
+        *(
+            pytest.param(
+                world(
+                    operator({"version": "1.1.0", **held}),
+                    runs="1.0.0",
+                    bundle_deployment=deployment("1.0.0", [INSTALLED, READY], active="alpha-1.0.0", hold=hold),
+                ),
+                None,
+                ("1.0.0", False),
+                id=f"what runs is not as spec says while the version that spec requests {waits}",
+            )
+            for waits, held, hold in (
+                ("waits for approval", {"approval": "Manual"}, None),
+                ("waits because the Operator is paused", {"paused": True}, None),
+                ("waits for an OperatorCondition", {}, HOLD),
+                ("waits, and what runs is excluded", {"approval": "Manual", "excludedVersions": ["1.0.0"]}, None),
+            )
         ),
         pytest.param(
             world(operator({"approval": "Manual"})), None, None, id="nothing is wanted before the first approval"
