@@ -30,6 +30,7 @@ import pytest
 
 from devcluster.processes import python_environment, with_parent_death_signal
 from devcluster.services import Services
+from devcluster.suite import Suite
 from olmkit.jobs import fork_client
 from tests import fork_request
 from tests.fork_servers import ForkServerParent
@@ -187,6 +188,14 @@ def forked_controllers(forked_programs: ForkedPrograms) -> Iterator[None]:
 def unforked_controllers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the controllers start as usual, for tests of their start."""
     monkeypatch.setattr(Services, "launch", _LAUNCH)
+
+
+def restart_unforked(suite: Suite, controller: str) -> None:
+    """Have a controller run as usual: its fork server is its child, whose memory counts as its own."""
+    suite.stop(controller)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Services, "launch", _LAUNCH)
+        suite.start(controller)
 
 
 _LAUNCH = Services.launch

@@ -18,6 +18,7 @@ import pytest
 
 from devcluster.cluster import Cluster
 from devcluster.demo.full_catalog import catalog_object
+from devcluster.processes import children
 from devcluster.suite import Suite
 from devcluster.watch import CATALOGS, Object, condition, is_true
 from tests.conditions import triple
@@ -25,6 +26,7 @@ from tests.e2e import hostile, hostile_contents
 from tests.e2e.faulty_registry import HOST, FaultyRegistry
 from tests.e2e.packages import package_blobs, publish
 from tests.e2e.stage import Stage
+from tests.forked_programs import restart_unforked
 
 ALLOWANCE = 120_000_000
 """Bytes of memory that reading any of these catalogs may take, however large it is: without limits most would take a gigabyte.
@@ -52,6 +54,7 @@ class Witness:
             time.sleep(_SAMPLE_SECONDS)
         self.idle = idle
         assert self.idle > 0
+        assert children(suite.pid("catalogd")), "the memory of its jobs counts"
 
     def __enter__(self) -> Self:
         for each in self._threads:
@@ -96,7 +99,9 @@ class Witness:
 
 @pytest.fixture(scope="module")
 def arena(cluster: Cluster, suite: Suite) -> Iterator[Stage]:
-    """One Stage for all tests of this module, with a catalog of its name that is always served."""
+    """One Stage for all tests of this module, with a catalog of its name that is always served. The jobs of catalogd are its
+    children."""
+    restart_unforked(suite, "catalogd")
     stage = Stage(cluster, suite, "hostile")
     try:
         publish(stage, package_blobs("witness-operator", {"1.0.0": "registry.example.com/bundles/never-pulled:v1"}))

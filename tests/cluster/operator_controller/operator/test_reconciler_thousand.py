@@ -17,6 +17,7 @@ from tests.cluster.operator_controller.operator.bystander import bystander
 from tests.conditions import triple
 from tests.e2e.packages import catalog_file
 from tests.e2e.stage import is_observed
+from tests.forked_programs import restart_unforked
 
 pytestmark = pytest.mark.scale
 
@@ -46,6 +47,7 @@ def packages(scene: Scene) -> list[str]:
 def test_a_thousand_operators_get_their_status_with_few_writes(
     cluster: Cluster, suite: Suite, scene: Scene, packages: list[str], record_property: Any
 ) -> None:
+    restart_unforked(suite, "operator-controller")
     with bystander(cluster, suite, f"{scene.name}-other") as other:
         operators, deployments = scene.watch(OPERATORS), scene.watch(BUNDLE_DEPLOYMENTS)
         writes: Counter[str] = Counter()
