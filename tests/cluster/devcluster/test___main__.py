@@ -101,8 +101,15 @@ def test_up_status_env_down(environment: dict[str, str]) -> None:
     ("victim", "flags"),
     [
         pytest.param("owner", [], id="a killed owner leaves no process and no file"),
-        pytest.param("owner", ["--detach"], id="a killed detached owner leaves no process and no file"),
-        pytest.param("supervisor", [], id="a killed supervisor leaves no process, and its owner removes the files"),
+        pytest.param(
+            "owner", ["--detach"], id="a killed detached owner leaves no process and no file", marks=pytest.mark.crash
+        ),
+        pytest.param(
+            "supervisor",
+            [],
+            id="a killed supervisor leaves no process, and its owner removes the files",
+            marks=pytest.mark.crash,
+        ),
         pytest.param(
             "supervisor", ["--detach"], id="a killed supervisor of a detached cluster is cleaned up after as well"
         ),
@@ -141,6 +148,7 @@ def known_range(line: str, known: State) -> bool:
     return any(f"\t0000{second:02X}0A\t" in line for second in seconds)
 
 
+@pytest.mark.crash
 def test_up_after_all_processes_were_killed(environment: dict[str, str]) -> None:
     assert run(environment, "up", "--detach", "--name", "twice").returncode == 0
     known = known_state(environment, "twice")
