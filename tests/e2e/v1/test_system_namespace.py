@@ -58,7 +58,9 @@ def test_what_clients_of_olm_v1_look_for_is_once_in_their_namespace(cluster: Clu
         assert (resource, places) == (resource, [V1_NAMESPACE])
 
 
-def test_a_package_is_searched_and_installed_with_the_lines_of_tutorials(scene: Scene) -> None:
+def test_a_package_is_searched_and_installed_with_the_lines_of_tutorials(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
     scene.create_namespace()
     created(scene, CLUSTER_CATALOGS, catalog(scene))
     name = scene.serving_catalog()
@@ -66,6 +68,9 @@ def test_a_package_is_searched_and_installed_with_the_lines_of_tutorials(scene: 
     with forwarded_port(scene.cluster) as port:
         check_content(scene, port, f"/catalogs/{name}")
     scene.install()
+    capsys.readouterr()
+    assert main(["why", scene.name, "--kubeconfig", str(scene.cluster.kubeconfig)]) == 0
+    assert capsys.readouterr().err == "", "it finds the controllers in their namespace"
     scene.delete("ClusterExtension", scene.name)
 
 
