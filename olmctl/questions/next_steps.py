@@ -54,7 +54,9 @@ def _steps(operator: Object, deployment: Object | None) -> Iterator[str]:
     is_refused = text_at(condition(operator, ConditionType.RESOLVED), "status") == "False"
     if is_refused and not is_true(operator, ConditionType.RECONCILING):
         yield from _of_refusal(operator)
-    elif is_true(operator, ConditionType.STALLED) and _running(operator):
+        return
+    yield from _of_install_modes(operator)
+    if is_true(operator, ConditionType.STALLED) and _running(operator):
         yield from _of_failed_upgrade(operator, deployment)
 
 
@@ -79,6 +81,15 @@ def _of_refusal(operator: Object) -> Iterator[str]:
         yield f"`{_upgrade(operator)} --version ''` follows the channel"
     elif followed_channels(operator["spec"]):
         yield f"`{_upgrade(operator)} --channel ''` follows the default channel of the package"
+
+
+def _of_install_modes(operator: Object) -> Iterator[str]:
+    """The field of a ClusterExtension for the namespaces that its Operator would name in watchNamespaces."""
+    failure, owner = part(operator, "status", "failure"), owner_of(operator)
+    is_of_configuration = text_at(failure, "reason") == FailureReason.INVALID_CONFIGURATION
+    has_field = any(each != "MultiNamespace" for each in part(failure, "installModes") or ())
+    if owner and is_of_configuration and has_field:
+        yield f"spec.config.inline.watchNamespace of {owner} sets watchNamespaces (`{owner.command('edit')}`)"
 
 
 def _of_failed_upgrade(operator: Object, deployment: Object | None) -> Iterator[str]:

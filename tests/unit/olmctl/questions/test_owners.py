@@ -127,6 +127,29 @@ def refused(*references: Object) -> Object:
     return {**found, "status": {"observedGeneration": 1, "conditions": conditions}}
 
 
+@pytest.mark.parametrize(
+    ("references", "modes", "expected"),
+    [
+        pytest.param(
+            [EXTENSION],
+            ["OwnNamespace"],
+            f"spec.config.inline.watchNamespace of ClusterExtension lamp sets watchNamespaces (`{EDIT}`)",
+            id="the field of a ClusterExtension",
+        ),
+        pytest.param([EXTENSION], ["MultiNamespace"], "", id="no field of it names several namespaces"),
+        pytest.param([EXTENSION], None, "", id="what is wrong is not the install mode"),
+        pytest.param([], ["OwnNamespace"], "", id="the message names the field of an Operator"),
+    ],
+)
+def test_the_namespaces_to_watch_are_set_in_the_clusterextension(
+    references: list[Object], modes: list[str] | None, expected: str
+) -> None:
+    found = refused(*references)
+    del found["status"]["conditions"][1]
+    found["status"]["failure"] = {"reason": "InvalidConfiguration", **({"installModes": modes} if modes else {})}
+    assert next_steps(found, None) == expected
+
+
 def test_no_advice_names_an_option_that_is_refused() -> None:
     found = refused(EXTENSION)
     assert next_steps(found, None) == f"`{EDIT}` changes the version and the channels"
