@@ -16,6 +16,7 @@ from olmkit.api.clusterextensions import (
     ClusterExtensionStatus,
     ConditionType,
     InstallStatus,
+    Reason,
 )
 from olmkit.api.conditions import (
     Cause,
@@ -99,7 +100,7 @@ def _status(
     status = world.owned_operator.model.status if world.owned_operator is not None else None
     is_installed = status is not None and status.installed is not None
     desired: _Conditions = [
-        progressing or _kept(world),
+        progressing or _kept(world, is_installed=is_installed),
         conditions.installed(status, has_failed=has_failed),
         conditions.available(status.health) if status is not None and is_installed else None,
         *deprecation_conditions(
@@ -109,11 +110,13 @@ def _status(
     return _report(world, desired, _install(status), _events(world, progressing))
 
 
-def _kept(world: World) -> Condition | None:
+def _kept(world: World, *, is_installed: bool) -> Condition | None:
     """Progressing as it is, while work is in progress. What is False says what a person has to change, and that has been changed:
-    it goes."""
+    it goes. So does a success of which nothing is left."""
     old = find_condition(world.extension.status.conditions, ConditionType.PROGRESSING)
-    return old if old is not None and old.status != "False" else None
+    if old is None or old.status == "False" or (old.reason == Reason.SUCCEEDED and not is_installed):
+        return None
+    return old
 
 
 def _report(

@@ -313,6 +313,13 @@ def test_what_runs_is_reported_whatever_is_tried(
     assert found.status.dump().get("install") == ({"bundle": bundle} if bundle else None)
 
 
+@pytest.mark.parametrize("status", [{}, {"wanted": ROLLING}])
+def test_the_desired_state_is_reached_no_more_while_nothing_is_installed(status: Object) -> None:
+    """The BundleDeployment of its Operator was deleted, and the bundle is chosen or installed again."""
+    raw = extension_object(status={"conditions": [old("Progressing", "True", "Succeeded", "Desired state reached")]})
+    assert "Progressing" not in conditions(reported(world(raw, operator_object(raw, **status))))
+
+
 def test_what_was_installed_and_is_removed_is_installed_no_more() -> None:
     """The BundleDeployment of an Operator that is paused was deleted."""
     before = [old("Installed", "True", "Succeeded", "before"), old("Available", "True", "ProbesSucceeded", "before")]
