@@ -20,12 +20,6 @@ from tests.e2e.stage import Stage, installed_version
 
 DEPENDANT, DEPENDENCY = "party-operator", "hello-operator"
 GREETINGS = "greetings.hello.example.com"
-GREETING: Object = {
-    "apiVersion": "hello.example.com/v1alpha1",
-    "kind": "Greeting",
-    "metadata": {"name": "of-a-user", "namespace": "default"},
-    "spec": {"message": "Hello"},
-}
 COUNT_SECONDS = 180.0
 """rukpak counts custom resources at most once a minute."""
 
@@ -57,9 +51,6 @@ def installed(stage: Stage) -> Iterator[list[str]]:
     try:
         yield appeared
     finally:
-        names = ("greeting", GREETING["metadata"]["name"], "-n", GREETING["metadata"]["namespace"])
-        if stage.exists("crd", GREETINGS):
-            stage.cluster.kubectl("delete", *names, "--ignore-not-found")
         stage.also_delete("Operator", DEPENDENCY)
 
 
@@ -84,19 +75,6 @@ def test_what_an_operator_requires_is_installed_before_it_and_deleted_after_it(
     stage.until(OPERATORS, f"{DEPENDENCY} is deleted", lambda objects: DEPENDENCY not in objects, COUNT_SECONDS)
     for gone in (("bundledeployment", DEPENDENCY), ("crd", GREETINGS), ("namespace", f"{DEPENDENCY}-system")):
         assert not stage.exists(*gone), gone
-
-
-@pytest.mark.usefixtures("installed")
-def test_a_dependency_in_use_is_kept_until_its_last_custom_resource_is_deleted(stage: Stage) -> None:
-    stage.cluster.kubectl("apply", "-f", "-", input=json.dumps(GREETING))
-    stage.delete("Operator", DEPENDANT)
-    kept = stage.operator_when(DEPENDENCY, "kept", is_kept, COUNT_SECONDS)
-    assert triple(kept, "Ready")[0] == "True"
-    assert triple(kept, "Ready")[2].startswith(f"kept: 1 {GREETINGS} in use; ")
-    assert installed_version(kept) == "0.2.0"
-    stage.cluster.kubectl("delete", "greeting", "of-a-user", "-n", "default")
-    stage.until(OPERATORS, f"{DEPENDENCY} is deleted", lambda objects: DEPENDENCY not in objects, COUNT_SECONDS)
-    assert not stage.exists("crd", GREETINGS)
 
 
 @pytest.mark.usefixtures("installed")

@@ -72,7 +72,9 @@ async def test_a_circle_stays_whole_while_one_of_it_is_in_use(site: Site) -> Non
         await site.install(CIRCLE)
         await site.use("b")
         await site.delete("a")
-        await site.until("b is kept", lambda: site.ready("b")[2].startswith("kept: 1 things."))
+        kept = f"kept: 1 things.{site.kind('b').group} in use; "
+        await site.until("b is kept", lambda: site.ready("b")[2].startswith(kept))
+        assert site.is_installed("b")
         await site.until("a says so", lambda: site.ready("a")[:2] == ("False", "DeletionBlocked"))
         assert not is_deleting(site, "a")
         await site.client.delete(site.kind("b"), "in-use", "default")
