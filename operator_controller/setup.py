@@ -23,7 +23,7 @@ from olmkit.runtime.client import Client
 from olmkit.runtime.condition_metrics import ConditionMetrics
 from olmkit.runtime.controller import Controller
 from olmkit.runtime.foreign_leaders import ForeignLeaders, upstream_review
-from olmkit.runtime.held_progress import is_v1_progress
+from olmkit.runtime.held_progress import MAX_V1_DELAY, is_v1_progress
 from olmkit.runtime.informer import Change, Informer, without_managed_fields
 from olmkit.runtime.manager import Manager
 from olmkit.runtime.optional_controller import MakeInformer, OptionalController
@@ -185,7 +185,11 @@ def make_extension_controller(manager: Manager, shared: Informers) -> OptionalCo
         extensions = informer(kind, absent_is_empty=True, transform=without_managed_fields)
         cluster_catalogs = informer(clustercatalogs.KIND, absent_is_empty=True, transform=without_managed_fields)
         informers = ExtensionInformers(extensions, shared.operators, shared.catalogs, cluster_catalogs)
-        rules = ProgressRules(lambda name, delay: controller.enqueue_after(name, delay), is_progress=is_v1_progress)
+        rules = ProgressRules(
+            lambda name, delay: controller.enqueue_after(name, delay),
+            is_progress=is_v1_progress,
+            max_delay=MAX_V1_DELAY,
+        )
         publisher = Publisher(manager.client, kind, NAME, extensions, rules, chooses_events=False)
         reconciler = ExtensionReconciler(ExtensionActions(manager.client, informers), publisher, informers, leaders)
         extensions.subscribe(reconciler.orphaning.record)

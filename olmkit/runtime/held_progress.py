@@ -21,6 +21,8 @@ NEXT_DELAY = timedelta(seconds=5)
 """The same, if its status reports progress of this generation already."""
 MAX_DELAY = timedelta(seconds=20)
 """The longest delay, however many objects are in progress."""
+MAX_V1_DELAY = timedelta(minutes=1)
+"""The same for ClusterExtensions, whose progress says less than that of their Operators."""
 MAX_WRITES_PER_SECOND = 3
 """With more objects in progress, each of them waits longer, so that this many are written per second."""
 
@@ -71,9 +73,11 @@ class HeldProgress:
     _since: OrderedDict[str, float] = field(default_factory=OrderedDict)
     """uid -> the time, the oldest first."""
 
-    def remaining(self, uid: str, before: Status, generation: int, now: float) -> timedelta:
+    def remaining(
+        self, uid: str, before: Status, generation: int, now: float, max_delay: timedelta = MAX_DELAY
+    ) -> timedelta:
         """The time that the progress of the object is held back from now on; zero: it is due, and is held back no longer."""
-        while self._since and now - next(iter(self._since.values())) > 2 * MAX_DELAY.total_seconds():
+        while self._since and now - next(iter(self._since.values())) > 2 * max_delay.total_seconds():
             self._since.popitem(last=False)  # it was deleted meanwhile, or nobody looked at it again
         since = self._since.setdefault(uid, now)
         conditions = before.get("conditions") or ()
@@ -81,7 +85,7 @@ class HeldProgress:
             entry["type"] == _PROGRESS for entry in conditions
         )
         shared = timedelta(seconds=len(self._since) / MAX_WRITES_PER_SECOND)
-        delay = min(max(shared, NEXT_DELAY if is_reported else FIRST_DELAY), MAX_DELAY)
+        delay = min(max(shared, NEXT_DELAY if is_reported else FIRST_DELAY), max_delay)
         left = delay - timedelta(seconds=now - since)
         if left > timedelta():
             return left

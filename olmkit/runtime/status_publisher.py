@@ -26,7 +26,7 @@ from olmkit.gocompat.text import truncate
 from olmkit.runtime.client import Client
 from olmkit.runtime.event_choice import NOTHING, Conditions, EventChoice, Reported, choose_events, removed_conditions
 from olmkit.runtime.event_recorder import EventRecorder, Reporter
-from olmkit.runtime.held_progress import HeldProgress, is_progress
+from olmkit.runtime.held_progress import MAX_DELAY, HeldProgress, is_progress
 
 MAX_REPORTED = 4096
 """Objects whose last failure, and the causes of whose conditions, are remembered until they recover; beyond that those of the
@@ -65,11 +65,13 @@ def _conditions(status: Mapping[str, Any]) -> Conditions:
 @dataclass(frozen=True)
 class ProgressRules:
     """The rules for holding back the progress of a kind: `fields` of its status describe the work alone, `is_progress` recognizes
-    progress, and `enqueue_after` is called with the name of the object and the time after which the pass has to be repeated."""
+    progress, and `enqueue_after` is called with the name of the object and the time after which the pass has to be repeated, at
+    most `max_delay`."""
 
     enqueue_after: Callable[[str, timedelta], None]
     fields: frozenset[str] = frozenset()
     is_progress: Callable[[Mapping[str, Any], Mapping[str, Any], frozenset[str]], bool] = is_progress
+    max_delay: timedelta = MAX_DELAY
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,8 @@ class Publisher:
         if wanted == known or report.is_required or report.events or not rules.is_progress(known, wanted, rules.fields):
             self._held.release(metadata["uid"])
             return False
-        remaining = self._held.remaining(metadata["uid"], known, metadata["generation"], time.monotonic())
+        now = time.monotonic()
+        remaining = self._held.remaining(metadata["uid"], known, metadata["generation"], now, rules.max_delay)
         if not remaining:
             return False
         rules.enqueue_after(metadata["name"], remaining)

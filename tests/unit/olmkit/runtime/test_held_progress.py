@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from olmkit.runtime.held_progress import FIRST_DELAY, MAX_DELAY, NEXT_DELAY, HeldProgress, is_progress, is_v1_progress
+from olmkit.runtime.held_progress import (
+    FIRST_DELAY,
+    MAX_DELAY,
+    MAX_V1_DELAY,
+    NEXT_DELAY,
+    HeldProgress,
+    is_progress,
+    is_v1_progress,
+)
 
 
 def status(*rows: str, **fields: Any) -> dict[str, Any]:
@@ -127,4 +135,5 @@ def test_the_more_objects_are_in_progress_the_longer_each_waits() -> None:
     assert delays[:3] == [FIRST_DELAY] * 3
     assert delays[8] == timedelta(seconds=3)
     assert delays[-1] == MAX_DELAY
+    assert held.remaining("v1", NEW, 1, 10.0, MAX_V1_DELAY) == MAX_V1_DELAY
     assert held.remaining("new", NEW, 1, 71.0) == FIRST_DELAY, "objects that nobody looked at again do not count"
