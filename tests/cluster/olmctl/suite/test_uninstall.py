@@ -24,6 +24,7 @@ from olmkit.api.package_manifests import API_SERVICE_NAME
 from olmkit.runtime.client import Client
 from tests.cluster.conftest import read_kind, serve_definitions
 from tests.cluster.olmctl.suite.conftest import INSTALL, Olm, is_installed
+from tests.cluster.olmctl.suite.test_web_console import assert_removed
 
 OPERATORS = "operators.operators.operatorframework.io"
 OWNERS: dict[Kind, dict[str, Any]] = {
@@ -86,7 +87,7 @@ def test_the_suite_is_removed(olm: Olm, bare_cluster: Cluster) -> None:
     assert (status, "namespace/olm-suite-system deleted\n" in out) == (0, True), err
     api = f"apiservice.apiregistration.k8s.io/{API_SERVICE_NAME} deleted"
     assert api in out.splitlines()[:2], "while it cannot be reached, no namespace is deleted"
-    assert "deployment.apps/olm-console deleted" in out.splitlines()
+    assert_removed(olm, bare_cluster, out)
     shown = bare_cluster.kubectl("get", "namespaces,crds,clusterroles", "-o", "name")
     assert "olm-suite" not in shown
     assert "operatorframework.io" not in shown
