@@ -17,7 +17,6 @@ from devcluster.build import NODE_NAMES
 from devcluster.cache import cache_directory
 from devcluster.control_plane import Component, Layout
 from devcluster.errors import DevclusterError
-from devcluster.images import Registry
 from devcluster.nodes import cluster_dns, real, sandbox
 from devcluster.nodes.network import NodeNetwork
 from devcluster.optional_programs import optional_program
@@ -105,6 +104,8 @@ class RealNode:
 
     def push_images(self) -> None:
         """Push the images of the node itself to the cluster's registry, which must answer."""
+        from devcluster.images import Registry  # its imports take a second, which each supervisor would wait for
+
         registry = Registry(self._layout.registry)
         for image, program in ((real.SANDBOX_IMAGE, self._pause), (cluster_dns.IMAGE, self._coredns)):
             repository, _, tag = image.partition("/")[2].partition(":")
