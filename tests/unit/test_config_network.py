@@ -76,7 +76,11 @@ class Connection:
 
 
 CONNECTIONS = (
-    *(Connection(name, "API server", 443, "olmkit/runtime/client.py", "its API") for name in CONTROLLERS),
+    *(
+        Connection(name, "API server", 443, f"olmkit/runtime/{module}.py", "its API")
+        for name in CONTROLLERS
+        for module in ("client", "kubeconfig")
+    ),
     *(
         Connection(name, "API server", 6443, "olmkit/runtime/client.py", "the API behind its Service")
         for name in CONTROLLERS
