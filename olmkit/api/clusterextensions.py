@@ -83,7 +83,10 @@ class Reason(DescribedEnum):
         "Absent",
         "Installed False: the first bundle is rolling out; BundleDeprecated Unknown: nothing is installed",
     )
-    RETRYING = "Retrying", "Progressing True: the last attempt failed and is retried; the message has the error"
+    RETRYING = (
+        "Retrying",
+        "Progressing True: the last attempt failed and is retried; the message has the error, or what a deletion waits for",
+    )
     BLOCKED = "Blocked", "Progressing False: not retried until a person changes something"
     INVALID_CONFIGURATION = (
         "InvalidConfiguration",

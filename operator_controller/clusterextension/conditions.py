@@ -96,6 +96,11 @@ def deletion_held(message: str, cause: Cause) -> DesiredCondition:
     return _progressing(Reason.BLOCKED, message, cause)
 
 
+def removing(waits_for: str, *subject: str) -> DesiredCondition:
+    """Progressing while the ClusterExtension is being deleted, and nobody has to act yet. `subject` are the names in the way."""
+    return _progressing(Reason.RETRYING, waits_for, Cause(operators.Reason.REMOVING, frozenset(subject)))
+
+
 def installed(status: OperatorStatus | None, *, has_failed: bool) -> DesiredCondition:
     """Installed. Without a status there is no Operator of this ClusterExtension."""
     if status is not None and status.installed is not None:

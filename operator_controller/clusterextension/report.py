@@ -22,6 +22,7 @@ from olmkit.api.conditions import (
     Cause,
     DesiredCondition,
     PendingEvent,
+    Severity,
     StatusReport,
     causes_of,
     find_condition,
@@ -32,6 +33,7 @@ from olmkit.api.operator_status import OperatorStatus
 from olmkit.api.patterns import OBJECT_NAME
 from olmkit.api.v1_rules import BUNDLE_VERSION_PATTERN
 from olmkit.errors import Conflict
+from olmkit.gocompat.text import quoted
 from operator_controller.clusterextension import conditions
 from operator_controller.clusterextension.deprecations import deprecation_conditions
 from operator_controller.clusterextension.resolution_sentence import RESOLUTION
@@ -59,9 +61,9 @@ def report(
 
 
 def _deletion(world: World, outcome: Outcome) -> StatusReport[ClusterExtensionStatus] | None:
-    """The status while the deletion is held. All but Progressing stays as it is."""
+    """The status until the deletion is complete. All but Progressing stays as it is while the Operator is there."""
     if FINALIZER not in world.extension.metadata.finalizers:
-        return None
+        return _held_by_others(world)
     if isinstance(outcome, Done) and isinstance(outcome.plan, SetFinalizers):
         return _released(world) if world.is_orphaning else None
     progressing = _held(world, outcome)
@@ -70,6 +72,16 @@ def _deletion(world: World, outcome: Outcome) -> StatusReport[ClusterExtensionSt
     status = world.extension.status
     others = [each for each in status.conditions if each.type != ConditionType.PROGRESSING]
     return _report(world, [*others, progressing], status.install, _events(world, progressing))
+
+
+def _held_by_others(world: World) -> StatusReport[ClusterExtensionStatus] | None:
+    """The status while only the finalizers of others keep the ClusterExtension. Nothing of it is left."""
+    others = sorted(world.extension.metadata.finalizers)
+    if not others or world.is_orphaning or world.owned_operator is not None:
+        return None
+    text = f"everything is removed: the finalizers {', '.join(others)} hold the ClusterExtension"
+    progressing = conditions.removing(text, *others)
+    return _report(world, [progressing, conditions.installed(None, has_failed=True)], None, _events(world, progressing))
 
 
 def _released(world: World) -> StatusReport[ClusterExtensionStatus] | None:
@@ -85,12 +97,15 @@ def _held(world: World, outcome: Outcome) -> DesiredCondition | None:
     if isinstance(outcome, Exception):
         return conditions.progressing_of_error(outcome)
     owned = world.owned_operator
-    if owned is None or not owned.model.metadata.deleting:
+    if owned is None or world.is_orphaning:
         return None
+    text = f"Operator {quoted(owned.model.metadata.name)} is being deleted"
     ready = find_condition(owned.model.status.conditions, operators.ConditionType.READY)
-    if ready is None or ready.reason != operators.Reason.DELETION_BLOCKED:
-        return None
-    return conditions.deletion_held(ready.message, Cause(ready.reason))
+    if not owned.model.metadata.deleting or ready is None:
+        return conditions.removing(text)
+    if ready.reason == operators.Reason.DELETION_BLOCKED:
+        return conditions.deletion_held(ready.message, Cause(ready.reason))
+    return conditions.removing(f"{text}: {ready.message}" if ready.reason == operators.Reason.REMOVING else text)
 
 
 def _status(
@@ -160,4 +175,5 @@ def _events(world: World, progressing: DesiredCondition | None) -> tuple[Pending
     failure = status.failure if status is not None else None
     if status is not None and failure is not None and failure.reason in RESOLUTION and status.resolution:
         return (PendingEvent("Warning", cause.reason, status.resolution, "Install"),)
-    return (PendingEvent("Warning", cause.reason, progressing.message, "Install"),)
+    kind: Severity = "Normal" if cause.reason == operators.Reason.REMOVING else "Warning"
+    return (PendingEvent(kind, cause.reason, progressing.message, "Install"),)

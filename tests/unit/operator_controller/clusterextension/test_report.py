@@ -439,6 +439,73 @@ def test_a_deletion_that_others_hold_is_blocked() -> None:
     assert found.events == (PendingEvent("Warning", "DeletionBlocked", "required by beta", "Install"),)
 
 
+REACHED = old("Progressing", "True", "Succeeded", "Desired state reached")
+FAILED = old("Progressing", "True", "Retrying", "no bundles found")
+REMOVING = {**READY, "status": "False", "reason": "Removing", "message": "removing custom resources: waiting for 1"}
+DELETED = {"deletionTimestamp": EARLIER}
+OPERATOR = 'Operator "argo" is being deleted'
+
+
+@pytest.mark.parametrize(
+    ("before", "known", "operator", "message", "is_new"),
+    [
+        pytest.param(REACHED, None, {"conditions": [READY]}, OPERATOR, True, id="its Operator is about to be deleted"),
+        pytest.param(
+            REACHED,
+            None,
+            {"metadata": DELETED, "conditions": [READY]},
+            OPERATOR,
+            True,
+            id="the Operator does not report its deletion yet",
+        ),
+        pytest.param(
+            FAILED,
+            Cause("PackageNotFound"),
+            {"metadata": DELETED, "conditions": [REMOVING], **failure("PackageNotFound")},
+            f"{OPERATOR}: {REMOVING['message']}",
+            True,
+            id="the Operator reports what its deletion waits for, and a failure was reported before",
+        ),
+        pytest.param(
+            FAILED,
+            Cause("Removing"),
+            {"metadata": DELETED, "conditions": [REMOVING]},
+            f"{OPERATOR}: {REMOVING['message']}",
+            False,
+            id="it waits for something else",
+        ),
+    ],
+)
+def test_a_deletion_reports_what_it_waits_for(
+    before: Object, known: Cause | None, operator: Object, message: str, *, is_new: bool
+) -> None:
+    raw = extension_object(
+        metadata={"deletionTimestamp": EARLIER, "finalizers": [FINALIZER]}, status={"conditions": [before]}
+    )
+    found = reported(world(raw, operator_object(raw, **operator), reported=known))
+    assert found is not None
+    assert conditions(found) == {"Progressing": ("True", "Retrying", message)}
+    assert found.events == ((PendingEvent("Normal", "Removing", message, "Install"),) if is_new else ())
+
+
+def test_a_deletion_that_finalizers_of_others_hold_names_them() -> None:
+    installed = old("Installed", "True", "Succeeded")
+    raw = extension_object(
+        metadata={"deletionTimestamp": EARLIER, "finalizers": ["b/two", "a/one"]},
+        status={"conditions": [REACHED, installed], "install": {"bundle": BUNDLE}},
+    )
+    found = reported(world(raw))
+    message = "everything is removed: the finalizers a/one, b/two hold the ClusterExtension"
+    assert conditions(found) == {"Progressing": ("True", "Retrying", message), "Installed": NOTHING}
+    assert found is not None
+    assert (found.status.install, len(found.events)) == (None, 1)
+
+
+@pytest.mark.parametrize("finalizers", [pytest.param([], id="nothing holds it"), pytest.param(["orphan"], id="orphan")])
+def test_a_deletion_that_ends_by_itself_reports_nothing(finalizers: list[str]) -> None:
+    assert reported(world(extension_object(metadata={"deletionTimestamp": EARLIER, "finalizers": finalizers}))) is None
+
+
 def test_a_deletion_that_is_refused_is_blocked() -> None:
     observed = world(DELETING, operator_object(DELETING, **RUNNING))
     refused = Waiting("Blocked", "it is protected", timedelta(minutes=1))
