@@ -14,6 +14,7 @@ from olmctl.questions.operator_state import condition, is_observed, is_terminati
 from olmctl.questions.owners import owner_of
 from olmctl.questions.requested_fields import followed_channels
 from olmkit.api.bundledeployment_status import RevisionOutcome
+from olmkit.api.clusterextensions import SERVICE_ACCOUNT_ANNOTATION
 from olmkit.api.failures import FailureReason
 from olmkit.api.install_policies import ON_FAILURE
 from olmkit.api.meta import Object
@@ -55,6 +56,7 @@ def _steps(operator: Object, deployment: Object | None) -> Iterator[str]:
     if is_refused and not is_true(operator, ConditionType.RECONCILING):
         yield from _of_refusal(operator)
         return
+    yield from _of_account(operator)
     yield from _of_install_modes(operator)
     if is_true(operator, ConditionType.STALLED) and _running(operator):
         yield from _of_failed_upgrade(operator, deployment)
@@ -81,6 +83,14 @@ def _of_refusal(operator: Object) -> Iterator[str]:
         yield f"`{_upgrade(operator)} --version ''` follows the channel"
     elif followed_channels(operator["spec"]):
         yield f"`{_upgrade(operator)} --channel ''` follows the default channel of the package"
+
+
+def _of_account(operator: Object) -> Iterator[str]:
+    """The command that names the ServiceAccount of a ClusterExtension which rukpak requires."""
+    owner = owner_of(operator)
+    if owner and text_at(operator, "status", "failure", "reason") == FailureReason.SERVICE_ACCOUNT_REQUIRED:
+        command = f"{owner.command('annotate')} {SERVICE_ACCOUNT_ANNOTATION}=NAMESPACE/NAME"
+        yield f"`{command}` names the ServiceAccount that it is installed as"
 
 
 def _of_install_modes(operator: Object) -> Iterator[str]:

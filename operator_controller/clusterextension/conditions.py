@@ -26,6 +26,11 @@ _HELD = (
 )
 """Reasons for which a bundle waits until somebody decides."""
 
+_NO_ACCOUNT = (
+    f"the annotation {SERVICE_ACCOUNT_ANNOTATION} is required, because rukpak runs with --require-service-account: name a "
+    "ServiceAccount with the permissions that the bundle needs in it"
+)
+
 
 def progressing_of_error(error: Exception) -> DesiredCondition:
     """Progressing after a pass that could not write the Operator. The reason of an error of `decide` is that of the condition."""
@@ -60,11 +65,7 @@ def _failed(
         text = f"Revision has not rolled out for {minutes} minute(s). Last status: {failure.message}"
         return _progressing(Reason.PROGRESS_DEADLINE_EXCEEDED, text, cause)
     if failure.reason == FailureReason.SERVICE_ACCOUNT_REQUIRED:
-        text = (
-            f"a ClusterExtension has no ServiceAccount to install with, unless its annotation {SERVICE_ACCOUNT_ANNOTATION} names "
-            f"one: {failure.message}"
-        )
-        return _progressing(Reason.BLOCKED, text, cause)
+        return _progressing(Reason.BLOCKED, _NO_ACCOUNT, cause)
     wanted = status.wanted
     prefix = (
         f"error for resolved bundle {quoted(wanted.name)} with version {quoted(wanted.version)}: " if wanted else ""

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from olmkit.api.bundledeployments import ABANDON_ANNOTATION, Reason
+from olmkit.api.clusterextensions import SERVICE_ACCOUNT_ANNOTATION
 from olmkit.api.failures import FailureReason
 from olmkit.api.impersonation import Account
 from olmkit.api.permissions import MAX_MISSING_RULES
@@ -41,9 +42,13 @@ RECHECKED = (
     "it is checked again when a role or a binding changes, and at least every "
     f"{MAX_RETRY_DELAY // timedelta(seconds=1)} seconds"
 )
+_WHOSE = (
+    "that of an Operator is in its spec.install.serviceAccount, and that of a ClusterExtension in its annotation "
+    f"{SERVICE_ACCOUNT_ANNOTATION}"
+)
 NONE_NAMED = (
     "spec.serviceAccount is required, because rukpak runs with --require-service-account: name an account with the "
-    "permissions that the bundle needs; that of an Operator is in its spec.install.serviceAccount"
+    f"permissions that the bundle needs; {_WHOSE}"
 )
 
 
@@ -151,7 +156,7 @@ def await_account_to_delete(world: World) -> None:
     if world.account is not None and world.account_exists is False:
         text = (
             f"{world.account} does not exist, so that nothing is deleted: create it again with permissions to delete what is "
-            f"installed, or name another one in spec.serviceAccount{leave}"
+            f"installed, or name another one in spec.serviceAccount; {_WHOSE}{leave}"
         )
         raise Waiting(Reason.REMOVING, text, WATCHED_RETRY_DELAY, [str(world.account)])
     _await_existence(world)

@@ -150,6 +150,27 @@ def test_the_namespaces_to_watch_are_set_in_the_clusterextension(
     assert next_steps(found, None) == expected
 
 
+@pytest.mark.parametrize(
+    ("references", "expected"),
+    [
+        pytest.param(
+            [EXTENSION],
+            "`kubectl annotate clusterextensions.olm.operatorframework.io lamp "
+            "operators.operatorframework.io/service-account=NAMESPACE/NAME` names the ServiceAccount that it is installed as",
+            id="the annotation of a ClusterExtension",
+        ),
+        pytest.param([], "", id="the message names the field of an Operator"),
+    ],
+)
+def test_the_account_that_rukpak_requires_is_named_in_the_clusterextension(
+    references: list[Object], expected: str
+) -> None:
+    found = refused(*references)
+    del found["status"]["conditions"][1]
+    found["status"]["failure"] = {"reason": "ServiceAccountRequired"}
+    assert next_steps(found, None) == expected
+
+
 def test_no_advice_names_an_option_that_is_refused() -> None:
     found = refused(EXTENSION)
     assert next_steps(found, None) == f"`{EDIT}` changes the version and the channels"

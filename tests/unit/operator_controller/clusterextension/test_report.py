@@ -36,8 +36,8 @@ ILL = {"health": {"status": "False", "reason": "Unhealthy", "message": "ill"}}
 STARTING = {"health": {"status": "Unknown", "reason": "Progressing", "message": "starting"}}
 RUNNING: Object = {**INSTALLED, "wanted": WANTED, "conditions": [READY], **WELL}
 NO_ACCOUNT = (
-    "a ClusterExtension has no ServiceAccount to install with, unless its annotation "
-    "operators.operatorframework.io/service-account names one: why"
+    "the annotation operators.operatorframework.io/service-account is required, because rukpak runs with "
+    "--require-service-account: name a ServiceAccount with the permissions that the bundle needs in it"
 )
 PREFIX = 'error for resolved bundle "argo.v1.1.0" with version "1.1.0": '
 NOTHING = ("False", "Failed", "No bundle installed")

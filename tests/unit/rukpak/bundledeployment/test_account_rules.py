@@ -74,7 +74,8 @@ def permitted(seen: World) -> World:
             replace(SUITE, is_required=True),
             None,
             "spec.serviceAccount is required, because rukpak runs with --require-service-account: name an account with the "
-            "permissions that the bundle needs; that of an Operator is in its spec.install.serviceAccount",
+            "permissions that the bundle needs; that of an Operator is in its spec.install.serviceAccount, and that of a "
+            "ClusterExtension in its annotation operators.operatorframework.io/service-account",
             id="one is required",
         ),
         pytest.param(replace(SUITE, is_required=True), TEAM, "", id="one is required and there"),
