@@ -118,11 +118,22 @@ def _deletion(world: World) -> Plan:
 def _deletion_of_operator(world: World, owned: ObservedOperator) -> Plan:
     if world.is_orphaning:
         return ReleaseOperator(owned.raw)
+    if change := _account_change(world, owned):
+        return _changed(owned, change)
     if owned.model.metadata.deleting:
         return Keep()
     if change := protection_change(owned.raw, world.raw):
         return _changed(owned, {"metadata": change})
     return DeleteOperator(owned.raw)
+
+
+def _account_change(world: World, owned: ObservedOperator) -> dict[str, object]:
+    """The change after which an Operator is deleted as the account that the annotation names; empty if it is already, or if none
+    is named. All else stays: its deletion policy may say that custom resources are kept."""
+    account = None if _account_problem(world) else world.extension.account()
+    if account is None or account == account_of(owned.raw):
+        return {}
+    return {"spec": {"install": {"serviceAccount": account._asdict()}}}
 
 
 # --- what prevents an Operator

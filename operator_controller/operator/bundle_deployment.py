@@ -18,7 +18,8 @@ from olmkit.api.bundle_annotations import (
     PROPERTIES_ANNOTATION,
     VERSION_ANNOTATION,
 )
-from olmkit.api.bundledeployments import install_fields, template_spec
+from olmkit.api.bundledeployments import BundleDeploymentSpec, install_fields, template_spec
+from olmkit.api.impersonation import Account
 from olmkit.api.merge_patch import merge_patch
 from olmkit.api.meta import controller_reference
 from olmkit.api.operators import Install, Operator
@@ -64,15 +65,27 @@ def with_install_settings(operator: Operator, existing: ObservedBundleDeployment
     return _manifest(operator, _own_annotations(existing), template_spec(dict(existing.raw)))
 
 
-def with_deletion_policy(operator: Operator, existing: ObservedBundleDeployment) -> dict[str, Any] | None:
-    """The existing BundleDeployment with the deletion policy of an Operator that is being deleted; None if it has this policy
-    already."""
-    policy = (operator.spec.install or Install()).deletion_policy
-    if policy == existing.model.spec.deletion_policy:
+def with_deletion_settings(operator: Operator, existing: ObservedBundleDeployment) -> dict[str, Any] | None:
+    """The existing BundleDeployment with the deletion policy and the account of an Operator that is being deleted; None if it has
+    both already. One whose Operator names no account keeps its own."""
+    install, deployed = operator.spec.install or Install(), existing.model.spec
+    policy, account = install.deletion_policy, _account_to_delete_as(install, deployed)
+    if policy == deployed.deletion_policy and account is None:
         return None
     body = with_install_settings(operator, existing)
     kept = {name: value for name, value in existing.raw["spec"].items() if name != _DELETION_POLICY}
+    if account is not None:
+        kept[_ACCOUNT_FIELDS[0]] = {key: value for key, value in account._asdict().items() if value}
     return {**body, "spec": {**kept, **({_DELETION_POLICY: policy} if policy else {})}}
+
+
+def _account_to_delete_as(install: Install, deployed: BundleDeploymentSpec) -> Account | None:
+    """The account that an Operator names and its BundleDeployment does not; None if there is none."""
+    named = install.account()
+    if named is None:
+        return None
+    account = Account(named.namespace or deployed.install_namespace or "", named.name)
+    return account if account != deployed.account() else None
 
 
 def _manifest(operator: Operator, annotations: Mapping[str, str], spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ from operator_controller.operator.bundle_deployment import (
     has_image,
     requests_bundle,
     runs_template,
-    with_deletion_policy,
+    with_deletion_settings,
     with_install_settings,
     with_successor,
 )
@@ -167,7 +167,7 @@ def _decide_deletion(world: World, evaluation: DeletionEvaluation) -> Plan:
             return _release(world, existing)
         if (plan := hold_plan(world, is_held=bool(evaluation.hold))) is not None:
             return plan
-        if (changed := with_deletion_policy(world.operator, existing)) is not None:
+        if (changed := with_deletion_settings(world.operator, existing)) is not None:
             identity = {**apply_precondition(metadata.uid), "resourceVersion": metadata.resource_version}
             return ApplyBundleDeployment({**changed, "metadata": {**changed["metadata"], **identity}})
         if evaluation.is_outstanding:

@@ -76,6 +76,11 @@ def of_account(name: str, namespace: str) -> Object:
     return {**handed_over("argo"), "spec": {"packageName": "argo", "install": account}}
 
 
+def going(extension: Object) -> Object:
+    """The ClusterExtension while it is being deleted."""
+    return {**extension, "metadata": {**extension["metadata"], "deletionTimestamp": DELETED}}
+
+
 OF_CLUSTERCATALOG = {"olm.operatorframework.io/owner-kind": "ClusterCatalog"}
 CHOOSY = extension_object(catalog={"selector": {"matchLabels": {"team": "a"}}})
 CHANGED = extension_object(catalog={"version": "2.x"})
@@ -164,6 +169,24 @@ PLANS: list[tuple[str, World, Plan]] = [
         world({**deleting(), "spec": {**RAW["spec"], "config": {"configType": "Inline", "inline": {"a": 1}}}}, OWN),
         DeleteOperator(OWN),
     ),
+    (
+        "an account that is named during the deletion is handed on, and nothing else",
+        world(going(named("tenant/blue")), GOING),
+        ChangeOperator(
+            *("argo", "uid-of-operator", "9"),
+            {"spec": {"install": {"serviceAccount": {"namespace": "tenant", "name": "blue"}}}},
+        ),
+    ),
+    (
+        "an Operator that has the account of the annotation is deleted",
+        world(going(named("tenant/blue")), operator_object(named("tenant/blue"))),
+        DeleteOperator(operator_object(named("tenant/blue"))),
+    ),
+    (
+        "an account that the Operator got during the deletion stays while the annotation names none",
+        world(deleting(), operator_object(named("tenant/blue"), metadata={"deletionTimestamp": DELETED})),
+        Keep(),
+    ),
     ("a dependency becomes the extension's", world(operator=dependency()), AdoptOperator(dependency())),
     ("adopt-for takes an Operator over", world(operator=handed_over("argo")), AdoptOperator(handed_over("argo"))),
     (
@@ -178,7 +201,7 @@ PLANS: list[tuple[str, World, Plan]] = [
     ),
     (
         "an annotation that cannot be read does not hold up a deletion",
-        world({**named("a/b/c"), "metadata": {**named("a/b/c")["metadata"], "deletionTimestamp": DELETED}}, OWN),
+        world(going(named("a/b/c")), OWN),
         DeleteOperator(OWN),
     ),
 ]

@@ -38,6 +38,7 @@ from tests.unit.operator_controller.operator.worlds import (
 READY = [("Ready", "True", "Succeeded", "")]
 POLICY = {"authorities": [{"key": {"configMap": {"name": "keys"}}}]}
 MINE = PackageClaim(is_new=True, is_idle=True, created="2026-01-02T00:00:00Z", name="alpha")
+NAMED = {"install": {"namespace": "a", "serviceAccount": {"name": "b"}}}
 ELDER = PackageClaim(is_new=True, is_idle=True, created="2026-01-01T00:00:00Z", name="beta")
 
 
@@ -219,6 +220,27 @@ PLANS: list[tuple[str, World, Plan | str]] = [
             bundle_deployment=deployment("1.0.0", spec={"deletionPolicy": "Orphan"}),
         ),
         DeleteBundleDeployment("alpha", "uid-deployment", "7"),
+    ),
+    (
+        "an account that is named during the deletion is handed on",
+        world(operator(NAMED, deleting=True), bundle_deployment=deployment("1.0.0", deleting=True)),
+        "ApplyBundleDeployment",
+    ),
+    (
+        "a BundleDeployment with the account of its Operator is deleted",
+        world(
+            operator(NAMED, deleting=True),
+            bundle_deployment=deployment("1.0.0", spec={"installNamespace": "a", "serviceAccount": {"name": "b"}}),
+        ),
+        DeleteBundleDeployment("alpha", "uid-deployment", "7"),
+    ),
+    (
+        "one that has an account keeps it while its Operator names none",
+        world(
+            operator(deleting=True),
+            bundle_deployment=deployment("1.0.0", deleting=True, spec={"serviceAccount": {"name": "b"}}),
+        ),
+        Keep(),
     ),
     (
         "a BundleDeployment that is being deleted is waited for",
