@@ -29,7 +29,10 @@ class FailureReason(DescribedEnum):
     )
     CONFLICT = "Conflict", "what the bundle requires excludes what other Operators require or have installed"
     PACKAGE_CLAIMED = "PackageClaimed", "another Operator has the package, or this one has another package installed"
-    VERSION_EXCLUDED = "VersionExcluded", "spec.excludedVersions has all versions that spec accepts"
+    VERSION_EXCLUDED = (
+        "VersionExcluded",
+        "spec.excludedVersions has all versions that spec accepts, or all those of them that can be reached",
+    )
     RESOLUTION_FAILED = "ResolutionFailed", "resolution did not come to a result"
 
     INVALID_CONFIGURATION = "InvalidConfiguration", "the bundle cannot be installed as spec says"

@@ -200,5 +200,25 @@ def test_advice_for_a_clusterextension_names_what_its_author_has(
     assert [getattr(plain, each) for each in same] == [getattr(answer, each) for each in same], "only words differ"
 
 
+@pytest.mark.parametrize(
+    ("request_", "is_offered"),
+    [
+        pytest.param({"version": "3.3.0"}, True, id="asks for the older version"),
+        pytest.param(
+            {"version": "3.3.0", "excluded": ["3.4.0"]}, True, id="asks for it, and its Operator excludes another"
+        ),
+        pytest.param({"excluded": ["3.4.0"]}, False, id="has an Operator that excludes what runs"),
+    ],
+)
+def test_advice_to_create_a_clusterextension_again_if_it(request_: Mapping[str, Any], *, is_offered: bool) -> None:
+    channels = {"stable": [{"name": "p.v3.3.0"}, {"name": "p.v3.4.0"}]}
+    case = {"request": request_, "running": {"name": "p.v3.4.0"}}
+    answer = resolve_case(
+        case, [{"name": "community", "channels": channels, "default": "stable"}], is_of_extension=True
+    )
+    assert "cannot be reached from 3.4.0: it is older" in answer.message
+    assert ("creating it again" in answer.text) is is_offered, answer.text
+
+
 def test_there_are_cases() -> None:
     assert len(load_cases()) > 30

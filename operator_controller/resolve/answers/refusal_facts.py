@@ -33,8 +33,8 @@ def find_refusal_facts(resolution: PackageResolution) -> RefusalFacts | None:
             return None
         case AmbiguousCatalogs(catalogs=tied):
             return _facts(FailureReason.AMBIGUOUS_CATALOGS, *tied)
-        case NoDirectUpgrade(wanted=wanted):
-            return _facts(FailureReason.NO_UPGRADE_EDGE, wanted.catalog)
+        case NoDirectUpgrade(wanted=wanted, excluded=excluded):
+            return _facts(FailureReason.VERSION_EXCLUDED if excluded else FailureReason.NO_UPGRADE_EDGE, wanted.catalog)
         case NotInstallable(candidate=candidate):
             return _facts(FailureReason.REQUIREMENTS_NOT_SATISFIED, candidate.catalog)
         case TooLargeToResolve(catalog=catalog):

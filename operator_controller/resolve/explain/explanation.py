@@ -292,6 +292,14 @@ def _better_but_ruled_out(resolution: PackageResolution, outcome: Chosen) -> lis
 
 
 def _no_direct_upgrade_message(resolution: PackageResolution, outcome: NoDirectUpgrade) -> str:
+    unreached = _unreached(resolution, outcome)
+    if not outcome.excluded:
+        return unreached
+    return f"{resolution.terms.excluded} has {format_versions(outcome.excluded, None, 'and')}, and {unreached}"
+
+
+def _unreached(resolution: PackageResolution, outcome: NoDirectUpgrade) -> str:
+    """Say that the wanted bundle cannot be reached directly, and why."""
     running, wanted = resolution.snapshot.running, outcome.wanted
     here = running.version_text if running else ""
     if outcome.path:
@@ -319,11 +327,19 @@ def _how_to_continue(resolution: PackageResolution, outcome: NoDirectUpgrade) ->
             f"{ignored_policy(outcome.wanted.version, terms)}"
         )
     unreadable = unreadable_skip_ranges(_channels_of(resolution, outcome.wanted.catalog))
-    possible = [*unreadable, _possible_upgrades(resolution, outcome), *excluded_versions(resolution)]
+    named = [] if outcome.excluded else excluded_versions(resolution)
+    possible = [*unreadable, _possible_upgrades(resolution, outcome), *named]
     possible.append(ignored_policy(outcome.wanted.version, terms))
     if _is_older(resolution, outcome):
-        return "; ".join([*possible, _how_to_install_again(terms)])  # what deletes data comes last
+        again = [_how_to_install_again(terms)] if _is_chosen_again(resolution) else []
+        return "; ".join([*possible, *again])  # what deletes data comes last
     return "; ".join([*missing_edge(resolution, outcome), *possible])
+
+
+def _is_chosen_again(resolution: PackageResolution) -> bool:
+    """Report whether what is deleted and created again asks for the same version. The Operator of a ClusterExtension loses the
+    versions that are excluded in it."""
+    return resolution.terms.has_exclusions or not any(catalog.excluded for catalog in resolution.catalogs)
 
 
 def _how_to_install_again(terms: SpecTerms) -> str:

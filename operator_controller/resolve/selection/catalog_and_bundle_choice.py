@@ -413,4 +413,6 @@ def _no_direct_upgrade(running: RunningBundle, wanted: Candidate, catalog: Catal
         path = graph.paths_from(start, by_name.keys()).path_to(wanted.bundle.name)
     direct = {channel: names & by_name.keys() for channel, names in direct_upgrades(catalog.channels, start).items()}
     possible = {channel: tuple(sorted({by_name[name] for name in names})) for channel, names in direct.items() if names}
-    return NoDirectUpgrade(wanted, tuple(by_name[name] for name in path), possible)
+    reachable = frozenset[str]().union(*direct.values())
+    kept_out = {one.version for one in catalog.excluded if is_same_bundle(one, running) or one.bundle.name in reachable}
+    return NoDirectUpgrade(wanted, tuple(by_name[name] for name in path), possible, tuple(sorted(kept_out)))

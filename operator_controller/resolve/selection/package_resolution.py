@@ -161,6 +161,8 @@ class NoDirectUpgrade:
     path: tuple[Version, ...]
     possible: Mapping[str, tuple[Version, ...]]
     """Direct upgrades, ascending, by the channel whose entries allow them. Channels without any are left out."""
+    excluded: tuple[Version, ...] = ()
+    """The versions, ascending, that would be installed or stay if spec.excludedVersions did not have them."""
 
 
 @dataclass(frozen=True)

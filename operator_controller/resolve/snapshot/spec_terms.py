@@ -24,6 +24,8 @@ class SpecTerms:
     ignore: str = "Ignore"
     """The value of the policy that ignores upgrade edges."""
     excluded: str = "spec.excludedVersions"
+    has_exclusions: bool = True
+    """True if excluded versions are a field of this kind itself, which who creates it again writes again."""
     availability: str = "spec.availability"
     packages: str = "spec.packages"
     """The list of packages of a catalog, behind "its"."""
@@ -40,6 +42,7 @@ EXTENSION_TERMS = SpecTerms(
     policy="spec.source.catalog.upgradeConstraintPolicy",
     ignore="SelfCertified",
     excluded="spec.excludedVersions of its Operator",
+    has_exclusions=False,
     availability="spec.availabilityMode",
     packages="Catalog's spec.packages",
     give_priority="give one of these ClusterCatalogs a higher spec.priority",

@@ -33,9 +33,12 @@ KEEPS_OLD = ("True", "Success", f'resolved to "{image("1.0.0")}"')
 EXCLUDED = "runs 1.0.0, which spec.excludedVersions excludes"
 ONLY = '1.1.0 of channel stable in catalog "community": the only version'
 UPGRADING = "upgrading from 1.0.0 to 1.1.0: newest of channel stable"
-OLDER = "1.0.0 cannot be reached from 1.1.0: it is older, and no upgrade edge leads back to it"
+OLDER = (
+    "spec.excludedVersions has 1.1.0, and 1.0.0 cannot be reached from 1.1.0: it is older, and no upgrade edge leads back "
+    "to it"
+)
 STUCK = (
-    f'{OLDER}: channel stable of catalog "community" has no upgrade from 1.1.0; spec.excludedVersions has 1.1.0; with '
+    f'{OLDER}: channel stable of catalog "community" has no upgrade from 1.1.0; with '
     "spec.upgradeConstraintPolicy Ignore, 1.0.0 would be installed without an upgrade edge, which publishers do not test; "
     "deleting this Operator and creating it again also installs it, and deletes its custom resources"
 )

@@ -36,7 +36,7 @@ FAILURES = {
     "an unknown media type": "InvalidBundle",
     "a BundleDeployment of another owner": "ObjectExists",
     "the installed Bundle is missing and was not recorded": "ResolutionFailed",
-    "what runs is excluded, and nothing else can be reached: it stays": "NoUpgradeEdge",
+    "what runs is excluded, and nothing else can be reached: it stays": "VersionExcluded",
     "all versions are excluded: nothing is installed": "VersionExcluded",
     "a bundle that is not found is not a matter of approval": "PackageNotFound",
     "paused, and what is requested is not found": "VersionNotFound",

@@ -49,6 +49,7 @@ REQUEST = PackageRequest("p")
 RUNNING = RunningBundle("p.v1.0.0", "r/p:1.0.0", "p", parse_bundle_version("1.0.0"), "1.0.0", "community", "stable")
 NO_VERSION = replace(REQUEST, versions=MastermindsRange.parse("9.x"))
 SECOND = replace(REQUEST, versions=MastermindsRange.parse("2.0.0"))
+FIRST_EXCLUDED = replace(REQUEST, excluded=frozenset([parse_bundle_version("1.0.0").precedence]))
 NONE_LEFT = replace(REQUEST, excluded=frozenset(parse_bundle_version(one).precedence for one in ("1.0.0", "2.0.0")))
 
 
@@ -99,6 +100,17 @@ NONE_LEFT = replace(REQUEST, excluded=frozenset(parse_bundle_version(one).preced
         ),
         pytest.param(REQUEST, (offer("b"), offer("a")), None, "AmbiguousCatalogs", ("a", "b"), id="a tie"),
         pytest.param(SECOND, (offer(),), RUNNING, "NoUpgradeEdge", ("community",), id="no edge leads to it"),
+        pytest.param(
+            FIRST_EXCLUDED, (offer(),), RUNNING, "VersionExcluded", ("community",), id="what runs is excluded"
+        ),
+        pytest.param(
+            replace(SECOND, excluded=FIRST_EXCLUDED.excluded),
+            (offer(),),
+            RUNNING,
+            "NoUpgradeEdge",
+            ("community",),
+            id="what runs is excluded, and was not asked for",
+        ),
         pytest.param(
             SECOND,
             (offer("other"),),
