@@ -322,7 +322,10 @@ def _namespace(
         text = f"namespacePolicy {MUST_EXIST} requires the namespace to install into: name it"
         raise BadBundle(INVALID_CONFIGURATION, text, subject=["namespacePolicy"])
     if given and (problem := namespace_error(given, cluster.suite_namespaces, must_exist=options.must_exist)):
-        text = f'nothing may be installed into namespace "{given}", which {problem}: name another install namespace'
+        text = (
+            f'nothing may be installed into namespace "{given}", which {problem}: name another install namespace; '
+            "a ClusterExtension keeps its spec.namespace: delete it, and create it with another one"
+        )
         raise BadBundle(INVALID_CONFIGURATION, text, subject=[given])
     if given:
         return given, ()

@@ -6,7 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olmkit.api.names import is_dns1123_label
+from rukpak.format.errors import BadBundle
 from rukpak.format.objects import BundleObject
+from rukpak.render.cluster_info import ClusterInfo
+from rukpak.render.install_options import InstallOptions
 from rukpak.render.namespaces import (
     default_namespace,
     external_namespaces,
@@ -14,6 +17,7 @@ from rukpak.render.namespaces import (
     namespace_error,
     namespace_object,
 )
+from rukpak.render.renderer import installation
 from tests.unit.rukpak.builders import bundle, csv
 
 TEMPLATE = "operatorframework.io/suggested-namespace-template"
@@ -170,3 +174,13 @@ def test_namespaces_that_have_to_exist(objects: list[tuple[str, str]], watched: 
         for kind, namespace in objects
     ]
     assert external_namespaces(made, watched) == expected
+
+
+def test_a_namespace_that_is_refused_is_named_with_the_way_out_of_each_kind() -> None:
+    options = InstallOptions("olm-suite-system", must_exist=True)
+    with pytest.raises(BadBundle) as caught:
+        installation(bundle(csv()), options, "things", ClusterInfo(()), {})
+    assert caught.value.message == (
+        'nothing may be installed into namespace "olm-suite-system", which is the suite\'s own: name another install namespace; '
+        "a ClusterExtension keeps its spec.namespace: delete it, and create it with another one"
+    )
