@@ -52,6 +52,7 @@ def _steps(operator: Object, deployment: Object | None) -> Iterator[str]:
         yield pending
     if options := permitting_options(deployment):
         yield f"`{_upgrade(operator)} {options}` permits what is refused"
+        yield from _of_definitions(operator, deployment)
     is_refused = text_at(condition(operator, ConditionType.RESOLVED), "status") == "False"
     if is_refused and not is_true(operator, ConditionType.RECONCILING):
         yield from _of_refusal(operator)
@@ -85,6 +86,14 @@ def _of_refusal(operator: Object) -> Iterator[str]:
         yield f"`{_upgrade(operator)} --channel ''` follows the default channel of the package"
 
 
+def _of_definitions(operator: Object, deployment: Object | None) -> Iterator[str]:
+    """The field of a ClusterExtension that permits all changes of CustomResourceDefinitions."""
+    owner, fields = owner_of(operator), part(deployment or {}, "status", "permittedBy") or ()
+    if owner and "crdUpgradeSafety.ignoredRules" in fields:
+        field = "spec.install.preflight.crdUpgradeSafety.enforcement None"
+        yield f"{field} of {owner} permits each change of CustomResourceDefinitions (`{owner.command('edit')}`)"
+
+
 def _of_account(operator: Object) -> Iterator[str]:
     """The command that names the ServiceAccount of a ClusterExtension which rukpak requires."""
     owner = owner_of(operator)
@@ -97,9 +106,13 @@ def _of_install_modes(operator: Object) -> Iterator[str]:
     """The field of a ClusterExtension for the namespaces that its Operator would name in watchNamespaces."""
     failure, owner = part(operator, "status", "failure"), owner_of(operator)
     is_of_configuration = text_at(failure, "reason") == FailureReason.INVALID_CONFIGURATION
-    has_field = any(each != "MultiNamespace" for each in part(failure, "installModes") or ())
-    if owner and is_of_configuration and has_field:
+    modes = frozenset(part(failure, "installModes") or ())
+    if not owner or not is_of_configuration:
+        return
+    if modes & {"OwnNamespace", "SingleNamespace"}:
         yield f"spec.config.inline.watchNamespace of {owner} sets watchNamespaces (`{owner.command('edit')}`)"
+    if "AllNamespaces" in modes:
+        yield f"without spec.config.inline.watchNamespace {owner} watches all namespaces (`{owner.command('edit')}`)"
 
 
 def _of_failed_upgrade(operator: Object, deployment: Object | None) -> Iterator[str]:

@@ -31,6 +31,11 @@ _NO_ACCOUNT = (
     "ServiceAccount with the permissions that the bundle needs in it"
 )
 
+_CRD_FIELDS = (
+    "crdUpgradeSafety.ignoredRules is in spec.install of the Operator, and with "
+    "spec.install.preflight.crdUpgradeSafety.enforcement None this ClusterExtension is not checked for this"
+)
+
 
 def progressing_of_error(error: Exception) -> DesiredCondition:
     """Progressing after a pass that could not write the Operator. The reason of an error of `decide` is that of the condition."""
@@ -70,6 +75,8 @@ def _failed(
     prefix = (
         f"error for resolved bundle {quoted(wanted.name)} with version {quoted(wanted.version)}: " if wanted else ""
     )
+    if failure.reason == FailureReason.CRD_UPGRADE_UNSAFE:
+        return _progressing(Reason.RETRYING, f"{prefix}{failure.message}; {_CRD_FIELDS}", cause)
     if failure.reason != FailureReason.INVALID_CONFIGURATION:
         return _progressing(Reason.RETRYING, f"{prefix}{failure.message}", cause)
     if sentence := unsupported(failure.install_modes or ()):

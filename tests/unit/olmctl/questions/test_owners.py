@@ -18,6 +18,7 @@ EXTENSION = controller_reference(clusterextensions.KIND, "lamp", "u1")
 CATALOG = controller_reference(clustercatalogs.KIND, "packages", "u2")
 DEPLOYMENT = controller_reference(Kind("apps", "v1", "Deployment", "deployments"), "lamp", "u3")
 EDIT = "kubectl edit clusterextensions.olm.operatorframework.io lamp"
+GLOBAL = f"without spec.config.inline.watchNamespace ClusterExtension lamp watches all namespaces (`{EDIT}`)"
 OWNED = f"Operator lamp belongs to ClusterExtension lamp, which sets this: change that ({EDIT})"
 
 
@@ -136,6 +137,13 @@ def refused(*references: Object) -> Object:
             f"spec.config.inline.watchNamespace of ClusterExtension lamp sets watchNamespaces (`{EDIT}`)",
             id="the field of a ClusterExtension",
         ),
+        pytest.param([EXTENSION], ["AllNamespaces"], GLOBAL, id="it must name none, as the empty name is refused"),
+        pytest.param(
+            [EXTENSION],
+            ["AllNamespaces", "OwnNamespace"],
+            f"spec.config.inline.watchNamespace of ClusterExtension lamp sets watchNamespaces (`{EDIT}`); {GLOBAL}",
+            id="it may name one or none",
+        ),
         pytest.param([EXTENSION], ["MultiNamespace"], "", id="no field of it names several namespaces"),
         pytest.param([EXTENSION], None, "", id="what is wrong is not the install mode"),
         pytest.param([], ["OwnNamespace"], "", id="the message names the field of an Operator"),
@@ -148,6 +156,26 @@ def test_the_namespaces_to_watch_are_set_in_the_clusterextension(
     del found["status"]["conditions"][1]
     found["status"]["failure"] = {"reason": "InvalidConfiguration", **({"installModes": modes} if modes else {})}
     assert next_steps(found, None) == expected
+
+
+@pytest.mark.parametrize(
+    ("references", "expected"),
+    [
+        pytest.param(
+            [EXTENSION],
+            "; spec.install.preflight.crdUpgradeSafety.enforcement None of ClusterExtension lamp permits each change of "
+            f"CustomResourceDefinitions (`{EDIT}`)",
+            id="the field of a ClusterExtension",
+        ),
+        pytest.param([], "", id="the option sets the field of an Operator"),
+    ],
+)
+def test_what_permits_a_change_of_definitions(references: list[Object], expected: str) -> None:
+    found = refused(*references)
+    del found["status"]["conditions"][1]
+    permitting = {"status": {"permittedBy": ["crdUpgradeSafety.ignoredRules"]}}
+    ignoring = "`olm upgrade lamp --ignore-crd-rule RULE` permits what is refused"
+    assert next_steps(found, permitting) == f"{ignoring}{expected}"
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,10 @@ NO_ACCOUNT = (
     "the annotation operators.operatorframework.io/service-account is required, because rukpak runs with "
     "--require-service-account: name a ServiceAccount with the permissions that the bundle needs in it"
 )
+CRD_FIELDS = (
+    "crdUpgradeSafety.ignoredRules is in spec.install of the Operator, and with "
+    "spec.install.preflight.crdUpgradeSafety.enforcement None this ClusterExtension is not checked for this"
+)
 PREFIX = 'error for resolved bundle "argo.v1.1.0" with version "1.1.0": '
 NOTHING = ("False", "Failed", "No bundle installed")
 DEPRECATIONS = ("Deprecated", "PackageDeprecated", "ChannelDeprecated")
@@ -148,6 +152,12 @@ PROGRESSING: list[tuple[str, Object, Object, tuple[str, str, str] | None]] = [
         ),
     ),
     ("not installed", {}, {"wanted": ROLLING, **failure("ObjectExists")}, ("True", "Retrying", f"{PREFIX}why")),
+    (
+        "a change of CustomResourceDefinitions that is refused",
+        {},
+        {"wanted": ROLLING, **failure("CRDUpgradeUnsafe")},
+        ("True", "Retrying", f"{PREFIX}why; {CRD_FIELDS}"),
+    ),
     ("rolled back", {}, {"wanted": ROLLING, **failure("RolledBack")}, ("True", "Retrying", f"{PREFIX}why")),
     ("not written, before a bundle is known", {}, failure("ApplyFailed"), ("True", "Retrying", "why")),
     (
