@@ -9,7 +9,7 @@ from olmctl.object_text import object_list, without_managed_fields
 from olmctl.operators.installation_output import print_installations, report_left_installations
 from olmctl.operators.output import Column, age, print_object, print_table
 from olmctl.operators.session import on_cluster
-from olmctl.questions.extensions import WaitingExtension, waiting_extensions
+from olmctl.questions.extensions import WaitingExtension, without_operator
 from olmctl.questions.left_installations import unowned_installations
 from olmctl.questions.operators import OperatorRow, all_operators
 from olmctl.questions.session import Session
@@ -46,7 +46,7 @@ async def list_operators(session: Session, output: str | None, no_headers: bool)
     """List the Operators: what is installed, what is wanted, and what waits."""
     is_table = output in (None, "wide")
     try:
-        found = await all_operators(session, with_unowned=is_table)
+        found = await all_operators(session, with_others=is_table)
     except Forbidden:
         if is_table:  # who may not list Operators may have installations without one
             unowned = await unowned_installations(session)
@@ -60,10 +60,10 @@ async def list_operators(session: Session, output: str | None, no_headers: bool)
     elif not found.operators:
         say("No Operators found. `olm search` lists what can be installed.", err=True)
     else:
-        rows = (_row(OperatorRow.of(each)) for each in found.operators)
+        rows = (_row(OperatorRow.of(each, found.problems.get(each["metadata"]["name"]))) for each in found.operators)
         print_table(_COLUMNS, rows, is_wide=output == "wide", headers=not no_headers)
     if is_table:
-        waiting = await waiting_extensions(session, found.operators)
+        waiting = without_operator(found.extensions, found.operators)
         is_first = not (found.operators or waiting)
         _print_waiting(waiting, is_wide=output == "wide", headers=not no_headers, is_first=not found.operators)
         print_installations(found.unowned, is_wide=output == "wide", headers=not no_headers, is_first=is_first)

@@ -81,6 +81,7 @@ def _facts(found: Why) -> Iterator[tuple[str, str]]:
     yield "Belongs to", found.owner
     yield "Asked for", found.asked
     yield "State", found.state
+    yield "Extension", found.extension
     yield "Failure", found.failure
     yield "Installed", found.installed or "nothing"
     yield "Available", f"{found.available}{hint}" if found.available else ""

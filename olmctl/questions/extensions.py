@@ -1,4 +1,5 @@
-"""ClusterExtensions, for who names one of them where `olm` expects an Operator, and those whose Operator is not created yet.
+"""ClusterExtensions: for who names one of them where `olm` expects an Operator; those whose Operator is not created yet; and
+those that have a problem while their Operator is Ready.
 
 A cluster that does not serve them, and a user who may not read them, have none.
 """
@@ -8,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from olmctl.questions.operator_state import condition, text_at
+from olmctl.questions.operator_state import condition, is_true, part, text_at
 from olmctl.questions.owners import is_called, owner_of
 from olmctl.questions.requested_fields import channels_text
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import clusterextensions, operators
-from olmkit.api.clusterextensions import ConditionType, operator_name
+from olmkit.api.clusterextensions import ConditionType, Reason, extension_of, operator_name
 from olmkit.api.meta import Object
+from olmkit.api.operators import ConditionType as ReadyType
 from olmkit.errors import ApiError, NotFound
 
 
@@ -63,6 +65,51 @@ class WaitingExtension:
         return condition(self.extension, ConditionType.PROGRESSING)
 
 
+@dataclass(frozen=True)
+class ExtensionProblem:
+    """The reason and the message of Progressing of a ClusterExtension, which its Operator does not report: it is Ready, and keeps
+    the last spec that it could have."""
+
+    state: str
+    message: str
+
+    @classmethod
+    def of(cls, extension: Object, operator: Object) -> ExtensionProblem | None:
+        """The problem; None if there is none, or if the Operator reports it."""
+        progressing = condition(extension, ConditionType.PROGRESSING)
+        reason = text_at(progressing, "reason")
+        is_reported = part(operator, "status", "failure") or (
+            reason == Reason.BLOCKED and part(operator, "status", "available")
+        )
+        if not reason or reason == Reason.SUCCEEDED or is_reported or not is_true(operator, ReadyType.READY):
+            return None
+        return cls(reason, text_at(progressing, "message"))
+
+
+async def all_extensions(session: Session) -> list[Object]:
+    """The ClusterExtensions of the cluster, as far as they may be read."""
+    try:
+        listed, _ = await session.client.list(clusterextensions.KIND)
+    except ApiError:
+        return []
+    return listed
+
+
+def problems_of(extensions: Iterable[Object], found: Iterable[Object]) -> dict[str, ExtensionProblem]:
+    """The problems of ClusterExtensions by the name of their Operator, which are these."""
+    named = {text_at(each, "metadata", "name"): each for each in extensions}
+    pairs = ((each, named.get(extension_of(each))) for each in found)
+    problems = ((text_at(each, "metadata", "name"), ExtensionProblem.of(owner, each)) for each, owner in pairs if owner)
+    return {name: problem for name, problem in problems if problem is not None}
+
+
+async def problem_of(session: Session, operator: Object) -> ExtensionProblem | None:
+    """The problem of the ClusterExtension that an Operator belongs to; None if there is none, or if it may not be read."""
+    owner = extension_of(operator)
+    found = await waiting_extension(session, owner) if owner else None
+    return ExtensionProblem.of(found.extension, operator) if found is not None else None
+
+
 async def operator_of(session: Session, name: str) -> Object:
     """The Operator of that name, or of the ClusterExtension of that name, whose Operator has a shorter one. Raises ApiError."""
     try:
@@ -88,15 +135,6 @@ async def waiting_extension(session: Session, name: str) -> WaitingExtension | N
         return WaitingExtension(await session.client.get(clusterextensions.KIND, name))
     except ApiError:
         return None
-
-
-async def waiting_extensions(session: Session, found: Iterable[Object]) -> list[WaitingExtension]:
-    """The ClusterExtensions by name to which none of these Operators, which are all, belongs."""
-    try:
-        listed, _ = await session.client.list(clusterextensions.KIND)
-    except ApiError:
-        return []
-    return without_operator(listed, found)
 
 
 def without_operator(listed: Iterable[Object], found: Iterable[Object]) -> list[WaitingExtension]:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from olmctl.questions.controller_state import out_of_date
 from olmctl.questions.errors import after
-from olmctl.questions.extensions import operator_of
+from olmctl.questions.extensions import ExtensionProblem, all_extensions, operator_of, problems_of
 from olmctl.questions.installed_objects import InstalledObject, bundle_deployment_of, installed_objects
 from olmctl.questions.left_installations import LeftInstallation, unowned_installation
 from olmctl.questions.operator_state import condition, dependencies, installed, is_true, part, state, text_at
 from olmctl.questions.session import Session
 from olmctl.terminal import clean
 from olmkit.api import bundledeployments, bundles, operators
+from olmkit.api.clusterextensions import extension_of
 from olmkit.api.meta import Object
 from olmkit.api.operator_status import RequiredPackage
 from olmkit.errors import NotFound
@@ -60,13 +61,15 @@ async def tree(session: Session, name: str) -> Tree:
         left = await unowned_installation(session, name)
         if left is None:
             raise
-        made = _TreeMaker(session, {})
+        made = _TreeMaker(session, {}, {})
         with after([left.sentence], "note"), after(made.problems):
             root = await made.deployment(left.deployment)
         return Tree(root, left, (), tuple(made.problems))
     listed, _ = await session.client.list(operators.KIND)
     warnings = await out_of_date(session, [found])
-    made = _TreeMaker(session, {each["metadata"]["name"]: each for each in listed})
+    is_owned = any(map(extension_of, listed))
+    problems = problems_of(await all_extensions(session), [*listed, found]) if is_owned else {}
+    made = _TreeMaker(session, {each["metadata"]["name"]: each for each in listed}, problems)
     with after(warnings), after(made.problems):
         root = await made.operator(found, 0)
     return Tree(root, None, warnings, tuple(made.problems))
@@ -75,9 +78,12 @@ async def tree(session: Session, name: str) -> Tree:
 class _TreeMaker:
     """Makes the nodes. An Operator that several others require, or that a cycle leads to again, has children only once."""
 
-    def __init__(self, session: Session, listed: Mapping[str, Object]) -> None:
+    def __init__(
+        self, session: Session, listed: Mapping[str, Object], extensions: Mapping[str, ExtensionProblem]
+    ) -> None:
         self._session = session
         self._operators = listed
+        self._extensions = extensions
         self._shown: set[str] = set()
         self.problems: list[str] = []
 
@@ -85,12 +91,19 @@ class _TreeMaker:
         """The node of an Operator. `depth` is the number of Operators above it."""
         name = found["metadata"]["name"]
         self._shown.add(name)
-        message = installed(found) if is_true(found, "Ready") else text_at(condition(found, "Ready"), "message")
+        problem = self._extensions.get(name)
+        said = problem.message if problem else text_at(condition(found, "Ready"), "message")
+        message = installed(found) if is_true(found, "Ready") and not problem else said
         children = [await self._dependency(each, depth + 1) for each in dependencies(found)]
         deployment = await bundle_deployment_of(self._session, found)
         if deployment is not None:
             children.append(await self.deployment(deployment))
-        return Node("Operator", name, state(found), message, children=tuple(children))
+        return Node("Operator", name, self._state(found), message, children=tuple(children))
+
+    def _state(self, found: Object) -> str:
+        """The state of an Operator, or of its ClusterExtension if that has a problem."""
+        problem = self._extensions.get(found["metadata"]["name"])
+        return problem.state if problem else state(found)
 
     async def _dependency(self, required: RequiredPackage, depth: int) -> Node:
         other = self._operators.get(required.operator or "")
@@ -98,9 +111,11 @@ class _TreeMaker:
             return Node("Package", required.package, "Missing", f"no Operator installs it yet: {required.requirement}")
         name = other["metadata"]["name"]
         if name in self._shown:
-            return Node("Operator", name, state(other), "its tree is shown once")
+            return Node("Operator", name, self._state(other), "its tree is shown once")
         if depth > MAX_DEPTH:
-            return Node("Operator", name, state(other), f"more than {MAX_DEPTH} Operators above it: olm tree {name}")
+            return Node(
+                "Operator", name, self._state(other), f"more than {MAX_DEPTH} Operators above it: olm tree {name}"
+            )
         return await self.operator(other, depth)
 
     async def deployment(self, found: Object) -> Node:

@@ -10,7 +10,7 @@ from olmctl.questions import port_forward
 from olmctl.questions.controller_state import out_of_date
 from olmctl.questions.crd_check import CrdCheck, crd_check
 from olmctl.questions.errors import after
-from olmctl.questions.extensions import WaitingExtension, operator_of, waiting_extension
+from olmctl.questions.extensions import WaitingExtension, operator_of, problem_of, waiting_extension
 from olmctl.questions.installed_objects import bundle_deployment_of
 from olmctl.questions.left_installations import LeftInstallation, unowned_installation
 from olmctl.questions.next_steps import is_held_by_condition, next_steps
@@ -85,6 +85,8 @@ class Why:
     """A sentence about each requirement of its bundle."""
     next_steps: str = ""
     """The commands that help, if it does not get what it asks for."""
+    extension: str = ""
+    """The message of its ClusterExtension, if that has a problem that the Operator does not report."""
     required_by: tuple[str, ...] = ()
     """The names of the Operators that require it."""
 
@@ -111,16 +113,12 @@ async def why(
             required = RequiredOperators([*listed, found])
         requires = tuple(_required(each, required.operators.get(each.operator or "")) for each in dependencies(found))
         required_by = tuple(required.requiring(found["metadata"]["name"]))
-    status = found.get("status") or {}
-    fields = [f"{shown} {value}" for key, shown in _ASKED.items() if (value := text_at(found, "spec", key))]
-    asked = ", ".join(filter(None, [*fields, channels_text(found["spec"])]))
-    if excluded := part(found, "spec", "excludedVersions"):
-        asked += f", without {', '.join(map(str, excluded))}"
+    status, problem = found.get("status") or {}, await problem_of(session, found)
     return Why(
         name=found["metadata"]["name"],
         owner=str(owner_of(found) or ""),
-        asked=asked,
-        state=state(found),
+        asked=_asked(found),
+        state=problem.state if problem else state(found),
         failure=failure_text(found),
         installed=installed(found),
         available=available_text(found),
@@ -133,8 +131,16 @@ async def why(
         crd_check=crd_check(found),
         requires=requires,
         next_steps=await _next_steps(session, found),
+        extension=problem.message if problem else "",
         required_by=required_by,
     )
+
+
+def _asked(found: Object) -> str:
+    fields = [f"{shown} {value}" for key, shown in _ASKED.items() if (value := text_at(found, "spec", key))]
+    asked = ", ".join(filter(None, [*fields, channels_text(found["spec"])]))
+    excluded = part(found, "spec", "excludedVersions")
+    return f"{asked}, without {', '.join(map(str, excluded))}" if excluded else asked
 
 
 async def _next_steps(session: Session, operator: Object) -> str:

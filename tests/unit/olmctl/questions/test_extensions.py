@@ -9,13 +9,17 @@ import pytest
 
 from olmctl.questions.errors import NothingFound
 from olmctl.questions.extensions import (
+    ExtensionProblem,
     WaitingExtension,
+    all_extensions,
     operator_of,
+    problem_of,
+    problems_of,
     waiting_extension,
-    waiting_extensions,
     without_operator,
 )
 from olmctl.questions.left_installations import operator_named
+from olmctl.questions.operators import OperatorRow
 from olmctl.questions.session import Session
 from olmctl.questions.why import why
 from olmkit.api import clusterextensions, operators
@@ -113,7 +117,7 @@ FORBIDDEN, NOT_SERVED = Forbidden(403, "Forbidden", "no"), NotFound(404, "NotFou
 def test_nothing_is_said_of_clusterextensions_that_cannot_be_read(error: ApiError) -> None:
     desk = session(Client(extension("lamp"), error=error))
     assert asyncio.run(waiting_extension(desk, "lamp")) is None
-    assert asyncio.run(waiting_extensions(desk, [])) == []
+    assert asyncio.run(all_extensions(desk)) == []
     with pytest.raises(NotFound, match="operators lamp not found"):
         asyncio.run(operator_named(desk, "lamp"))
 
@@ -135,3 +139,59 @@ def test_a_list_has_the_clusterextensions_that_no_operator_belongs_to() -> None:
         ("held", "lamp", "Retrying", "later"),
         ("new", "lamp", "Pending", ""),
     ]
+
+
+# --- ClusterExtensions with a problem
+
+
+INVALID, RETRYING = ("InvalidConfiguration", 'unknown field "x"'), ("Retrying", "the selector is invalid")
+READY: Object = {"type": "Ready", "status": "True", "reason": "Succeeded"}
+WAITS: Object = {"available": {"version": "2.0.0", "reason": "ApprovalRequired"}}
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "is_problem"),
+    [
+        pytest.param(INVALID, {}, True, id="a change is invalid, and the Operator keeps the spec before"),
+        pytest.param(RETRYING, {}, True, id="a change cannot be written, and is retried"),
+        pytest.param(("Blocked", "the account is another one"), {}, True, id="a change is refused"),
+        pytest.param(INVALID, WAITS, True, id="a change is invalid while a version waits for approval"),
+        pytest.param(("Blocked", "waits for approval"), WAITS, False, id="the Operator reports the version that waits"),
+        pytest.param(RETRYING, {"failure": {"reason": "NoUpgradeEdge"}}, False, id="the Operator reports the failure"),
+        pytest.param(
+            RETRYING,
+            {"conditions": [{**READY, "status": "False"}]},
+            False,
+            id="the Operator is not Ready, and says why",
+        ),
+        pytest.param(("Succeeded", "Desired state reached"), {}, False, id="the desired state is reached"),
+        pytest.param(("", ""), {}, False, id="nothing is reported yet"),
+    ],
+)
+def test_a_problem_that_the_operator_does_not_report_is_that_of_the_clusterextension(
+    said: tuple[str, str], status: Object, *, is_problem: bool
+) -> None:
+    found = {**operator(SHORTER, LONG), "status": {"conditions": [READY], **status}}
+    owner = extension(LONG, *said)
+    expected = ExtensionProblem(*said) if is_problem else None
+    assert problems_of([owner, extension("other", *INVALID)], [found]).get(SHORTER) == expected
+    assert asyncio.run(problem_of(session(Client(found, owner)), found)) == expected
+
+
+def test_an_operator_without_a_clusterextension_has_no_problem_of_one() -> None:
+    found, client = {**operator("lamp"), "status": {"conditions": [READY]}}, Client(extension("lamp", *INVALID))
+    assert (problems_of(client.extensions, [found]), asyncio.run(problem_of(session(client), found))) == ({}, None)
+    assert client.requested == []
+
+
+@pytest.mark.parametrize("error", [FORBIDDEN, NOT_SERVED])
+def test_a_clusterextension_that_may_not_be_read_has_no_problem(error: ApiError) -> None:
+    found = {**operator("lamp", "lamp"), "status": {"conditions": [READY]}}
+    assert asyncio.run(problem_of(session(Client(found, error=error)), found)) is None
+
+
+def test_the_row_of_an_operator_has_the_problem_of_its_clusterextension() -> None:
+    found = {**operator("lamp", "lamp"), "status": {"conditions": [READY]}}
+    found["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    row = OperatorRow.of(found, ExtensionProblem(*INVALID))
+    assert (row.state, row.message) == INVALID
