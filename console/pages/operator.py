@@ -35,6 +35,7 @@ from console.views.operator import (
 from console.views.operator_notes import EndingInstance
 from olmctl.object_text import as_yaml, without_managed_fields
 from olmctl.questions.errors import QuestionError
+from olmctl.questions.extensions import problem_of, waiting_extension
 from olmctl.questions.graph import package_graph
 from olmctl.questions.installed_objects import bundle_deployment_of
 from olmctl.questions.left_installations import unowned_installation
@@ -42,7 +43,8 @@ from olmctl.questions.operator_state import is_terminating, part, text_at
 from olmctl.questions.required_operators import RequiredOperators
 from olmctl.questions.tree import tree
 from olmctl.questions.why import trace
-from olmkit.api import bundledeployments, bundles, operators
+from olmkit.api import bundledeployments, bundles, clusterextensions, operators
+from olmkit.api.clusterextensions import extension_of
 from olmkit.api.meta import Kind, Object
 from olmkit.errors import ApiError, NotFound, OlmError
 from operator_controller.resolve.explain.spec_hints import similar_names
@@ -79,14 +81,18 @@ async def _page(request: PageRequest, name: str) -> Answer:
         refusal="" if patch else patch.reason,
         delete_refusal="" if delete else delete.reason,
         ending=await _ending(request, operator) if is_terminating(operator) else (),
+        problem=await problem_of(request.session, operator),
         about=(words.title, words.provider),
     )
     value = operator_view(await _filled(request, given))
-    return Page("operator.html", value, value.name, "Operators", scripts=("grid.js", "graph.js"))
+    extension = extension_of(operator)
+    watches = (Watch(clusterextensions.KIND, name=extension, is_optional=True),) if extension else ()
+    return Page("operator.html", value, value.name, "Operators", scripts=("grid.js", "graph.js"), watches=watches)
 
 
 async def operator_of(request: PageRequest) -> Object:
-    """The Operator of the path. Raises NotThere with similar names, and with what is installed without an Operator."""
+    """The Operator of the path. Raises NotThere with similar names, with what is installed without an Operator, and with what a
+    ClusterExtension without one reports."""
     name = request.path["name"]
     try:
         return await request.session.client.get(operators.KIND, name)
@@ -96,6 +102,9 @@ async def operator_of(request: PageRequest) -> Object:
         left = await unowned_installation(request.session, name)
         text = f"There is no Operator {name}"
         message = f"{text}, but {left.sentence}." if left and (left.package or left.is_run) else f"{text}."
+        if waiting := await waiting_extension(request.session, name):
+            reported = f" ({waiting.state}: {waiting.message})" if waiting.message else f" ({waiting.state})"
+            message = f"{text}, but ClusterExtension {waiting.name} waits for one{reported}."
         similar = tuple((f"/operators/{each}", each) for each in similar_names(name, names))
         raise NotThere(message, similar) from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from console.page import Answer, BadInput, Page, PageRequest
@@ -12,12 +12,13 @@ from console.recent import Recent
 from console.routes import Route, Watch
 from console.views import operators as view
 from console.views.description import description
+from console.views.inputs import ExtensionProblem
 from console.views.operators import OperatorRow, OperatorsQuery, OperatorsView, operator_row, operators_view
 from console.views.parts import ALL, Note
 from olmctl.questions.catalogd import CatalogReadError, read_catalog
 from olmctl.questions.operator_state import part, text_at
 from olmctl.questions.operators import OperatorList, all_operators
-from olmkit.api import bundledeployments, operators
+from olmkit.api import bundledeployments, clusterextensions, operators
 from olmkit.api.meta import Object
 
 MAX_KEPT_BUNDLES = 2_000
@@ -84,7 +85,7 @@ async def show(request: PageRequest) -> Answer:
     if value is None:
         modes = await install_modes(request, found.operators)
         notes = [Note("info", "", f"{each}.") for each in found.warnings]
-        value = operators_view(query, found.operators, found.unowned, modes, notes, _row)
+        value = operators_view(query, found.operators, found.unowned, modes, notes, _rows_with(found.problems))
         if request.is_live:
             _VIEWS.put(key, made_of, value)
     return Page("operators.html", value, "Operators", "Operators", scripts=("grid.js",), is_shared=request.is_live)
@@ -93,7 +94,8 @@ async def show(request: PageRequest) -> Answer:
 def _made_of(query: OperatorsQuery, found: OperatorList) -> tuple[Hashable, Sequence[object]]:
     """All that the page depends on: what is compared by its value, and the objects."""
     left = [each.deployment for each in found.unowned]
-    return (query, found.warnings, _BUNDLES.revision, len(left)), (*found.operators, *left)
+    problems = tuple(sorted(found.problems.items()))
+    return (query, found.warnings, _BUNDLES.revision, len(left), problems), (*found.operators, *left)
 
 
 async def install_modes(request: PageRequest, found: Sequence[Object]) -> dict[str, tuple[str, ...]]:
@@ -133,16 +135,28 @@ async def _read_words(request: PageRequest, operator: Object, limit: asyncio.Sem
     _BUNDLES.put(key, BundleWords(described.install_modes, described.title, described.provider))
 
 
-def _row(operator: Object, modes: Sequence[str], ns: str) -> OperatorRow:
+def _rows_with(problems: Mapping[str, ExtensionProblem]) -> Callable[[Object, Sequence[str], str], OperatorRow]:
+    """The rows of Operators with these problems of ClusterExtensions, by the name of the Operator."""
+    return lambda operator, modes, ns: _row(operator, modes, ns, problems.get(operator["metadata"]["name"]))
+
+
+def _row(operator: Object, modes: Sequence[str], ns: str, problem: ExtensionProblem | None) -> OperatorRow:
     """The same as operator_row(), made once for all who see this version of the Operator."""
     metadata = operator["metadata"]
-    key = metadata.get("uid"), metadata.get("resourceVersion"), tuple(modes), ns
+    key = (
+        metadata.get("uid"),
+        metadata.get("resourceVersion"),
+        tuple(modes),
+        ns,
+        problem and (problem.state, problem.message),
+    )
     found = _ROWS.get(key)
     if found is None:
         if len(_ROWS) >= MAX_KEPT_ROWS:
             _ROWS.clear()
-        found = _ROWS[key] = operator_row(operator, modes, ns)
+        found = _ROWS[key] = operator_row(operator, modes, ns, problem)
     return found
 
 
-ROUTES = (Route("GET", "/operators", show, (Watch(operators.KIND), Watch(bundledeployments.KIND))),)
+_WATCHES = Watch(operators.KIND), Watch(bundledeployments.KIND), Watch(clusterextensions.KIND, is_optional=True)
+ROUTES = (Route("GET", "/operators", show, _WATCHES),)

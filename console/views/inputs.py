@@ -28,6 +28,15 @@ class PackageEntry(Protocol):
     def texts(self, key: str) -> list[str]: ...
 
 
+class ExtensionProblem(Protocol):
+    """A problem that the Operator of a ClusterExtension does not report: olmctl.questions.extensions.ExtensionProblem."""
+
+    @property
+    def state(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+
+
 class LeftInstallation(Protocol):
     """An installation without an Operator: olmctl.questions.left_installations.LeftInstallation."""
 

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from console import commands
 from console.graph_layout import Layout, Row
 from console.links import page_url
+from console.views.inputs import ExtensionProblem
 from console.views.operator_notes import PERMIT, EndingInstance, Waiting, notes, sentence, waiting
 from console.views.operators import provided, scope_text
 from console.views.parts import Badge, Button, ConditionView, Note, Tab, Tile, joined, revision, state_dot, tile, unless
@@ -190,6 +191,8 @@ class OperatorInput:
     notes: Sequence[Note] = field(default=())
     ending: Sequence[EndingInstance] = ()
     """Instances that are being deleted, and that the end of the Operator may wait for."""
+    problem: ExtensionProblem | None = None
+    """The problem of its ClusterExtension."""
     about: tuple[str, str] = ("", "")
     """The name of the package for people, and its publisher, as the catalog has them."""
 
@@ -199,7 +202,7 @@ def operator_view(given: OperatorInput) -> OperatorView:
     operator = given.operator
     name, package = text_at(operator, "metadata", "name"), text_at(operator, "spec", "packageName")
     catalog = text_at(operator, "status", "installed", "catalog")
-    badges = [state_badge(operator)]
+    badges = [state_badge(operator, given.problem)]
     if upgrade_waits(operator):
         badges.append(Badge("warn", "Upgrade waits" if installed(operator) else "Waits", "clock"))
     if part(operator, "spec", "paused") is True:
@@ -213,7 +216,7 @@ def operator_view(given: OperatorInput) -> OperatorView:
         tile=tile(package or name, catalog=catalog, package=package, has_icon=bool(catalog)),
         badges=tuple(badges),
         summary=_summary(given),
-        notes=(*given.notes, *notes(operator, given.deployment, given.ns, given.ending)),
+        notes=tuple(_notes(given)),
         waiting=None if is_terminating(operator) else waiting(operator, given.ns, given.refusal),
         actions=tuple(_actions(given)),
         tabs=_tabs(given),
@@ -234,6 +237,16 @@ def operator_view(given: OperatorInput) -> OperatorView:
         trace_href=page_url("operators", name, "why", ns=given.ns, trace="1"),
         excluded=tuple(_excluded(given)),
     )
+
+
+def _notes(given: OperatorInput) -> Iterable[Note]:
+    """The notes of the page; first the one about what the ClusterExtension of an Operator that is Ready reports."""
+    problem, owner = given.problem, owner_of(given.operator)
+    if problem is not None and owner is not None:
+        title = f"{owner} reports {problem.state}."
+        yield Note("bad", title, sentence(problem.message), "alert", command=owner.command("edit"))
+    yield from given.notes
+    yield from notes(given.operator, given.deployment, given.ns, given.ending)
 
 
 def _summary(given: OperatorInput) -> str:

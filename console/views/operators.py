@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from console.links import page_url
-from console.views.inputs import LeftInstallation
+from console.views.inputs import ExtensionProblem, LeftInstallation
 from console.views.parts import Badge, Note, Pager, Tile, paged, plural, tile
 from console.views.states import state_badge, upgrade_waits
 from olmctl.questions.operator_state import (
@@ -160,19 +160,22 @@ def _name(operator: Object) -> str:
     return str(operator["metadata"]["name"])
 
 
-def operator_row(operator: Object, modes: Sequence[str] = (), ns: str = "") -> OperatorRow:
-    """The row of an Operator."""
+def operator_row(
+    operator: Object, modes: Sequence[str] = (), ns: str = "", problem: ExtensionProblem | None = None
+) -> OperatorRow:
+    """The row of an Operator. `problem`: that of its ClusterExtension."""
     name, package = _name(operator), text_at(operator, "spec", "packageName")
     catalog = text_at(operator, "status", "installed", "catalog")
-    badge = state_badge(operator)
-    ready = condition(operator, "Ready")
+    badge = state_badge(operator, problem)
+    message = problem.message if problem else text_at(condition(operator, "Ready"), "message")
+    is_silent = badge.kind == "ok" or (awaits_approval(operator) and not problem)
     return OperatorRow(
         name=name,
         href=page_url("operators", name, ns=ns),
         package=package,
         tile=tile(package or name, catalog=catalog, package=package, has_icon=bool(catalog)),
         badge=badge,
-        message="" if badge.kind == "ok" or awaits_approval(operator) else text_at(ready, "message"),
+        message="" if is_silent else message,
         version=text_at(operator, "status", "installed", "version"),
         wanted=text_at(operator, "status", "wantedVersion"),
         available=available_version(operator),

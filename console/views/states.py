@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from console.views.inputs import ExtensionProblem
 from console.views.parts import Badge
 from olmctl.questions.operator_state import (
     available_version,
@@ -71,12 +72,18 @@ def state_words(operator: Object) -> str:
     is_ready = is_observed(operator) and is_true(operator, ConditionType.READY) and not is_terminating(operator)
     if is_ready and found in _HELD:
         return _WORDS[Reason.SUCCEEDED]
-    words = _CAPITAL.sub(" ", _WORDS.get(found, found))
+    return _worded(_WORDS.get(found, found))
+
+
+def _worded(reason: str) -> str:
+    words = _CAPITAL.sub(" ", reason)
     return words[:1] + words[1:].lower()
 
 
-def state_badge(operator: Object) -> Badge:
-    """The state of an Operator as icon, word and colour."""
+def state_badge(operator: Object, problem: ExtensionProblem | None = None) -> Badge:
+    """The state of an Operator, or the problem of its ClusterExtension, as icon, word and colour."""
+    if problem is not None:
+        return Badge("bad", _worded(problem.state), "alert")
     text = state_words(operator)
     if is_terminating(operator):
         return Badge("warn", text, "clock")

@@ -11,6 +11,7 @@ from console.graph_layout import layout
 from console.views.operator import OperatorInput, event_rows, graph_view, operator_view
 from console.views.operator_notes import EndingInstance
 from olmctl.authoring.graph_drawing import DrawingInput, draw
+from olmctl.questions.extensions import ExtensionProblem
 from olmkit.api import clusterextensions
 from olmkit.api.meta import Kind, controller_reference
 from olmkit.fbc.catalog import Channel, Entry, Package
@@ -249,6 +250,17 @@ def owned() -> dict[str, Any]:
     operator |= {"kind": "Operator", "metadata": {**operator["metadata"], "ownerReferences": [reference]}}
     operator["status"]["available"] = {"version": "2.0.0", "reason": "Edge"}
     return operator
+
+
+def test_the_problem_of_a_clusterextension_is_the_first_note_of_its_operator() -> None:
+    problem = ExtensionProblem("InvalidConfiguration", 'unknown field "x"')
+    view = operator_view(OperatorInput(owned(), problem=problem))
+    assert view.badges[0].text == "Invalid configuration"
+    assert (view.notes[0].title, view.notes[0].text, view.notes[0].command) == (
+        "ClusterExtension boats reports InvalidConfiguration.",
+        'Unknown field "x".',
+        "kubectl edit clusterextensions.olm.operatorframework.io boats",
+    )
 
 
 def test_what_a_clusterextension_sets_is_not_offered_on_the_page_of_its_operator() -> None:

@@ -9,6 +9,7 @@ import pytest
 from console.views.operator_notes import notes, waiting
 from console.views.operators import OperatorsQuery, operator_row, operators_view
 from console.views.states import needs_attention, state_badge, upgrade_waits
+from olmctl.questions.extensions import ExtensionProblem
 
 RUNS = {"version": "1.1.0", "catalog": "c", "channel": "stable"}
 READY, RETRYING = ("Ready", "True", "Succeeded"), ("Reconciling", "True", "Retrying")
@@ -197,3 +198,11 @@ def test_the_list_counts_what_is_not_installed() -> None:
     failing["metadata"]["name"] = "beta"
     shown = operators_view(OperatorsQuery(), [operator(READY), failing])
     assert shown.summary == "2 Operators, 1 of them not installed yet, in all namespaces. 1 needs attention."
+
+
+def test_the_problem_of_a_clusterextension_is_the_state_of_an_operator_that_is_ready() -> None:
+    """A message is shown, also if a version waits for approval."""
+    problem = ExtensionProblem("InvalidConfiguration", 'unknown field "x"')
+    row = operator_row(operator(("Ready", "True", "Succeeded"), reason="ApprovalRequired"), problem=problem)
+    assert (row.badge.kind, row.badge.text, row.message) == ("bad", "Invalid configuration", 'unknown field "x"')
+    assert "attention" in row.states
