@@ -327,19 +327,20 @@ async def _other_version(request: PageRequest, found: Object, version: str) -> A
     except QuestionError as error:
         notices.append(Notice("warn", "This may come to nothing.", error.message))
     preview = await _preview(request, found, version)
+    refusal = change_refusal(found)
     view = ChangeView(
         f"Follow version {version} only",
         f"Operator {name} is pinned to {version}: it is not upgraded until its version is changed.",
         _crumbs(name, f"Version {version}"),
         f"/operators/{name}/version",
-        await _button(request, f"Pin to {version}", refusal=change_refusal(found)),
+        await _button(request, f"Pin to {version}", refusal=refusal),
         f"/operators/{name}",
         notices=(*notices, *preview.notices),
         sections=(
             Section("The version", facts=(("Runs", installed(found) or "nothing"), ("Wanted", version))),
             *preview.sections,
         ),
-        commands=(Command("olm", commands.line("olm", "upgrade", name, "--version", version)),),
+        commands=() if refusal else (Command("olm", commands.line("olm", "upgrade", name, "--version", version)),),
         hidden=_seen(found, ("version", version), *_reviewed(preview, version)),
     )
     return replace(_page(view), again_seconds=AGAIN_SECONDS if preview.is_pending else 0.0)
@@ -358,7 +359,8 @@ async def ask_rollback(request: PageRequest) -> Answer:
         raise BadInput("version", "name the version to bring back")
     preview = await _preview(request, found, version)
     reviewed = version if preview.is_known else ""
-    button = await _button(request, f"Roll back to {version}", kind="danger", refusal=change_refusal(found))
+    refusal = change_refusal(found)
+    button = await _button(request, f"Roll back to {version}", kind="danger", refusal=refusal)
     view = ChangeView(
         f"Roll {name} back to {version}",
         "The older version is installed whatever the upgrade edges say, and stays until its version is changed.",
@@ -371,7 +373,7 @@ async def ask_rollback(request: PageRequest) -> Answer:
             Section("The version", facts=(("Runs", installed(found) or "nothing"), ("Then", version))),
             *preview.sections,
         ),
-        commands=(commands.patch(name, version_patch(found, version, reviewed, _NO_EDGES)),),
+        commands=() if refusal else (commands.patch(name, version_patch(found, version, reviewed, _NO_EDGES)),),
         hidden=_seen(found, ("version", version), *_reviewed(preview, version)),
     )
     return replace(_page(view), again_seconds=AGAIN_SECONDS if preview.is_pending else 0.0)
@@ -433,7 +435,8 @@ async def _switch_page(
     refusal = change_refusal(found) if action in ("protect", "unprotect") else ""
     view = ChangeView(
         heading, text, _crumbs(name, label), f"/operators/{name}/{action}",
-        await _button(request, label, refusal=refusal), f"/operators/{name}", commands=shown, hidden=_seen(found),
+        await _button(request, label, refusal=refusal), f"/operators/{name}", commands=() if refusal else shown,
+        hidden=_seen(found),
     )  # fmt: skip
     return _page(view)
 
@@ -529,7 +532,7 @@ async def _uninstall_page(request: PageRequest, problem: str = "") -> Page:
         f"/operators/{name}",
         notices=tuple(notices),
         sections=sections,
-        commands=commands.uninstall(name),
+        commands=() if deletion_refusal(found) else commands.uninstall(name),
         hidden=(("uid", text_at(found, "metadata", "uid")),),
         confirm=name if _takes_instances(removal) else "",
         problem=problem,

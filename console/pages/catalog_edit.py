@@ -194,7 +194,7 @@ async def ask_delete(request: PageRequest) -> Answer:
         Button("Delete", verdict.reason, verdict.command, "danger"),
         f"/catalogs/{name}",
         sections=(Section("Operators that came from it", lines, columns=("Operator", "Version", "Then"), rows=rows),),
-        commands=commands.delete(_KIND, name),
+        commands=() if deletion_refusal(found) else commands.delete(_KIND, name),
         hidden=(("uid", text_at(found, "metadata", "uid")),),
     )
     return Page("change.html", view, view.heading, SECTION)

@@ -422,7 +422,7 @@ async def review_edit(request: PageRequest) -> Answer:
         f"/operators/{name}",
         notices=tuple(filter(None, (notice, *follows, *_foreign(found, read.operator)))),
         sections=(Section("Fields", columns=("Field", "Before", "After"), rows=rows), *sections),
-        commands=(_edit_command(before, read.operator),) if rows else (),
+        commands=(_edit_command(before, read.operator),) if rows and not change_refusal(found) else (),
         hidden=_hidden(texts, ("generation", _generation(found))),
         problem=saved.problem if rows else "",
     )

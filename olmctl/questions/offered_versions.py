@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from olmctl.questions.catalogd import CatalogReadError, read_catalog
 from olmctl.questions.errors import NothingFound, Refused
 from olmctl.questions.operator_state import part, text_at
+from olmctl.questions.owners import owner_of
 from olmctl.questions.packages import PackageEntry, package_objects
 from olmctl.questions.requested_fields import followed_channels
 from olmctl.questions.session import Session
@@ -28,6 +29,7 @@ from operator_controller.resolve.package.package_content import PackageTooLarge
 from operator_controller.resolve.package.upgrade_graph import UpgradeStart, direct_upgrades
 from operator_controller.resolve.selection.catalog_and_bundle_choice import selected_channels
 from operator_controller.resolve.snapshot.package_snapshot import PackageRequest
+from operator_controller.resolve.snapshot.spec_terms import terms_of
 
 
 @dataclass(frozen=True)
@@ -108,8 +110,16 @@ async def check_upgrade(session: Session, entries: Sequence[PackageEntry], asked
     )
     where = "; ".join([where, *unreadable])
     text = f"no catalog upgrades {running.version} to {wanted.pinned}: {where}. `olm graph` shows them"
-    hint = "--upgrade-constraint-policy Ignore permits all versions; --force asks for it all the same"
-    raise Refused(f"{asked['metadata']['name']}: {text}; {hint}")
+    raise Refused(f"{asked['metadata']['name']}: {text}; {_way_around(asked)}")
+
+
+def _way_around(asked: Object) -> str:
+    """The way to a version that no upgrade leads to. The options are refused for what a ClusterExtension sets."""
+    owner = owner_of(asked)
+    if owner is None:
+        return "--upgrade-constraint-policy Ignore permits all versions; --force asks for it all the same"
+    terms = terms_of(is_of_extension=True)
+    return f"{terms.policy} {terms.ignore} of {owner} permits all versions ({owner.command('edit')})"
 
 
 def running_operator(operator: Object) -> RunningOperator:

@@ -44,11 +44,25 @@ def bound_namespace(binding: Mapping[str, object]) -> str:
     return next((each for each in names if is_dns1123_label(each)), Settings.system_namespace)
 
 
+async def find_bound_namespace(client: Client) -> str | None:
+    """The namespace in which operator-controller has its permissions; None if it has none. Raises ApiError."""
+    with suppress(NotFound):
+        return bound_namespace(await client.get(_BINDINGS, _BINDING_NAME))
+    return None
+
+
 async def find_system_namespace(client: Client) -> SystemNamespace:
     """The namespace of the suite on the cluster. Raises ApiError if the API server does not answer."""
     try:
-        with suppress(NotFound):
-            return SystemNamespace(bound_namespace(await client.get(_BINDINGS, _BINDING_NAME)))
+        bound = await find_bound_namespace(client)
     except Forbidden:
         return SystemNamespace(is_assumed=True)
-    return SystemNamespace()
+    return SystemNamespace() if bound is None else SystemNamespace(bound)
+
+
+def second_suite_refusal(elsewhere: str, *, is_running: bool) -> str:
+    """The reason why a suite is neither installed nor removed beside the one of the namespace `elsewhere`. `is_running`: its
+    controllers are there; otherwise its permissions are, as after an uninstallation that did not end."""
+    state = "is installed in" if is_running else "has its permissions (ClusterRoleBindings) in"
+    text = f"olm-suite {state} the namespace {elsewhere}, and a cluster has one: use --system-namespace {elsewhere}"
+    return f"{text}, or uninstall it first: `olm suite uninstall --system-namespace {elsewhere}`"

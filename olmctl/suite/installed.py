@@ -10,6 +10,7 @@ import click
 from olmctl.commands import FAILED, REFUSED, CommandError
 from olmctl.questions.operator_state import part, text_at
 from olmctl.questions.own_fields import FIELD_MANAGER
+from olmctl.questions.system_namespace import find_bound_namespace, second_suite_refusal
 from olmctl.suite.manifests import (
     KEYS_NAMESPACE,
     PART_OF,
@@ -64,14 +65,17 @@ async def check_installed(
 
 
 async def find_controllers(client: Client, manifests: Manifests, namespace: str) -> list[Object]:
-    """The Deployments of the suite that is installed. Raises CommandError if it is installed in another namespace."""
+    """The Deployments of the suite that is installed. Raises CommandError if it is installed in another namespace, or has its
+    permissions there: those of this one would replace them."""
     controllers, _ = await client.list(DEPLOYMENT, label_selector=f"{PART_OF_LABEL}={PART_OF}")
     names = {each["metadata"]["name"] for each in manifests.deployments}
     controllers = [each for each in controllers if each["metadata"]["name"] in names]
     elsewhere = sorted({each["metadata"]["namespace"] for each in controllers} - {namespace})
     if elsewhere:
-        text = f"olm-suite is installed in the namespace {', '.join(elsewhere)}, and a cluster has one: use --system-namespace"
-        raise CommandError(REFUSED, f"{text} {elsewhere[0]}, or uninstall it first")
+        raise CommandError(REFUSED, second_suite_refusal(elsewhere[0], is_running=True))
+    bound = await find_bound_namespace(client)
+    if bound not in (None, namespace):
+        raise CommandError(REFUSED, second_suite_refusal(bound, is_running=False))
     return controllers
 
 

@@ -25,7 +25,7 @@ def other_operator_has_package(world: World) -> OlmError | None:
         rest = f", which {precedence} and is not installed; delete one of them"
     else:
         message = f"{package} is already managed by {senior.title}"
-        rest = "; delete one of them"
+        rest = f"; delete {'the one that has installed nothing' if mine.is_idle else 'one of them'}"
     if senior.is_dependency:
         verb = "created" if senior.is_idle else "installed"
         a_kind = f"{'a' if world.is_of_extension else 'an'} {world.terms.kind}"

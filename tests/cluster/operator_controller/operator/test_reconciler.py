@@ -196,7 +196,7 @@ def test_a_second_operator_for_a_package_is_blocked_until_the_first_is_deleted(s
     assert triple(refused, "Resolved") == (
         "False",
         "ResolutionFailed",
-        f'package "{scene.name}" is already managed by Operator "{first}"; delete one of them',
+        f'package "{scene.name}" is already managed by Operator "{first}"; delete the one that has installed nothing',
     )
     assert is_true(scene.condition_when(first, "Ready", "True"), "Ready")
     scene.delete("Operator", first)

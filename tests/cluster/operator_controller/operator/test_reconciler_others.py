@@ -44,7 +44,9 @@ def test_of_two_operators_created_at_once_the_first_has_the_package(scene: Scene
     assert f'Operator "{first}"' in triple(refused, "Resolved")[2]
     scene.install(first, "1.0.0")
     scene.ready_operator(first, "1.0.0")
-    message = f'package "{scene.name}" is already managed by Operator "{first}"; delete one of them'
+    message = (
+        f'package "{scene.name}" is already managed by Operator "{first}"; delete the one that has installed nothing'
+    )
     refused = scene.condition_when(second, "Stalled", "True", message)
     assert triple(refused, "Ready") == ("False", "NotResolved", message)
     assert triple(refused, "Installed")[:2] == ("Unknown", "InstallationStatusUnknown")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from olmctl.questions.system_namespace import SystemNamespace, bound_namespace
+from olmctl.questions.system_namespace import SystemNamespace, bound_namespace, second_suite_refusal
 
 DEFAULT = "olm-suite-system"
 
@@ -36,3 +36,10 @@ def test_an_assumed_namespace_is_said_to_be_one() -> None:
     assert SystemNamespace("a").text == "namespace a"
     hint = "(if the suite has another one, name it with --system-namespace)"
     assert SystemNamespace(is_assumed=True).text == f"namespace {DEFAULT} {hint}"
+
+
+@pytest.mark.parametrize(("is_running", "state"), [(True, "is installed in"), (False, "has its permissions")])
+def test_a_second_suite_is_refused_with_the_namespace_of_the_first(state: str, *, is_running: bool) -> None:
+    text = second_suite_refusal("olmv1-system", is_running=is_running)
+    assert text.startswith(f"olm-suite {state}")
+    assert "`olm suite uninstall --system-namespace olmv1-system`" in text

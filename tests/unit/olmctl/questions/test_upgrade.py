@@ -57,6 +57,15 @@ def test_the_refusal_of_a_version(client: Client, version: str, text: str) -> No
     assert bool(found) == bool(text)
 
 
+def test_for_what_a_clusterextension_sets_its_field_is_advised() -> None:
+    client = Client()
+    owner = {"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "name": "hi", "controller": True}
+    client.operator["metadata"]["ownerReferences"] = [owner]
+    found = asyncio.run(version_refusal(cast("Session", Desk(client)), "hello", "0.1.0"))
+    assert "; spec.source.catalog.upgradeConstraintPolicy SelfCertified of ClusterExtension hi permits all" in found
+    assert "--" not in found
+
+
 APPROVED = {"annotations": {"operators.operatorframework.io/approved-version": "1.0.0"}}
 
 

@@ -654,13 +654,13 @@ ROWS: list[tuple[str, World, Conditions]] = [
             "Resolved": (
                 "False",
                 "ResolutionFailed",
-                'package "p" is already managed by Operator "beta"; delete one of them',
+                'package "p" is already managed by Operator "beta"; delete the one that has installed nothing',
             ),
             "Installed": NOT_ATTEMPTED,
             **both(
                 "Stalled",
                 "NotResolved",
-                'package "p" is already managed by Operator "beta"; delete one of them',
+                'package "p" is already managed by Operator "beta"; delete the one that has installed nothing',
                 "Blocked",
             ),
         },

@@ -299,7 +299,7 @@ BLOCKERS: list[tuple[str, World, type[Exception], str]] = [
         "a second Operator for the package",
         world(claims=(MINE, replace(ELDER, is_new=False, is_idle=False))),
         Blocked,
-        'package "p" is already managed by Operator "beta"; delete one of them',
+        'package "p" is already managed by Operator "beta"; delete the one that has installed nothing',
     ),
     (
         "a second Operator while the first one has installed nothing",
@@ -317,7 +317,7 @@ BLOCKERS: list[tuple[str, World, type[Exception], str]] = [
         "an Operator with a BundleDeployment is senior to an older one without",
         world(claims=(MINE, PackageClaim(is_new=True, is_idle=False, created="2026-01-09T00:00:00Z", name="zeta"))),
         Blocked,
-        'package "p" is already managed by Operator "zeta"; delete one of them',
+        'package "p" is already managed by Operator "zeta"; delete the one that has installed nothing',
     ),
     (
         "a second Operator for a package that is installed as a dependency",
@@ -337,7 +337,7 @@ BLOCKERS: list[tuple[str, World, type[Exception], str]] = [
         "a second Operator while a ClusterExtension has the package",
         world(claims=(MINE, replace(ELDER, is_new=False, is_idle=False, extension="argo.team"))),
         Blocked,
-        'package "p" is already managed by ClusterExtension "argo.team"; delete one of them',
+        'package "p" is already managed by ClusterExtension "argo.team"; delete the one that has installed nothing',
     ),
     (
         "a ClusterExtension for a package that is installed as a dependency",
