@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from http import HTTPStatus
 from pathlib import Path
 
 import click
@@ -130,6 +131,9 @@ def test_a_command_finds_the_namespace_of_the_suite(desk: Desk) -> None:
     viewers = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": desk.prefix}
     api, bindings = desk.cluster.api, {"olm-suite-operator-controller": subjects, desk.prefix: viewers}
+    found, suite = api.request("GET", f"{path}/clusterrolebindings/olm-suite-operator-controller")
+    if found == HTTPStatus.OK:  # of the suite that other tests have installed
+        api.call("DELETE", f"{path}/clusterrolebindings/olm-suite-operator-controller")
     api.call("POST", f"{path}/clusterroles", {"metadata": {"name": desk.prefix}, "rules": rules})
     for each, bound in bindings.items():
         api.call(
@@ -145,6 +149,9 @@ def test_a_command_finds_the_namespace_of_the_suite(desk: Desk) -> None:
         for each in bindings:
             api.call("DELETE", f"{path}/clusterrolebindings/{each}")
         api.call("DELETE", f"{path}/clusterroles/{desk.prefix}")
+        if found == HTTPStatus.OK:
+            kept = {key: suite["metadata"][key] for key in ("name", "labels") if key in suite["metadata"]}
+            api.call("POST", f"{path}/clusterrolebindings", {**suite, "metadata": kept})
 
 
 async def _may_view(
