@@ -143,13 +143,7 @@ def _rows_with(problems: Mapping[str, ExtensionProblem]) -> Callable[[Object, Se
 def _row(operator: Object, modes: Sequence[str], ns: str, problem: ExtensionProblem | None) -> OperatorRow:
     """The same as operator_row(), made once for all who see this version of the Operator."""
     metadata = operator["metadata"]
-    key = (
-        metadata.get("uid"),
-        metadata.get("resourceVersion"),
-        tuple(modes),
-        ns,
-        problem and (problem.state, problem.message),
-    )
+    key = metadata.get("uid"), metadata.get("resourceVersion"), tuple(modes), ns, problem
     found = _ROWS.get(key)
     if found is None:
         if len(_ROWS) >= MAX_KEPT_ROWS:

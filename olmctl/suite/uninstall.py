@@ -43,12 +43,13 @@ async def uninstall(session: Session, is_orphan: bool, is_removal: bool, **optio
     """Remove the suite from the cluster, in one of two ways: --orphan or --remove."""
     if is_orphan == is_removal:
         raise click.UsageError("choose one of --orphan and --remove")
-    check_system_namespace(await session.system_namespace())
-    client, manifests = session.client, load_manifests(system_namespace=await session.system_namespace())
+    namespace = await session.system_namespace()
+    check_system_namespace(namespace)
+    client, manifests = session.client, load_manifests(system_namespace=namespace)
     await check_permissions(client, uninstall_permissions(manifests))
-    await find_controllers(client, manifests, await session.system_namespace())
+    await find_controllers(client, manifests, namespace)
     manifests = await with_own_definition(client, manifests)
-    manifests = await with_own_package_manifests(client, manifests, await session.system_namespace())
+    manifests = await with_own_package_manifests(client, manifests, namespace)
     manifests = await with_own_console(client, manifests)
     manifests = await with_own_v1(client, manifests)
     found = {kind: await custom_resources(client, kind) for kind in CUSTOM_KINDS}
@@ -65,8 +66,7 @@ async def uninstall(session: Session, is_orphan: bool, is_removal: bool, **optio
         return 0
     session.time.begin()
     async with Watched(client) as watched:
-        namespace, seconds = await session.system_namespace(), options["seconds"]
-        removal = await Removal.open(client, watched, namespace, seconds, is_forced=options["is_forced"])
+        removal = await Removal.open(client, watched, namespace, options["seconds"], is_forced=options["is_forced"])
         session.time.lift()  # what remains after it with --force has a time of its own
         await _remove(session, removal, manifests, is_orphan=is_orphan)
     return 0
